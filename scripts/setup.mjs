@@ -1,0 +1,30 @@
+// Makes a checkout ready to run: installs the locked packages when they are missing or stale, then compiles.
+import { execFileSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+const modified = (path) => (existsSync(path) ? statSync(path).mtimeMs : 0);
+
+export function run(command, args) {
+  execFileSync(command, args, { cwd: root, stdio: 'inherit', shell: process.platform === 'win32' });
+}
+
+export function install() {
+  if (modified(`${root}node_modules/.package-lock.json`) >= modified(`${root}package-lock.json`))
+    return;
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+}
+
+/** Compiles sources, tests and examples into `out`; a second time it only compiles what changed. */
+export function compile(out = 'dist') {
+  run(process.execPath, [
+    'node_modules/typescript/bin/tsc', '-p', '.', '--outDir', out, '--tsBuildInfoFile', `${out}/.tsbuildinfo`,
+  ]); // prettier-ignore
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  install();
+  compile();
+}

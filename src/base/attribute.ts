@@ -1,0 +1,125 @@
+/** The kinds of attribute an operator may have; import as a namespace. */
+import { type Dim, DimExpr, parseDim } from './dim.js';
+import { type DType, dtypes, isDType } from './dtype.js';
+import { ArgumentError } from './errors.js';
+
+/** What JSON can carry. */
+export type Json =
+  null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** One attribute of an operator: how it is checked, and how it travels through text and JSON. */
+export interface Attribute<T> {
+  /** What is accepted, in words. */
+  readonly expected: string;
+  accepts(value: unknown): value is T;
+  encode(value: T): Json;
+  decode(json: Json): T;
+}
+
+const plain = <T extends Json>(
+  expected: string,
+  accepts: (value: unknown) => value is T,
+): Attribute<T> => ({
+  expected,
+  accepts,
+  encode: (value) => value,
+  decode: (json) => {
+    if (!accepts(json)) throw unexpected(expected, json);
+    return json;
+  },
+});
+
+const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
+const isDim = (value: unknown): value is Dim => isInteger(value) || value instanceof DimExpr;
+
+/** An integer. */
+export const int: Attribute<number> = plain('an integer', isInteger);
+/** A list of integers. */
+export const ints: Attribute<readonly number[]> = list(int);
+export const bool: Attribute<boolean> = plain(
+  'true or false',
+  (value): value is boolean => typeof value === 'boolean',
+);
+export const string: Attribute<string> = plain(
+  'a string',
+  (value): value is string => typeof value === 'string',
+);
+export const dtype: Attribute<DType> = plain(`one of ${dtypes.join(', ')}`, isDType);
+
+const unspeakable = ['NaN', 'Infinity', '-Infinity', '-0'];
+
+/** Any JavaScript number; the ones that JSON lacks travel as strings. */
+export const number: Attribute<number> = {
+  expected: 'a number',
+  accepts: (value): value is number => typeof value === 'number',
+  encode: (value) => {
+    if (Object.is(value, -0)) return '-0';
+    return Number.isFinite(value) ? value : String(value);
+  },
+  decode: (json) => {
+    if (typeof json === 'number') return json;
+    if (typeof json === 'string' && unspeakable.includes(json)) return Number(json);
+    throw unexpected('a number', json);
+  },
+};
+
+/** A static or symbolic extent. */
+export const dim: Attribute<Dim> = {
+  expected: 'an integer or a symbolic dimension',
+  accepts: isDim,
+  encode: (value) => (typeof value === 'number' ? value : String(value)),
+  decode: (json) => {
+    if (typeof json === 'string') return parseDim(json);
+    if (isInteger(json)) return json;
+    throw unexpected('a dimension', json);
+  },
+};
+
+/** A list of extents. */
+export const dims: Attribute<readonly Dim[]> = list(dim);
+
+export function oneOf<const T extends string>(...options: readonly T[]): Attribute<T> {
+  return plain(`one of ${options.join(', ')}`, (value): value is T => options.includes(value as T));
+}
+
+export function optional<T>(inner: Attribute<T>): Attribute<T | null> {
+  return {
+    expected: `${inner.expected}, or null`,
+    accepts: (value): value is T | null => value === null || inner.accepts(value),
+    encode: (value) => (value === null ? null : inner.encode(value)),
+    decode: (json) => (json === null ? null : inner.decode(json)),
+  };
+}
+
+export function list<T>(inner: Attribute<T>): Attribute<readonly T[]> {
+  const expected = `a list, each entry ${inner.expected}`;
+  return {
+    expected,
+    accepts: (value): value is readonly T[] =>
+      Array.isArray(value) && value.every((entry) => inner.accepts(entry)),
+    encode: (value) => value.map((entry) => inner.encode(entry)),
+    decode: (json) => {
+      if (!Array.isArray(json)) throw unexpected(expected, json);
+      return json.map((entry: Json) => inner.decode(entry));
+    },
+  };
+}
+
+export function unexpected(expected: string, json: Json): ArgumentError {
+  return new ArgumentError('an attribute has the wrong form', {
+    expected,
+    actual: JSON.stringify(json),
+  });
+}
+
+/** A short text for any value a user may have passed. */
+export function describe(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'function') return `function ${value.name || '(anonymous)'}`;
+  if (Array.isArray(value))
+    return `[${value.slice(0, 8).map(describe).join(', ')}${value.length > 8 ? ', ...' : ''}]`;
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value === 'object' && value !== null)
+    return value instanceof DimExpr ? String(value) : `a ${value.constructor?.name ?? 'object'}`;
+  return String(value);
+}

@@ -1,0 +1,77 @@
+import type { DType, HostArray } from './dtype.js';
+
+/** One element as a user sees it: bigint for int64, boolean for bool, a number otherwise. */
+export type Element = number | bigint | boolean;
+
+const scratchFloat = new Float32Array(1);
+const scratchBits = new Uint32Array(scratchFloat.buffer);
+
+function bitsOf(value: number): number {
+  scratchFloat[0] = value;
+  return scratchBits[0];
+}
+
+function floatOf(bits: number): number {
+  scratchBits[0] = bits;
+  return scratchFloat[0];
+}
+
+/**
+ * The bfloat16 nearest to a number, ties to even; NaN stays NaN. The number is first rounded to
+ * float32, which can round a float64 twice: as PyTorch does.
+ */
+export function toBFloat16Bits(value: number): number {
+  const bits = bitsOf(value);
+  if (Number.isNaN(value)) return 0x7fc0;
+  return ((bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16) & 0xffff;
+}
+
+export function fromBFloat16Bits(bits: number): number {
+  return floatOf(bits << 16);
+}
+
+/** The IEEE half nearest to a number (through float32), ties to even; overflow becomes infinite. */
+export function toFloat16Bits(value: number): number {
+  const bits = bitsOf(value);
+  const sign = (bits >>> 16) & 0x8000;
+  const magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return sign | 0x7e00;
+  if (magnitude >= 0x477ff000) return sign | 0x7c00;
+  if (magnitude < 0x38800000) {
+    // Below the least normal half: adding 0.5 aligns the significand so that hardware rounding does it.
+    return sign | (bitsOf(floatOf(magnitude) + 0.5) - 0x3f000000);
+  }
+  const odd = (magnitude >>> 13) & 1;
+  return sign | ((magnitude - 0x38000000 + 0xfff + odd) >>> 13);
+}
+
+export function fromFloat16Bits(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const exponent = (bits >>> 10) & 0x1f;
+  const fraction = bits & 0x3ff;
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  if (exponent === 31) return fraction === 0 ? sign * Infinity : NaN;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+/**
+ * Puts an element into its home. Integers outside the range wrap like C's; a fraction is truncated.
+ * Callers that owe the user an error check before.
+ */
+export function writeElement(dtype: DType, home: HostArray, index: number, value: Element): void {
+  if (home instanceof BigInt64Array) {
+    home[index] = typeof value === 'bigint' ? value : BigInt(Math.trunc(Number(value)));
+  } else if (dtype === 'float16') home[index] = toFloat16Bits(Number(value));
+  else if (dtype === 'bfloat16') home[index] = toBFloat16Bits(Number(value));
+  else if (dtype === 'bool') home[index] = value ? 1 : 0;
+  else home[index] = Number(value);
+}
+
+/** The element at an index of its home, as the user sees it. */
+export function readElement(dtype: DType, home: HostArray, index: number): Element {
+  const raw = home[index];
+  if (dtype === 'float16') return fromFloat16Bits(Number(raw));
+  if (dtype === 'bfloat16') return fromBFloat16Bits(Number(raw));
+  if (dtype === 'bool') return raw !== 0;
+  return raw;
+}

@@ -1,0 +1,121 @@
+/** What every error of Kaon can say about itself. All fields are optional except the message. */
+export interface ErrorDetails {
+  /** The operator or function that refused, as the user spells it. */
+  readonly op?: string;
+  /** What would have been accepted. */
+  readonly expected?: string;
+  /** What came instead. */
+  readonly actual?: string;
+  /** What to do about it, one imperative sentence. */
+  readonly advice?: string;
+  /** The user's source line, `file:line:column`; found from the stack when absent. */
+  readonly source?: string;
+  readonly cause?: unknown;
+}
+
+/** The common class of every error that Kaon throws on purpose. */
+export abstract class KaonError extends Error {
+  abstract readonly code: string;
+  readonly op: string | undefined;
+  readonly expected: string | undefined;
+  readonly actual: string | undefined;
+  readonly advice: string | undefined;
+  readonly source: string | undefined;
+
+  constructor(problem: string, details: ErrorDetails = {}) {
+    super('', details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = new.target.name;
+    this.op = details.op;
+    this.expected = details.expected;
+    this.actual = details.actual;
+    this.advice = details.advice;
+    this.source = details.source ?? userFrame(this.stack);
+    this.message = render(problem, this);
+    const frames = this.stack?.indexOf('\n    at ') ?? -1;
+    if (frames >= 0) this.stack = `${this.name}: ${this.message}${this.stack!.slice(frames)}`;
+  }
+}
+
+/** Sizes and ranks. */
+export class ShapeError extends KaonError {
+  readonly code = 'KAON_SHAPE';
+}
+
+/** Dtypes. */
+export class DTypeError extends KaonError {
+  readonly code = 'KAON_DTYPE';
+}
+
+/** Everything else about a call's arguments. */
+export class ArgumentError extends KaonError {
+  readonly code = 'KAON_ARGUMENT';
+}
+
+/** What cannot be captured, or changed between two captures. */
+export class TraceError extends KaonError {
+  readonly code = 'KAON_TRACE';
+}
+
+/** Ill-formed graphs and files of graphs. */
+export class GraphError extends KaonError {
+  readonly code = 'KAON_GRAPH';
+}
+
+/** Damaged or foreign files. */
+export class FormatError extends KaonError {
+  readonly code = 'KAON_FORMAT';
+}
+
+/** Valid requests that are not available here; the message names what would be needed. */
+export class UnsupportedError extends KaonError {
+  readonly code = 'KAON_UNSUPPORTED';
+}
+
+/** Failures while a program runs on a device. */
+export class DeviceError extends KaonError {
+  readonly code = 'KAON_DEVICE';
+}
+
+/** A broken invariant: our fault, never the user's. */
+export class InternalError extends KaonError {
+  readonly code = 'KAON_INTERNAL';
+}
+
+function render(problem: string, error: KaonError): string {
+  const lines = [error.op === undefined ? problem : `${error.op}: ${problem}`];
+  if (error.expected !== undefined) lines.push(`  expected: ${error.expected}`);
+  if (error.actual !== undefined) lines.push(`  actual:   ${error.actual}`);
+  if (error.advice !== undefined) lines.push(`  advice:   ${error.advice}`);
+  if (error.source !== undefined) lines.push(`  at:       ${error.source}`);
+  return lines.join('\n');
+}
+
+/** The folder (or bundle) that holds Kaon's own frames, derived from this file's own address. */
+const home = new URL('../', import.meta.url).href;
+
+/**
+ * The innermost frame of a stack that is the user's own: neither Kaon's nor the runtime's.
+ * Returns `file:line:column`, or undefined when the stack holds no such frame.
+ */
+export function userFrame(stack: string | undefined): string | undefined {
+  if (stack === undefined) return undefined;
+  for (const line of stack.split('\n')) {
+    const match = /(?:\(|at |@)((?:file:\/\/|https?:\/\/|\/|[A-Za-z]:\\)[^()]*:\d+:\d+)\)?$/.exec(
+      line,
+    );
+    if (match === null) continue;
+    const place = match[1];
+    const url = place.startsWith('/') ? `file://${place}` : place;
+    if (!url.startsWith(home) && !url.startsWith('node:')) return place.replace(/^file:\/\//, '');
+  }
+  return undefined;
+}
+
+/** The user's line that is executing now. Costs a few microseconds: for tracing, not for eager calls. */
+export function currentSource(): string | undefined {
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 30;
+  const stack = new Error().stack;
+  Error.stackTraceLimit = limit;
+  return userFrame(stack);
+}

@@ -1,0 +1,58 @@
+import { type Attribute, describe, type Json } from './attribute.js';
+import { ArgumentError } from './errors.js';
+
+export type AttributeSchema = Readonly<Record<string, Attribute<unknown>>>;
+export type AttributesOf<S extends AttributeSchema> = {
+  readonly [K in keyof S]: S[K] extends Attribute<infer T> ? T : never;
+};
+/** The attributes of an operator whose schema is not known statically. */
+export type Attributes = Readonly<Record<string, unknown>>;
+
+/** Refuses attributes that a schema does not describe; `op` names the operator in the error. */
+export function checkAttributes(op: string, schema: AttributeSchema, attributes: Attributes): void {
+  for (const [name, kind] of Object.entries(schema)) {
+    if (!kind.accepts(attributes[name])) {
+      throw new ArgumentError(`${name} is not acceptable`, {
+        op,
+        expected: kind.expected,
+        actual: describe(attributes[name]),
+      });
+    }
+  }
+  for (const name of Object.keys(attributes)) {
+    if (!Object.hasOwn(schema, name)) {
+      throw new ArgumentError(`there is no option ${name}`, {
+        op,
+        expected: Object.keys(schema).join(', ') || 'no options',
+        actual: name,
+      });
+    }
+  }
+}
+
+/** The attributes as JSON, in the order of the schema. */
+export function encodeAttributes(
+  schema: AttributeSchema,
+  attributes: Attributes,
+): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(schema).map(([name, kind]) => [name, kind.encode(attributes[name])]),
+  );
+}
+
+export function decodeAttributes(
+  schema: AttributeSchema,
+  json: Readonly<Record<string, Json>>,
+): Attributes {
+  return Object.fromEntries(
+    Object.entries(schema).map(([name, kind]) => {
+      if (!Object.hasOwn(json, name)) {
+        throw new ArgumentError(`attribute ${name} is missing`, {
+          expected: kind.expected,
+          actual: 'nothing',
+        });
+      }
+      return [name, kind.decode(json[name])];
+    }),
+  );
+}

@@ -1,0 +1,142 @@
+import { allocate, type DType, type HostArray, type WeakKind } from '../base/dtype.js';
+import { describe } from '../base/attribute.js';
+import { writeElement } from '../base/element.js';
+import { ArgumentError, DTypeError, ShapeError } from '../base/errors.js';
+import type { ConstantData } from './types.js';
+
+/** Plain data that stands for an array: a number, nested lists of numbers, or a typed array (rank 1). */
+export type HostValue = number | bigint | boolean | readonly HostValue[] | HostTyped;
+
+/** The typed arrays that have a dtype of their own. */
+export type HostTyped =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Int32Array
+  | BigInt64Array;
+
+/** What plain data is, before it becomes an array. */
+export interface HostDescription {
+  /** Numbers and lists are weak, typed arrays and bigints are not. */
+  readonly kind: DType | WeakKind;
+  readonly shape: readonly number[];
+}
+
+/** The shape and kind of plain data; ragged lists and foreign values are errors that name the place. */
+export function describeHost(value: HostValue, op?: string): HostDescription {
+  const shape: number[] = [];
+  for (let level: HostValue = value; Array.isArray(level); level = level[0]) {
+    shape.push(level.length);
+    if (level.length === 0) break;
+  }
+  if (shape.length === 0 && typeof value === 'object') {
+    return { kind: typedDType(value, op), shape: [(value as HostTyped).length] };
+  }
+  return { kind: kindOfList(value, shape, [], op), shape };
+}
+
+function kindOfList(
+  value: unknown,
+  shape: readonly number[],
+  path: readonly number[],
+  op: string | undefined,
+): DType | WeakKind {
+  if (!Array.isArray(value)) {
+    if (path.length !== shape.length) throw ragged(shape, path, 'a single value', op);
+    if (typeof value === 'number') return Number.isInteger(value) ? 'weak-int' : 'weak-float';
+    if (typeof value === 'boolean') return 'weak-bool';
+    if (typeof value === 'bigint') return 'int64';
+    throw new ArgumentError(`an array cannot hold ${describe(value)}`, {
+      ...(op === undefined ? {} : { op }),
+      expected: 'numbers, booleans, bigints, typed arrays, or nested lists of numbers',
+      actual: path.length === 0 ? describe(value) : `${describe(value)} at [${path.join(', ')}]`,
+    });
+  }
+  if (value.length !== shape[path.length]) {
+    throw ragged(shape, path, `a list of ${value.length}`, op);
+  }
+  const kinds = new Set<DType | WeakKind>();
+  for (let i = 0; i < value.length; i++) kinds.add(kindOfList(value[i], shape, [...path, i], op));
+  if (kinds.has('weak-float')) return 'weak-float';
+  if (kinds.has('int64')) return 'int64';
+  if (kinds.has('weak-int')) return 'weak-int';
+  return kinds.has('weak-bool') ? 'weak-bool' : 'weak-float';
+}
+
+function ragged(
+  shape: readonly number[],
+  path: readonly number[],
+  actual: string,
+  op: string | undefined,
+): ShapeError {
+  const extent = shape[path.length];
+  return new ShapeError('nested lists must all have one length at each level', {
+    ...(op === undefined ? {} : { op }),
+    expected: extent === undefined ? 'a single value' : `a list of ${extent}`,
+    actual: `${actual} at [${path.join(', ')}]`,
+  });
+}
+
+function typedDType(value: unknown, op: string | undefined): DType {
+  if (value instanceof Float32Array) return 'float32';
+  if (value instanceof Float64Array) return 'float64';
+  if (value instanceof Int32Array) return 'int32';
+  if (value instanceof BigInt64Array) return 'int64';
+  if (value instanceof Int8Array) return 'int8';
+  if (value instanceof Uint8Array || value instanceof Uint8ClampedArray) return 'uint8';
+  throw new DTypeError('this value has no dtype here', {
+    ...(op === undefined ? {} : { op }),
+    expected:
+      'an array, numbers, nested lists, Float32Array, Float64Array, Int8Array, Uint8Array, Int32Array or BigInt64Array',
+    actual: describe(value),
+  });
+}
+
+/** Plain data as a constant of the dtype. Numbers that the dtype cannot hold at all are errors. */
+export function hostConstant(value: HostValue, dtype: DType, op?: string): ConstantData {
+  const { shape } = describeHost(value, op);
+  const data = allocate(
+    dtype,
+    shape.reduce((size, extent) => size * extent, 1),
+  );
+  let at = 0;
+  const write = (entry: HostValue): void => {
+    if (Array.isArray(entry)) entry.forEach(write);
+    else if (typeof entry === 'object')
+      for (const element of entry as Iterable<number | bigint>) put(element);
+    else put(entry);
+  };
+  const put = (element: number | bigint | boolean): void => {
+    checkRange(dtype, element, op);
+    writeElement(dtype, data, at++, element);
+  };
+  write(value);
+  return { type: { dtype, shape }, data: data satisfies HostArray };
+}
+
+const ranges: Partial<Record<DType, readonly [number, number]>> = {
+  int8: [-128, 127],
+  uint8: [0, 255],
+  int32: [-(2 ** 31), 2 ** 31 - 1],
+  int64: [-(2 ** 63), 2 ** 63],
+};
+
+function checkRange(
+  dtype: DType,
+  element: number | bigint | boolean,
+  op: string | undefined,
+): void {
+  const range = ranges[dtype];
+  if (range === undefined) return;
+  if (typeof element !== 'boolean' && element >= range[0] && element <= range[1]) {
+    if (typeof element === 'bigint' || Number.isInteger(element)) return;
+  } else if (typeof element === 'boolean') return;
+  throw new DTypeError(`${describe(element)} is not a value of ${dtype}`, {
+    ...(op === undefined ? {} : { op }),
+    expected: `an integer from ${range[0]} to ${range[1]}`,
+    actual: describe(element),
+    advice: 'choose another dtype, or convert the data first',
+  });
+}

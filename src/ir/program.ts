@@ -1,0 +1,195 @@
+import type { Attributes, AttributeSchema } from '../base/schema.js';
+import { checkAttributes } from '../base/schema.js';
+import { type Bounds, type Dim, sameShape, symbol } from '../base/dim.js';
+import { GraphError } from '../base/errors.js';
+import { Graph, type NodeId } from '../graph/graph.js';
+import { type ConstantData, type Shape, Tensor, type TensorType } from './types.js';
+
+/** What a program must know of an operator. The declarations of `ops/` are richer. */
+export interface Operator {
+  readonly name: string;
+  readonly attributes: AttributeSchema;
+  /** The result types, or a typed error that says what is wrong with the operands. */
+  infer(context: InferContext): readonly TensorType[];
+}
+
+export interface InferContext {
+  readonly inputs: readonly TensorType[];
+  readonly attributes: Attributes;
+  readonly regions: readonly Program[];
+  /** A dimension that only the data decides; bound at run time. */
+  fresh(hint: string, bounds?: Partial<Bounds>): Dim;
+}
+
+export interface VariableNode {
+  readonly kind: 'variable';
+  readonly name: string;
+  readonly type: TensorType;
+}
+
+export interface ConstantNode {
+  readonly kind: 'constant';
+  readonly data: ConstantData;
+}
+
+export interface CallNode {
+  readonly kind: 'call';
+  readonly op: Operator;
+  readonly attributes: Attributes;
+  /** Sub-programs that the operator owns; their inputs are all explicit. */
+  readonly regions: readonly Program[];
+  readonly types: readonly TensorType[];
+  /** The user's source line, where one was recorded. */
+  readonly source: string | undefined;
+}
+
+export type ProgramNode = VariableNode | ConstantNode | CallNode;
+
+export interface Output {
+  readonly name: string;
+  readonly value: Value;
+}
+
+/** One result of one node. There is exactly one object per result, so identity is equality. */
+export class Value extends Tensor {
+  readonly program: Program;
+  readonly node: NodeId;
+  readonly port: number;
+  readonly type: TensorType;
+
+  /** Made by `Program` only. */
+  constructor(program: Program, node: NodeId, port: number, type: TensorType) {
+    super();
+    this.program = program;
+    this.node = node;
+    this.port = port;
+    this.type = type;
+  }
+}
+
+/**
+ * A tensor program: a graph that grows at its end only, so the order of its nodes is a topological
+ * order and every pass is a loop. Passes build a new program rather than edit one.
+ */
+export class Program {
+  /** Edge weights are the port of the source that is read; in-edges are in operand order. */
+  readonly graph: Graph<ProgramNode, number> = new Graph<ProgramNode, number>(Uint32Array);
+  readonly #values: Value[][] = [];
+  readonly #inputs: Value[] = [];
+  readonly #names: Set<string> = new Set();
+  #outputs: readonly Output[] = [];
+  #freshCount = 0;
+
+  /** The variables, in the order in which they were made. */
+  get inputs(): readonly Value[] {
+    return this.#inputs;
+  }
+
+  get outputs(): readonly Output[] {
+    return this.#outputs;
+  }
+
+  variable(name: string, type: TensorType): Value {
+    if (this.#names.has(name)) throw new GraphError(`there are two inputs named ${name}`);
+    this.#names.add(name);
+    const [value] = this.#add({ kind: 'variable', name, type }, [type], []);
+    this.#inputs.push(value);
+    return value;
+  }
+
+  constant(data: ConstantData): Value {
+    return this.#add({ kind: 'constant', data }, [data.type], [])[0];
+  }
+
+  /** Adds a call after checking its attributes and inferring its result types. */
+  append(
+    op: Operator,
+    inputs: readonly Value[],
+    attributes: Attributes = {},
+    details: { readonly regions?: readonly Program[]; readonly source?: string | undefined } = {},
+  ): readonly Value[] {
+    checkAttributes(op.name, op.attributes, attributes);
+    const regions = details.regions ?? [];
+    const types = op.infer({
+      inputs: inputs.map((input) => input.type),
+      attributes,
+      regions,
+      fresh: (hint, bounds) => this.freshDim(hint, bounds),
+    });
+    return this.appendTyped(op, inputs, attributes, types, { regions, source: details.source });
+  }
+
+  /** Adds a call whose result types the caller has already inferred. */
+  appendTyped(
+    op: Operator,
+    inputs: readonly Value[],
+    attributes: Attributes,
+    types: readonly TensorType[],
+    details: { readonly regions?: readonly Program[]; readonly source?: string | undefined } = {},
+  ): readonly Value[] {
+    const node: CallNode = {
+      kind: 'call',
+      op,
+      attributes,
+      regions: details.regions ?? [],
+      types,
+      source: details.source,
+    };
+    return this.#add(node, types, inputs);
+  }
+
+  setOutputs(outputs: readonly Output[]): void {
+    const names = new Set<string>();
+    for (const { name, value } of outputs) {
+      this.#own(value);
+      if (names.has(name)) throw new GraphError(`there are two outputs named ${name}`);
+      names.add(name);
+    }
+    this.#outputs = [...outputs];
+  }
+
+  node(id: NodeId): ProgramNode {
+    return this.graph.node(id);
+  }
+
+  /** The results of a node, one value per port. */
+  results(id: NodeId): readonly Value[] {
+    return this.#values[id];
+  }
+
+  /** The values that a node reads, in order. */
+  operands(id: NodeId): readonly Value[] {
+    const operands: Value[] = [];
+    for (const edge of this.graph.inEdges(id)) {
+      operands.push(this.#values[this.graph.source(edge)][this.graph.edge(edge)]);
+    }
+    return operands;
+  }
+
+  /** A symbol that no other dimension of this program uses. */
+  freshDim(hint: string, bounds?: Partial<Bounds>): Dim {
+    return symbol(`${hint}_${this.#freshCount++}`, bounds);
+  }
+
+  #add(node: ProgramNode, types: readonly TensorType[], operands: readonly Value[]): Value[] {
+    for (const operand of operands) this.#own(operand);
+    const id = this.graph.addNode(node);
+    for (const operand of operands) this.graph.addEdge(operand.node, id, operand.port);
+    const values = types.map((type, port) => new Value(this, id, port, type));
+    this.#values.push(values);
+    return values;
+  }
+
+  #own(value: Value): void {
+    if (value.program !== this) throw new GraphError('a value of another program was used here');
+  }
+}
+
+export function sameType(a: TensorType, b: TensorType): boolean {
+  return a.dtype === b.dtype && sameShape(a.shape, b.shape);
+}
+
+/** `float32[n, 10]`. */
+export function typeToString(type: { readonly dtype: string; readonly shape: Shape }): string {
+  return `${type.dtype}[${type.shape.map(String).join(', ')}]`;
+}

@@ -1,0 +1,234 @@
+import { type DType, isFloat, isWeak, promoteAll, type WeakKind } from '../base/dtype.js';
+import { ArgumentError, InternalError } from '../base/errors.js';
+import type { Attributes, AttributeSchema, AttributesOf } from '../base/schema.js';
+import type { InferContext, Operator, Program } from '../ir/program.js';
+import { Value } from '../ir/program.js';
+import { describeHost, hostConstant, type HostValue } from '../ir/host.js';
+import { Tensor, type TensorType } from '../ir/types.js';
+import type { Lowering } from './lowering.js';
+
+/**
+ * What the front floor adds to the operators' types: augment this interface with
+ * `{ array: NDArray; host: ... }` and every operator function accepts and returns it.
+ */
+// eslint-disable-next-line typescript/no-empty-object-type -- filled in by declaration merging
+export interface Frontend {}
+
+/** The array type that an operator returns when no operand says otherwise. */
+export type DefaultTensor = Frontend extends { array: infer A extends Tensor } ? A : Tensor;
+
+/** An operand: an array, or plain data that becomes one. */
+export type Input<T extends Tensor = DefaultTensor> = T | HostValue;
+
+/** What a user's arguments mean. */
+export interface Call<A = Attributes> {
+  readonly inputs: readonly Input<Tensor>[];
+  readonly attributes: A;
+  readonly regions?: readonly Program[];
+}
+
+export interface GradientContext<T extends Tensor, A> {
+  readonly inputs: readonly T[];
+  readonly outputs: readonly T[];
+  /** The gradients of the outputs; null where nothing flows. Never all null. */
+  readonly grads: readonly (T | null)[];
+  readonly attributes: A;
+  /** Which inputs need a gradient; the others' entries are ignored. */
+  readonly needs: readonly boolean[];
+}
+
+/** The gradients of the inputs in order, each of its input's type; null where none flows. */
+export type Gradient<A = Attributes> = <T extends Tensor>(
+  context: GradientContext<T, A>,
+) => readonly (T | null)[];
+
+/**
+ * The dtypes that a call's operands are converted to before anything else sees them.
+ * `promote`: all to their common dtype. `float`: the same, and integers to float32. `keep`: as they
+ * are; plain data takes the dtype of the arrays beside it. A function decides each operand's.
+ */
+export type Conversion =
+  | 'promote'
+  | 'float'
+  | 'keep'
+  | ((operands: readonly (DType | WeakKind)[], attributes: Attributes) => readonly DType[]);
+
+/** A sample array: static or named extents (a test binds names to sizes, 0 and 1 among them). */
+export interface SampleArray {
+  readonly kind: 'array';
+  readonly shape: readonly (number | string)[];
+  /** float32 unless said. Tests of gradients run it in float64. */
+  readonly dtype: DType;
+  /** Values are drawn uniformly from here; integers include both ends. */
+  readonly low: number;
+  readonly high: number;
+  /** Given values instead of random ones, for indices and the like. */
+  readonly values?: readonly number[];
+}
+
+/** One way to call an operator, as the user would; `SampleArray`s stand for arrays. */
+export interface Sample {
+  readonly args: readonly unknown[];
+  /** The least size of named extents, 0 unless said. */
+  readonly least?: Readonly<Record<string, number>>;
+  /** False where a kink or a tie makes finite differences meaningless; the comment says which. */
+  readonly differentiable?: boolean;
+}
+
+/** A sample array for declarations: `tensor(['n', 3], { low: 0.1 })`. */
+export function tensor(
+  shape: readonly (number | string)[],
+  options: Partial<Omit<SampleArray, 'kind' | 'shape'>> = {},
+): SampleArray {
+  return { kind: 'array', shape, dtype: 'float32', low: -2, high: 2, ...options };
+}
+
+export type Family =
+  | 'elementwise'
+  | 'reduction'
+  | 'movement'
+  | 'indexing'
+  | 'contraction'
+  | 'normalisation'
+  | 'random'
+  | 'structure';
+
+/** Everything there is to know of one operator. Each facet is mandatory or says aloud that it does not apply. */
+export interface Declaration<S extends AttributeSchema = AttributeSchema> extends Operator {
+  readonly name: string;
+  readonly family: Family;
+  readonly attributes: S;
+  /** `one` result is returned bare, `list` as an array, names as a record. */
+  readonly results: 'one' | 'list' | readonly string[];
+  /** Whether arrays have it as a method, with the array as first argument. */
+  readonly method: boolean;
+  readonly operands: Conversion;
+  infer(context: InferContext): readonly TensorType[];
+  readonly gradient: 'none' | Gradient<AttributesOf<S>>;
+  readonly lowering: Lowering<AttributesOf<S>>;
+  readonly samples: readonly Sample[];
+}
+
+type AnyFunction = (...args: never[]) => unknown;
+
+/** What an operator's file writes down; the rest of `Declaration` has defaults. */
+export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
+  readonly name: string;
+  readonly family: Family;
+  readonly attributes: S;
+  /** Turns the user's arguments into operands and attributes; applies defaults, refuses nonsense. */
+  call(...args: Parameters<F>): Call<AttributesOf<S>>;
+  /** Default `one`. */
+  readonly results?: Declaration['results'];
+  /** Default true. */
+  readonly method?: boolean;
+  /** Default `promote`. */
+  readonly operands?: Conversion;
+  infer(context: InferContext & { readonly attributes: AttributesOf<S> }): readonly TensorType[];
+  readonly gradient: 'none' | Gradient<AttributesOf<S>>;
+  readonly lowering: Lowering<AttributesOf<S>>;
+  readonly samples: readonly Sample[];
+}
+
+/** A function that users call, and its declaration. */
+export type OperatorFunction<F extends AnyFunction> = F & { readonly declaration: Declaration };
+
+/** Runs a call whose operands are arrays of the front floor, or only plain data. */
+export type Invoke = (declaration: Declaration, call: Call) => readonly Tensor[];
+
+let invokeFront: Invoke = (declaration) => {
+  throw new InternalError(
+    `${declaration.name} was called on arrays before the front floor was loaded`,
+  );
+};
+
+/** The front floor hands its dispatch down here. Returns the one that was in place. */
+export function installFrontend(invoke: Invoke): Invoke {
+  const previous = invokeFront;
+  invokeFront = invoke;
+  return previous;
+}
+
+/**
+ * Declares an operator and makes the function that users call. Called on program values it appends to
+ * their program; called on arrays it goes to the front floor's dispatch.
+ */
+export function operator<F extends AnyFunction, S extends AttributeSchema>(
+  spec: Spec<F, S>,
+): OperatorFunction<F> {
+  const declaration = {
+    results: 'one',
+    method: true,
+    operands: 'promote',
+    ...spec,
+  } as unknown as Declaration;
+  const { results } = declaration;
+  const call = (...args: Parameters<F>): unknown => {
+    const meant = spec.call(...args);
+    const symbolic = meant.inputs.find((input) => input instanceof Value);
+    const outputs =
+      symbolic instanceof Value
+        ? invokeSymbolic(declaration, meant, symbolic.program)
+        : invokeFront(declaration, meant);
+    if (results === 'one') return outputs[0];
+    if (results === 'list') return outputs;
+    return Object.fromEntries(results.map((name, i) => [name, outputs[i]]));
+  };
+  Object.defineProperty(call, 'name', { value: declaration.name });
+  return Object.assign(call as unknown as F, { declaration });
+}
+
+function invokeSymbolic(declaration: Declaration, call: Call, program: Program): readonly Value[] {
+  const dtypes = operandDTypes(declaration, call);
+  const inputs = call.inputs.map((input, i) => {
+    if (!(input instanceof Tensor))
+      return program.constant(hostConstant(input, dtypes[i], declaration.name));
+    if (!(input instanceof Value)) {
+      throw new ArgumentError('an array was mixed with values of a program', {
+        op: declaration.name,
+        advice: 'make the array an input of the program',
+      });
+    }
+    return input.type.dtype === dtypes[i] ? input : castValue(input, dtypes[i]);
+  });
+  return program.append(
+    declaration,
+    inputs,
+    call.attributes,
+    call.regions === undefined ? {} : { regions: call.regions },
+  );
+}
+
+let castDeclaration: Declaration | undefined;
+
+/** The operator that conversions use; called once, by its own declaration's file. */
+export function useForConversion(cast: Declaration): void {
+  castDeclaration = cast;
+}
+
+/** The declaration that converts to the dtype in its attribute `dtype`. */
+export function conversionOperator(): Declaration {
+  if (castDeclaration === undefined) throw new InternalError('no operator converts dtypes');
+  return castDeclaration;
+}
+
+function castValue(value: Value, dtype: DType): Value {
+  return value.program.append(conversionOperator(), [value], { dtype })[0];
+}
+
+/** The dtype each operand of a call must have. */
+export function operandDTypes(declaration: Declaration, call: Call): readonly DType[] {
+  const kinds = call.inputs.map((input) =>
+    input instanceof Tensor ? input.type.dtype : describeHost(input, declaration.name).kind,
+  );
+  const { operands } = declaration;
+  if (typeof operands === 'function') return operands(kinds, call.attributes);
+  if (kinds.length === 0) return [];
+  if (operands === 'keep') {
+    let fallback: DType | undefined;
+    return kinds.map((kind) => (isWeak(kind) ? (fallback ??= promoteAll(kinds)) : kind));
+  }
+  const common = promoteAll(kinds);
+  const wanted = operands === 'float' && !isFloat(common) ? 'float32' : common;
+  return kinds.map(() => wanted);
+}

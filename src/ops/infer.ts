@@ -1,0 +1,85 @@
+import { type Dim, sameDim } from '../base/dim.js';
+import { ArgumentError, ShapeError } from '../base/errors.js';
+import type { InferContext } from '../ir/program.js';
+import type { Shape, TensorType } from '../ir/types.js';
+
+/** Shape arithmetic that the operators' inference shares. `op` names the operator in errors. */
+
+/** `[2, n]`. */
+export function shapeToString(shape: Shape): string {
+  return `[${shape.map(String).join(', ')}]`;
+}
+
+/** NumPy's broadcasting. A symbol stretches a literal 1 and meets only itself. */
+export function broadcastShapes(op: string, ...shapes: readonly Shape[]): Shape {
+  const rank = Math.max(0, ...shapes.map((shape) => shape.length));
+  const result: Dim[] = [];
+  for (let axis = 0; axis < rank; axis++) {
+    let extent: Dim = 1;
+    for (const shape of shapes) {
+      const dim = shape[axis - rank + shape.length] ?? 1;
+      if (dim === 1 || sameDim(dim, extent)) continue;
+      if (extent !== 1) {
+        throw new ShapeError('the shapes do not broadcast', {
+          op,
+          expected: 'equal extents, or 1, on every axis counted from the last',
+          actual: shapes.map(shapeToString).join(' and '),
+        });
+      }
+      extent = dim;
+    }
+    result.push(extent);
+  }
+  return result;
+}
+
+/** An axis from -rank to rank - 1 as one from 0 to rank - 1. */
+export function normalizeAxis(op: string, axis: number, rank: number): number {
+  if (!Number.isInteger(axis) || axis < -rank || axis >= rank) {
+    throw new ShapeError(`axis ${axis} does not exist`, {
+      op,
+      expected:
+        rank === 0 ? 'no axis: the array has rank 0' : `an integer from ${-rank} to ${rank - 1}`,
+      actual: String(axis),
+    });
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+/** Axes ascending and distinct; null or undefined means all. */
+export function normalizeAxes(
+  op: string,
+  axes: number | readonly number[] | null | undefined,
+  rank: number,
+): readonly number[] {
+  if (axes === null || axes === undefined) return Array.from({ length: rank }, (_, axis) => axis);
+  const list = (typeof axes === 'number' ? [axes] : axes).map((axis) =>
+    normalizeAxis(op, axis, rank),
+  );
+  if (new Set(list).size !== list.length) {
+    throw new ArgumentError('an axis is named twice', { op, actual: shapeToString(list) });
+  }
+  return list.toSorted((a, b) => a - b);
+}
+
+/** The shape without the axes, or with 1 in their place. */
+export function reducedShape(shape: Shape, axes: readonly number[], keepdims: boolean): Shape {
+  if (keepdims) return shape.map((dim, axis) => (axes.includes(axis) ? 1 : dim));
+  return shape.filter((_, axis) => !axes.includes(axis));
+}
+
+/** Inference of an elementwise operator: the first operand's dtype, or the one given. */
+export function inferElementwise(
+  op: string,
+  dtype?: TensorType['dtype'],
+): (context: InferContext) => readonly TensorType[] {
+  return ({ inputs }) => [
+    {
+      dtype: dtype ?? inputs[0].dtype,
+      shape:
+        inputs.length === 1
+          ? inputs[0].shape
+          : broadcastShapes(op, ...inputs.map((input) => input.shape)),
+    },
+  ];
+}

@@ -1,0 +1,162 @@
+import type { Attributes } from '../base/schema.js';
+import type { DType } from '../base/dtype.js';
+import type { Tensor, TensorType } from '../ir/types.js';
+import type { Buffer, Expr, Scalar, Stmt } from '../loop/nodes.js';
+
+/**
+ * How an operator becomes loops. The compiler decides where values live and what is fused; an operator
+ * only says what its elements are. Index expressions are i32, one per axis, scalars or vectors of lanes;
+ * every function here must accept both, which the constructors of the loop IR give for free.
+ *
+ * An index handed to `Access.at` must be in bounds even where a `select` discards the element.
+ */
+export type Lowering<A = Attributes> =
+  PointLowering<A> | ReduceLowering<A> | KernelLowering<A> | ViewLowering | Decomposition<A>;
+
+/** An operand as it can be read: from memory, or computed on the fly by what was fused before it. */
+export interface Access {
+  readonly dtype: DType;
+  readonly shape: readonly Expr[];
+  /** The element at an index, in the compute type of the dtype (`computeScalar`). Pure. */
+  at(index: readonly Expr[]): Expr;
+  /** The row-major buffer, when the operand lies in memory; else null. */
+  readonly buffer: Buffer | null;
+}
+
+/** A result as it can be written: to memory, or through what was fused behind it. */
+export interface Sink {
+  readonly dtype: DType;
+  readonly shape: readonly Expr[];
+  /** Stores an element given in the compute type of the dtype. Each element is stored once. */
+  store(index: readonly Expr[], value: Expr): Stmt;
+  /** The row-major buffer, when the result goes to memory unchanged; else null. */
+  readonly buffer: Buffer | null;
+}
+
+export interface PointContext<A> {
+  readonly attributes: A;
+  readonly inputs: readonly Access[];
+  readonly outputType: { readonly dtype: DType; readonly shape: readonly Expr[] };
+  /** The index of the element that is asked for. */
+  readonly index: readonly Expr[];
+}
+
+/** Every element of the single result is an expression of its index. Fuses with everything. */
+export interface PointLowering<A> {
+  readonly kind: 'point';
+  /** True when the result at an index depends only on the inputs at that (broadcast) index. */
+  readonly elementwise: boolean;
+  point(context: PointContext<A>): Expr;
+}
+
+/** The elements in row-major order are the input's; only the shape changes. Costs nothing. */
+export interface ViewLowering {
+  readonly kind: 'view';
+}
+
+export interface ReduceContext<A> {
+  readonly attributes: A;
+  readonly inputDType: DType;
+  readonly outputDTypes: readonly DType[];
+  /** How many elements fall into one result; i32. */
+  readonly count: Expr;
+}
+
+/**
+ * Folds the first input over axes. The state is one or more scalars; folding is associative up to
+ * rounding, so that the compiler may keep several partial states (lanes, unrolled copies, threads).
+ */
+export interface ReduceLowering<A> {
+  readonly kind: 'reduce';
+  /** The axes that are folded, ascending. They are dropped, or kept with size 1, as inferred. */
+  axes(attributes: A, rank: number): readonly number[];
+  /** The neutral state; its types fix the state's types (one lane). */
+  initial(context: ReduceContext<A>): readonly Expr[];
+  /** The state after one more element; `position` is its row-major number among the folded ones. */
+  step(
+    state: readonly Expr[],
+    element: Expr,
+    position: Expr,
+    context: ReduceContext<A>,
+  ): readonly Expr[];
+  /** Joins two partial states. */
+  combine(a: readonly Expr[], b: readonly Expr[], context: ReduceContext<A>): readonly Expr[];
+  /** The results, one per output, in the compute type of their dtypes. */
+  finish(state: readonly Expr[], context: ReduceContext<A>): readonly Expr[];
+}
+
+export interface KernelContext<A> {
+  readonly attributes: A;
+  readonly inputs: readonly Access[];
+  readonly outputs: readonly Sink[];
+  readonly inputTypes: readonly TensorType[];
+  readonly outputTypes: readonly TensorType[];
+  /** Bytes of one vector register of the target. */
+  readonly vectorBytes: number;
+  /** Temporary memory of at least `length` elements, uninitialised, for the length of the kernel. */
+  scratch(name: string, dtype: DType, length: Expr): Buffer;
+}
+
+/** A loop nest of its own, for what is neither a point nor a reduction. Must write every element. */
+export interface KernelLowering<A> {
+  readonly kind: 'kernel';
+  kernel(context: KernelContext<A>): Stmt;
+}
+
+export interface DecomposeContext<T extends Tensor, A> {
+  readonly attributes: A;
+  readonly inputs: readonly T[];
+  readonly outputTypes: readonly TensorType[];
+}
+
+/** Written in other operators. */
+export interface Decomposition<A> {
+  readonly kind: 'decompose';
+  decompose<T extends Tensor>(context: DecomposeContext<T, A>): readonly T[];
+}
+
+/** The compute type in which elements of a dtype are handled. */
+export function computeScalar(dtype: DType): Scalar {
+  switch (dtype) {
+    case 'float64':
+      return 'f64';
+    case 'int64':
+      return 'i64';
+    case 'bool':
+      return 'bool';
+    case 'float32':
+    case 'float16':
+    case 'bfloat16':
+      return 'f32';
+    case 'int8':
+    case 'uint8':
+    case 'int32':
+      return 'i32';
+  }
+}
+
+/** A point lowering that applies `f` to the operands at the (broadcast) index. */
+export function elementwise<A = Attributes>(
+  f: (operands: readonly Expr[], context: PointContext<A>) => Expr,
+): PointLowering<A> {
+  return {
+    kind: 'point',
+    elementwise: true,
+    point: (context) =>
+      f(
+        context.inputs.map((input) => input.at(broadcastIndex(input, context))),
+        context,
+      ),
+  };
+}
+
+/** The index into an operand whose axes are aligned with the result's from the right, size 1 repeating. */
+function broadcastIndex<A>(input: Access, context: PointContext<A>): Expr[] {
+  const offset = context.index.length - input.shape.length;
+  return input.shape.map((extent, axis) => {
+    const repeats = extent.kind === 'const' && extent.value === 1;
+    return repeats ? extentZero : context.index[offset + axis];
+  });
+}
+
+const extentZero: Expr = { kind: 'const', type: { scalar: 'i32', lanes: 1 }, value: 0 };

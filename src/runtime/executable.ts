@@ -1,0 +1,26 @@
+import type { Program } from '../ir/program.js';
+import type { Storage } from './storage.js';
+
+/** An array at rest, as it enters and leaves an executable. */
+export interface Operand {
+  readonly storage: Storage;
+  readonly shape: readonly number[];
+}
+
+export interface CompileOptions {
+  /** `wasm`, or `interpreter`: the slow oracle that defines the loop IR. Default `wasm`. */
+  readonly target?: 'wasm' | 'interpreter';
+}
+
+/** A compiled program. Sizes of symbolic dimensions are bound from the operands at each run. */
+export interface Executable {
+  readonly program: Program;
+  /**
+   * Runs on operands in the order of the program's inputs; their dtypes and shapes must fit (a
+   * `ShapeError` or `DTypeError` names the input otherwise). `into[k]`, where given, receives output k
+   * in place; every other output gets fresh storage.
+   */
+  run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[];
+  /** The generated kernels as text, for people. */
+  toString(): string;
+}
