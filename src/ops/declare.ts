@@ -35,6 +35,12 @@ export interface GradientContext<T extends Tensor, A> {
   readonly attributes: A;
   /** Which inputs need a gradient; the others' entries are ignored. */
   readonly needs: readonly boolean[];
+  readonly regions: readonly Program[];
+  /**
+   * The backward program of a region: its inputs are the region's inputs followed by the gradients of
+   * the region's outputs; its outputs are the gradients of those inputs that `wrt` marks, in order.
+   */
+  backwardOf(region: Program, wrt: readonly boolean[]): Program;
 }
 
 /** The gradients of the inputs in order, each of its input's type; null where none flows. */

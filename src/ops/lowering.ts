@@ -11,7 +11,12 @@ import type { Buffer, Expr, Scalar, Stmt } from '../loop/nodes.js';
  * An index handed to `Access.at` must be in bounds even where a `select` discards the element.
  */
 export type Lowering<A = Attributes> =
-  PointLowering<A> | ReduceLowering<A> | KernelLowering<A> | ViewLowering | Decomposition<A>;
+  | PointLowering<A>
+  | ReduceLowering<A>
+  | KernelLowering<A>
+  | ViewLowering
+  | InlineLowering
+  | Decomposition<A>;
 
 /** An operand as it can be read: from memory, or computed on the fly by what was fused before it. */
 export interface Access {
@@ -52,6 +57,11 @@ export interface PointLowering<A> {
 /** The elements in row-major order are the input's; only the shape changes. Costs nothing. */
 export interface ViewLowering {
   readonly kind: 'view';
+}
+
+/** The operator's first region runs on the operands. */
+export interface InlineLowering {
+  readonly kind: 'inline';
 }
 
 export interface ReduceContext<A> {
