@@ -1,4 +1,5 @@
 import type { Attributes } from '../base/schema.js';
+import type { Dim } from '../base/dim.js';
 import type { DType } from '../base/dtype.js';
 import type { Tensor, TensorType } from '../ir/types.js';
 import type { Buffer, Expr, Scalar, Stmt } from '../loop/nodes.js';
@@ -44,6 +45,8 @@ export interface PointContext<A> {
   readonly outputType: { readonly dtype: DType; readonly shape: readonly Expr[] };
   /** The index of the element that is asked for. */
   readonly index: readonly Expr[];
+  /** The value of a dimension that an attribute holds, i32. */
+  extent(dim: Dim): Expr;
 }
 
 /** Every element of the single result is an expression of its index. Fuses with everything. */
@@ -101,6 +104,8 @@ export interface KernelContext<A> {
   readonly outputs: readonly Sink[];
   readonly inputTypes: readonly TensorType[];
   readonly outputTypes: readonly TensorType[];
+  /** The value of a dimension of an attribute or a type, i32. */
+  extent(dim: Dim): Expr;
   /** Bytes of one vector register of the target. */
   readonly vectorBytes: number;
   /** Temporary memory of at least `length` elements, uninitialised, for the length of the kernel. */
