@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { importsOf, sourceFiles } from '../support/sources.js';
+
+/** What each room may import besides itself. `base` is open to all. */
+const below: Readonly<Record<string, readonly string[]>> = {
+  base: [],
+  graph: [],
+  ir: ['graph'],
+  loop: [],
+  ops: ['ir', 'graph', 'loop'],
+  passes: ['ops', 'ir', 'graph', 'loop'],
+  codegen: ['loop'],
+  formats: ['ops', 'ir', 'graph'],
+  source: [],
+  runtime: ['passes', 'codegen', 'formats', 'ops', 'loop', 'ir', 'graph'],
+  front: ['runtime', 'passes', 'formats', 'ops', 'ir', 'graph'],
+  nn: ['front', 'formats', 'ops', 'ir'],
+  'index.ts': ['nn', 'front', 'formats', 'ops', 'ir', 'graph'],
+};
+
+const room = (path: string): string => path.split('/')[1];
+
+test('imports go down the floors and nowhere else', () => {
+  const files = sourceFiles('src');
+  assert.ok(files.length > 20);
+  const wrong: string[] = [];
+  for (const file of files) {
+    const allowed = below[room(file.path)];
+    assert.ok(allowed !== undefined, `${file.path} is in no room of the house`);
+    for (const target of importsOf(file)) {
+      const to = room(target);
+      if (to !== room(file.path) && to !== 'base' && !allowed.includes(to)) {
+        wrong.push(`${file.path} imports ${target}`);
+      }
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test('the core has no runtime dependency', () => {
+  const foreign: string[] = [];
+  for (const file of sourceFiles('src')) {
+    for (const match of file.text.matchAll(/(?:from|import)\s*\(?\s*'([^.'][^']*)'/g)) {
+      if (!match[1].startsWith('node:')) foreign.push(`${file.path} imports ${match[1]}`);
+    }
+  }
+  assert.deepEqual(foreign, []);
+});
