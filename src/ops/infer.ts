@@ -83,3 +83,14 @@ export function inferElementwise(
     },
   ];
 }
+
+/** Refuses shapes with negative extents. */
+export function checkShape(op: string, shape: Shape): void {
+  if (shape.some((dim) => typeof dim === 'number' && dim < 0)) {
+    throw new ShapeError('a shape has a negative extent', {
+      op,
+      expected: 'extents of 0 or more',
+      actual: shapeToString(shape),
+    });
+  }
+}

@@ -1,3 +1,4 @@
+import type { Dim } from '../base/dim.js';
 import type { Tensor } from '../ir/types.js';
 import type { DefaultTensor, Input } from './declare.js';
 
@@ -21,3 +22,16 @@ export type Reduction = <T extends Tensor = DefaultTensor>(
   axis?: Axes,
   options?: ReductionOptions,
 ) => T;
+
+/** A shape: extents, or one extent for rank 1. Extents may be symbolic. */
+export type ShapeArgument = Dim | readonly Dim[];
+
+/** The list behind a shape argument. */
+export function shapeList(shape: ShapeArgument): readonly Dim[] {
+  return Array.isArray(shape) ? shape : [shape as Dim];
+}
+
+/** The list behind one axis or several; null or undefined, which mean all, become null. */
+export function axisList(axis: Axes | undefined): readonly number[] | null {
+  return typeof axis === 'number' ? [axis] : (axis ?? null);
+}

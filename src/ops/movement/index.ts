@@ -1,1 +1,2 @@
-export {};
+export * from './reshape.js';
+export * from './transpose.js';

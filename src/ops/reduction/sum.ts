@@ -1,24 +1,37 @@
 import * as attr from '../../base/attribute.js';
+import { sameDim } from '../../base/dim.js';
 import { isFloat, promote } from '../../base/dtype.js';
-import { type Dim, sameDim } from '../../base/dim.js';
+import { ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
-import { operator, type OperatorFunction, tensor } from '../declare.js';
-import { normalizeAxes, reducedShape } from '../infer.js';
-import { computeScalar } from '../lowering.js';
-import type { Reduction } from '../signatures.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { checkShape, normalizeAxes, reducedShape, shapeToString } from '../infer.js';
+import { computeScalar, elementwise } from '../lowering.js';
+import { reshape } from '../movement/reshape.js';
+import { axisList, type Reduction, type ShapeArgument, shapeList } from '../signatures.js';
 
-/** The sum over axes. Integers and bool add up as int64; an empty sum is 0. */
+/*
+ * Summing and broadcasting are each other's adjoint, so they are declared together.
+ */
+
+/**
+ * The sum over axes, all by default. Integers and bool add up as int64; an empty sum is 0.
+ * `sum(x, axis?, { keepdims })`; the result lacks the axes, or has them with size 1.
+ */
 export const sum: OperatorFunction<Reduction> = operator({
   name: 'sum',
   family: 'reduction',
   attributes: { axes: attr.optional(attr.ints), keepdims: attr.bool },
+  operands: 'keep',
   call: (x, axis, options) => ({
     inputs: [x],
-    attributes: {
-      axes: typeof axis === 'number' ? [axis] : (axis ?? null),
-      keepdims: options?.keepdims ?? false,
-    },
+    attributes: { axes: axisList(axis), keepdims: options?.keepdims ?? false },
   }),
   infer: ({ inputs: [x], attributes: { axes, keepdims } }) => [
     {
@@ -26,7 +39,9 @@ export const sum: OperatorFunction<Reduction> = operator({
       shape: reducedShape(x.shape, normalizeAxes('sum', axes, x.shape.length), keepdims),
     },
   ],
-  gradient: 'none', // replaced when movement operators land: broadcast the gradient back
+  gradient: ({ inputs: [x], grads: [g], attributes: { axes } }) => [
+    unreduce('sum', g!, x.type.shape, axes),
+  ],
   lowering: {
     kind: 'reduce',
     axes: ({ axes }, rank) => normalizeAxes('sum', axes, rank),
@@ -35,21 +50,80 @@ export const sum: OperatorFunction<Reduction> = operator({
     combine: ([a], [b]) => [e.add(a, b)],
     finish: ([total]) => [total],
   },
-  samples: [{ args: [tensor(['n', 'm'])] }, { args: [tensor(['n', 'm']), 1, { keepdims: true }] }],
+  samples: [
+    { args: [tensor(['n', 'm'])] },
+    { args: [tensor(['n', 'm']), 1, { keepdims: true }] },
+    { args: [tensor(['n', 3, 'm']), [0, -1]] },
+    { args: [tensor(['n', 'm'], { dtype: 'int32', low: -9, high: 9 }), 0] },
+  ],
+});
+
+/**
+ * `x` stretched to a shape: extents of 1 repeat and missing leading axes are added, as in NumPy's
+ * broadcasting. A `ShapeError` where another extent would have to change.
+ */
+export const broadcastTo: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: ShapeArgument) => T
+> = operator({
+  name: 'broadcastTo',
+  family: 'movement',
+  attributes: { shape: attr.dims },
+  operands: 'keep',
+  call: (x, shape) => ({ inputs: [x], attributes: { shape: shapeList(shape) } }),
+  infer: ({ inputs: [x], attributes: { shape } }) => {
+    checkShape('broadcastTo', shape);
+    const lead = shape.length - x.shape.length;
+    const fits = x.shape.every((dim, axis) => dim === 1 || sameDim(dim, shape[lead + axis] ?? -1));
+    if (lead < 0 || !fits) {
+      throw new ShapeError('the array does not broadcast to the shape', {
+        op: 'broadcastTo',
+        expected: `extents of 1, or those of ${shapeToString(shape)}, counted from the last axis`,
+        actual: shapeToString(x.shape),
+      });
+    }
+    return [{ dtype: x.dtype, shape }];
+  },
+  gradient: ({ inputs: [x], grads: [g] }) => [sumTo(g!, x.type.shape)],
+  lowering: elementwise(([x]) => x),
+  samples: [
+    { args: [tensor([1, 3]), [2, 3]] },
+    { args: [tensor([3]), [2, 0, 3]] },
+    { args: [tensor([]), [2]] },
+  ],
 });
 
 /** The adjoint of broadcasting: `x` summed over whatever axes `shape` had stretched or lacked. */
 export function sumTo<T extends Tensor>(x: T, shape: Shape): T {
   const from = x.type.shape;
   const lead = from.length - shape.length;
-  const stretched = from.flatMap((dim: Dim, axis) =>
+  const stretched = from.flatMap((dim, axis) =>
     axis >= lead && shape[axis - lead] === 1 && !sameDim(dim, 1) ? [axis] : [],
   );
-  const kept = stretched.length === 0 ? x : (sum(x, stretched, { keepdims: true }) as T);
-  return lead === 0
-    ? kept
-    : (sum(
-        kept,
-        Array.from({ length: lead }, (_, axis) => axis),
-      ) as T);
+  const kept = stretched.length === 0 ? x : sum(x, stretched, { keepdims: true });
+  if (lead === 0) return kept;
+  return sum(
+    kept,
+    Array.from({ length: lead }, (_, axis) => axis),
+  );
+}
+
+/** A reduction's result, or its gradient, with the reduced axes back at size 1. */
+export function restoreAxes<T extends Tensor>(
+  op: string,
+  reduced: T,
+  shape: Shape,
+  axes: readonly number[] | null,
+): T {
+  const kept = reducedShape(shape, normalizeAxes(op, axes, shape.length), true);
+  return kept.length === reduced.type.shape.length ? reduced : reshape(reduced, kept);
+}
+
+/** A reduction's result, or its gradient, repeated along the reduced axes of `shape`. */
+export function unreduce<T extends Tensor>(
+  op: string,
+  reduced: T,
+  shape: Shape,
+  axes: readonly number[] | null,
+): T {
+  return broadcastTo(restoreAxes(op, reduced, shape, axes), shape);
 }

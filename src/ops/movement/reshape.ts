@@ -1,0 +1,156 @@
+import * as attr from '../../base/attribute.js';
+import { type Dim, floorDivDim, modDim, mulDim, sameDim, sizeOf } from '../../base/dim.js';
+import { ArgumentError, ShapeError } from '../../base/errors.js';
+import type { Shape, Tensor } from '../../ir/types.js';
+import {
+  type DefaultTensor,
+  type Gradient,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { checkShape, normalizeAxes, shapeToString } from '../infer.js';
+import type { ViewLowering } from '../lowering.js';
+import { type Axes, axisList, type ShapeArgument, shapeList } from '../signatures.js';
+
+/*
+ * Operators that change the shape and nothing else. All are views, and `reshape` is the adjoint of each.
+ */
+
+const view: ViewLowering = { kind: 'view' };
+
+const restoreShape: Gradient = ({ inputs: [x], grads: [g] }) => [reshape(g!, x.type.shape)];
+
+/**
+ * The same elements in row-major order under another shape. One extent may be -1: it is computed.
+ * A `ShapeError` unless the number of elements is certain to stay the same, which for symbolic
+ * extents means that the two products are the same polynomial.
+ */
+export const reshape: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, shape: ShapeArgument) => T
+> = operator({
+  name: 'reshape',
+  family: 'movement',
+  attributes: { shape: attr.dims },
+  operands: 'keep',
+  call: (x, shape) => ({ inputs: [x], attributes: { shape: shapeList(shape) } }),
+  infer: ({ inputs: [x], attributes: { shape } }) => [
+    { dtype: x.dtype, shape: resolveShape(x.shape, shape) },
+  ],
+  gradient: restoreShape,
+  lowering: view,
+  samples: [
+    { args: [tensor(['n', 4]), [-1, 2, 2]] },
+    { args: [tensor([2, 'm']), -1] },
+    { args: [tensor([1]), []] },
+  ],
+});
+
+/** The shape with its -1 replaced, when it holds as many elements as `from`. */
+function resolveShape(from: Shape, shape: Shape): Shape {
+  const unknown = shape.flatMap((dim, axis) => (dim === -1 ? [axis] : []));
+  if (unknown.length > 1) {
+    throw new ArgumentError('only one extent can be computed', {
+      op: 'reshape',
+      expected: 'at most one -1',
+      actual: shapeToString(shape),
+    });
+  }
+  const known = shape.filter((dim) => dim !== -1);
+  checkShape('reshape', known);
+  const size = sizeOf(from);
+  const knownSize = sizeOf(known);
+  if (unknown.length === 0) {
+    if (!sameDim(size, knownSize)) throw differentSize(from, size, shape, knownSize);
+    return shape;
+  }
+  if (knownSize === 0 || modDim(size, knownSize) !== 0)
+    throw differentSize(from, size, shape, mulDim(knownSize, -1));
+  const computed = floorDivDim(size, knownSize);
+  return shape.map((dim) => (dim === -1 ? computed : dim));
+}
+
+function differentSize(from: Shape, size: Dim, to: Shape, wanted: Dim): ShapeError {
+  const isSymbolic = typeof size !== 'number' || typeof wanted !== 'number';
+  return new ShapeError('the number of elements would change', {
+    op: 'reshape',
+    expected: `a shape of ${String(size)} elements, as ${shapeToString(from)} has`,
+    actual: shapeToString(to),
+    ...(isSymbolic
+      ? { advice: 'name extents so that the products agree for every size, or keep them static' }
+      : {}),
+  });
+}
+
+/**
+ * `x` with new axes of size 1. `axis` gives their places in the result: one, or several distinct ones;
+ * negative ones count from the end of the result's shape.
+ */
+export const expandDims: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, axis: number | readonly number[]) => T
+> = operator({
+  name: 'expandDims',
+  family: 'movement',
+  attributes: { axes: attr.ints },
+  operands: 'keep',
+  call: (x, axis) => ({ inputs: [x], attributes: { axes: axisList(axis) ?? [] } }),
+  infer: ({ inputs: [x], attributes: { axes } }) => {
+    const rank = x.shape.length + axes.length;
+    const added = new Set(normalizeAxes('expandDims', axes, rank));
+    const old = x.shape[Symbol.iterator]();
+    const shape = Array.from({ length: rank }, (_, axis): Dim =>
+      added.has(axis) ? 1 : (old.next().value as Dim),
+    );
+    return [{ dtype: x.dtype, shape }];
+  },
+  gradient: restoreShape,
+  lowering: view,
+  samples: [{ args: [tensor(['n', 'm']), 1] }, { args: [tensor(['n']), [0, -1]] }],
+});
+
+/**
+ * `x` without axes of size 1: those named, or by default all whose size is known to be 1. A
+ * `ShapeError` when a named axis has, or may have, another size.
+ */
+export const squeeze: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, axis?: Axes) => T
+> = operator({
+  name: 'squeeze',
+  family: 'movement',
+  attributes: { axes: attr.optional(attr.ints) },
+  operands: 'keep',
+  call: (x, axis) => ({ inputs: [x], attributes: { axes: axisList(axis) } }),
+  infer: ({ inputs: [x], attributes: { axes } }) => {
+    const removed =
+      axes === null
+        ? x.shape.flatMap((dim, axis) => (dim === 1 ? [axis] : []))
+        : normalizeAxes('squeeze', axes, x.shape.length);
+    const wrong = removed.find((axis) => x.shape[axis] !== 1);
+    if (wrong !== undefined) {
+      throw new ShapeError(`axis ${wrong} cannot be removed`, {
+        op: 'squeeze',
+        expected: `size 1 on axis ${wrong}`,
+        actual: shapeToString(x.shape),
+      });
+    }
+    return [{ dtype: x.dtype, shape: x.shape.filter((_, axis) => !removed.includes(axis)) }];
+  },
+  gradient: restoreShape,
+  lowering: view,
+  samples: [{ args: [tensor(['n', 1, 3, 1])] }, { args: [tensor([1, 'n', 1]), -1] }],
+});
+
+/** All elements of `x` in row-major order, as rank 1. */
+export const flatten: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Input<T>) => T> =
+  operator({
+    name: 'flatten',
+    family: 'movement',
+    attributes: {},
+    operands: 'keep',
+    call: (x) => ({ inputs: [x], attributes: {} }),
+    infer: ({ inputs: [x] }) => [{ dtype: x.dtype, shape: [sizeOf(x.shape)] }],
+    gradient: restoreShape,
+    lowering: view,
+    samples: [{ args: [tensor(['n', 3, 'm'])] }, { args: [tensor([])] }],
+  });

@@ -1,0 +1,159 @@
+import * as attr from '../../base/attribute.js';
+import { ArgumentError } from '../../base/errors.js';
+import type { Tensor } from '../../ir/types.js';
+import type { Expr } from '../../loop/nodes.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { normalizeAxes, normalizeAxis, shapeToString } from '../infer.js';
+import type { PointLowering } from '../lowering.js';
+import { axisList } from '../signatures.js';
+
+/** A permutation of axes: axis `k` of the result is axis `order[k]` of the operand. */
+type Order = readonly number[];
+
+/** The lowering of a permutation that depends on the attributes and the rank. */
+function permuted<A>(orderOf: (attributes: A, rank: number) => Order): PointLowering<A> {
+  return {
+    kind: 'point',
+    elementwise: false,
+    point: ({ attributes, inputs: [x], index }) => {
+      const at: Expr[] = [];
+      orderOf(attributes, index.length).forEach((from, to) => (at[from] = index[to]));
+      return x.at(at);
+    },
+  };
+}
+
+/**
+ * `x` with its axes in another order: axis `k` of the result is axis `axes[k]` of `x`. Without `axes`
+ * the order is reversed, which transposes a matrix.
+ */
+export const transpose: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, axes?: readonly number[] | null) => T
+> = operator({
+  name: 'transpose',
+  family: 'movement',
+  attributes: { axes: attr.optional(attr.ints) },
+  operands: 'keep',
+  call: (x, axes) => ({ inputs: [x], attributes: { axes: axes ?? null } }),
+  infer: ({ inputs: [x], attributes }) => [
+    {
+      dtype: x.dtype,
+      shape: transposeOrder(attributes, x.shape.length).map((axis) => x.shape[axis]),
+    },
+  ],
+  gradient: ({ grads: [g], attributes }) => {
+    const inverse: number[] = [];
+    transposeOrder(attributes, g!.type.shape.length).forEach((from, to) => (inverse[from] = to));
+    return [transpose(g!, inverse)];
+  },
+  lowering: permuted(transposeOrder),
+  samples: [
+    { args: [tensor(['n', 'm'])] },
+    { args: [tensor(['n', 2, 'm']), [2, 0, 1]] },
+    { args: [tensor(['n', 2, 'm']), [-2, -1, 0]] },
+  ],
+});
+
+function transposeOrder(
+  { axes }: { readonly axes: readonly number[] | null },
+  rank: number,
+): Order {
+  if (axes === null) return Array.from({ length: rank }, (_, axis) => rank - 1 - axis);
+  normalizeAxes('transpose', axes, rank);
+  if (axes.length !== rank) {
+    throw new ArgumentError('the order must name every axis once', {
+      op: 'transpose',
+      expected: `${rank} axes`,
+      actual: shapeToString(axes),
+    });
+  }
+  return axes.map((axis) => normalizeAxis('transpose', axis, rank));
+}
+
+/** `x` with two axes exchanged. */
+export const swapaxes: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, axis1: number, axis2: number) => T
+> = operator({
+  name: 'swapaxes',
+  family: 'movement',
+  attributes: { axis1: attr.int, axis2: attr.int },
+  operands: 'keep',
+  call: (x, axis1, axis2) => ({ inputs: [x], attributes: { axis1, axis2 } }),
+  infer: ({ inputs: [x], attributes }) => [
+    { dtype: x.dtype, shape: swapOrder(attributes, x.shape.length).map((axis) => x.shape[axis]) },
+  ],
+  gradient: ({ grads: [g], attributes: { axis1, axis2 } }) => [swapaxes(g!, axis1, axis2)],
+  lowering: permuted(swapOrder),
+  samples: [{ args: [tensor(['n', 2, 'm']), 0, -1] }],
+});
+
+function swapOrder(
+  { axis1, axis2 }: { readonly axis1: number; readonly axis2: number },
+  rank: number,
+): Order {
+  const [a, b] = [axis1, axis2].map((axis) => normalizeAxis('swapaxes', axis, rank));
+  return Array.from({ length: rank }, (_, axis) => (axis === a ? b : axis === b ? a : axis));
+}
+
+/**
+ * `x` with axes moved to other places, the others keeping their order: `source[k]` becomes axis
+ * `destination[k]` of the result.
+ */
+export const moveaxis: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    x: Input<T>,
+    source: number | readonly number[],
+    destination: number | readonly number[],
+  ) => T
+> = operator({
+  name: 'moveaxis',
+  family: 'movement',
+  attributes: { source: attr.ints, destination: attr.ints },
+  operands: 'keep',
+  call: (x, source, destination) => ({
+    inputs: [x],
+    attributes: { source: axisList(source) ?? [], destination: axisList(destination) ?? [] },
+  }),
+  infer: ({ inputs: [x], attributes }) => [
+    { dtype: x.dtype, shape: moveOrder(attributes, x.shape.length).map((axis) => x.shape[axis]) },
+  ],
+  gradient: ({ grads: [g], attributes: { source, destination } }) => [
+    moveaxis(g!, destination, source),
+  ],
+  lowering: permuted(moveOrder),
+  samples: [
+    { args: [tensor(['n', 2, 'm']), 0, -1] },
+    { args: [tensor(['n', 2, 'm', 3]), [0, 1], [-1, 0]] },
+  ],
+});
+
+function moveOrder(
+  { source, destination }: { readonly source: Order; readonly destination: Order },
+  rank: number,
+): Order {
+  if (source.length !== destination.length) {
+    throw new ArgumentError('as many axes must arrive as leave', {
+      op: 'moveaxis',
+      expected: `${source.length} destinations`,
+      actual: shapeToString(destination),
+    });
+  }
+  normalizeAxes('moveaxis', source, rank);
+  normalizeAxes('moveaxis', destination, rank);
+  const order = Array.from({ length: rank }, () => -1);
+  source.forEach((axis, k) => {
+    order[normalizeAxis('moveaxis', destination[k], rank)] = normalizeAxis('moveaxis', axis, rank);
+  });
+  let next = 0;
+  return order.map((axis) => {
+    if (axis >= 0) return axis;
+    while (order.includes(next)) next++;
+    return next++;
+  });
+}
