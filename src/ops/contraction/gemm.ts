@@ -68,7 +68,7 @@ function tiled(
   const statements: Stmt[] = [];
   let begin: Expr = e.i32(0);
   for (const size of new Set(sizes)) {
-    const end = size === 1 ? extent : e.sub(extent, e.rem(e.sub(extent, begin), size));
+    const end: Expr = size === 1 ? extent : e.sub(extent, e.rem(e.sub(extent, begin), size));
     const from = begin;
     statements.push(e.forLoop(name, from, end, (start) => body(start, size), { step: size }));
     begin = end;

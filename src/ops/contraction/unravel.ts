@@ -1,0 +1,30 @@
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+
+/**
+ * The index along each axis of the element at row-major position `flat`. Axes of the constant extent 1
+ * cost nothing, and neither does a space with one longer axis.
+ */
+export function unravel(flat: Expr, extents: readonly Expr[]): Expr[] {
+  const index: Expr[] = extents.map(() => e.i32(0));
+  const long = extents.flatMap((extent, axis) => (isOne(extent) ? [] : [axis]));
+  let rest = flat;
+  for (const axis of long.toReversed()) {
+    const last = axis === long[0];
+    index[axis] = last ? rest : e.rem(rest, extents[axis]);
+    if (!last) rest = e.div(rest, extents[axis]);
+  }
+  return index;
+}
+
+/** The number of elements of a space. */
+export function volume(extents: readonly Expr[]): Expr {
+  return extents.reduce<Expr>(
+    (size, extent) => (isOne(extent) ? size : isOne(size) ? extent : e.mul(size, extent)),
+    e.i32(1),
+  );
+}
+
+export function isOne(extent: Expr): boolean {
+  return extent.kind === 'const' && extent.value === 1;
+}
