@@ -42,6 +42,7 @@ export interface Sink {
 export interface PointContext<A> {
   readonly attributes: A;
   readonly inputs: readonly Access[];
+  readonly inputTypes: readonly TensorType[];
   readonly outputType: { readonly dtype: DType; readonly shape: readonly Expr[] };
   /** The index of the element that is asked for. */
   readonly index: readonly Expr[];
