@@ -1,0 +1,74 @@
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import { type OperatorFunction, type Sample, tensor } from '../declare.js';
+import type { Binary, Unary } from '../signatures.js';
+import { binary, unary } from './point.js';
+
+const samples: readonly Sample[] = [
+  { args: [tensor(['n', 2], { dtype: 'int32', low: -99, high: 99 }), tensor([2], { dtype: 'uint8', low: 0, high: 255 })] },
+  { args: [tensor(['n'], { dtype: 'int64', low: -99, high: 99 }), 6] },
+  { args: [tensor(['n'], { dtype: 'bool' }), tensor(['n'], { dtype: 'bool' })] },
+]; // prettier-ignore
+
+/** The bits set in both. Integers and bool. */
+export const bitwiseAnd: OperatorFunction<Binary> = binary({
+  name: 'bitwiseAnd',
+  domain: 'integer or bool',
+  value: (x, y) => e.and(x, y),
+  gradient: 'none',
+  samples,
+});
+
+/** The bits set in either. Integers and bool. */
+export const bitwiseOr: OperatorFunction<Binary> = binary({
+  name: 'bitwiseOr',
+  domain: 'integer or bool',
+  value: (x, y) => e.or(x, y),
+  gradient: 'none',
+  samples,
+});
+
+/** The bits set in one but not the other. Integers and bool. */
+export const bitwiseXor: OperatorFunction<Binary> = binary({
+  name: 'bitwiseXor',
+  domain: 'integer or bool',
+  value: (x, y) => e.xor(x, y),
+  gradient: 'none',
+  samples,
+});
+
+/** Every bit flipped. Integers and bool. */
+export const bitwiseNot: OperatorFunction<Unary> = unary({
+  name: 'bitwiseNot',
+  domain: 'integer or bool',
+  value: (x) => e.not(x),
+  gradient: 'none',
+  samples: samples.map(({ args }) => ({ args: args.slice(0, 1) })),
+});
+
+const shiftSamples: readonly Sample[] = [
+  { args: [tensor(['n', 2], { dtype: 'int32', low: -99, high: 99 }), tensor([2], { dtype: 'int32', low: 0, high: 40 })] },
+  { args: [tensor(['n'], { dtype: 'uint8', low: 0, high: 255 }), 3] },
+]; // prettier-ignore
+
+/** Hardware takes shift counts modulo the width; NumPy shifts everything out. Negative counts too. */
+const withinWidth = (count: Expr): Expr =>
+  e.and(e.ge(count, 0), e.lt(count, count.type.scalar === 'i64' ? 64 : 32));
+
+/** `x << y` of integers; a count of at least the width, or below 0, gives 0. */
+export const leftShift: OperatorFunction<Binary> = binary({
+  name: 'leftShift',
+  domain: 'integer',
+  value: (x, y) => e.select(withinWidth(y), e.shl(x, y), 0),
+  gradient: 'none',
+  samples: shiftSamples,
+});
+
+/** `x >> y` of integers, keeping the sign; a count of at least the width, or below 0, gives 0 or -1. */
+export const rightShift: OperatorFunction<Binary> = binary({
+  name: 'rightShift',
+  domain: 'integer',
+  value: (x, y) => e.shr(x, e.select(withinWidth(y), y, y.type.scalar === 'i64' ? 63 : 31)),
+  gradient: 'none',
+  samples: shiftSamples,
+});

@@ -1,0 +1,40 @@
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import { type OperatorFunction, type Sample, tensor } from '../declare.js';
+import type { Unary } from '../signatures.js';
+import { unary } from './point.js';
+
+const samples: readonly Sample[] = [
+  { args: [tensor([4], { values: [1, Infinity, -Infinity, NaN] })] },
+  { args: [tensor(['n'], { dtype: 'int32' })] },
+];
+
+const holdsFractions = (x: Expr): boolean => x.type.scalar === 'f32' || x.type.scalar === 'f64';
+const always = (x: Expr, value: 0 | 1): Expr => e.constant('bool', value, x.type.lanes);
+
+/** Whether the element is NaN. Never so for integers. */
+export const isNaN: OperatorFunction<Unary> = unary({
+  name: 'isNaN',
+  result: 'bool',
+  value: (x) => (holdsFractions(x) ? e.ne(x, x) : always(x, 0)),
+  gradient: 'none',
+  samples,
+});
+
+/** Whether the element is neither NaN nor infinite. Always so for integers. */
+export const isFinite: OperatorFunction<Unary> = unary({
+  name: 'isFinite',
+  result: 'bool',
+  value: (x) => (holdsFractions(x) ? e.lt(e.abs(x), Infinity) : always(x, 1)),
+  gradient: 'none',
+  samples,
+});
+
+/** Whether the element is infinite, of either sign. Never so for integers. */
+export const isInf: OperatorFunction<Unary> = unary({
+  name: 'isInf',
+  result: 'bool',
+  value: (x) => (holdsFractions(x) ? e.eq(e.abs(x), Infinity) : always(x, 0)),
+  gradient: 'none',
+  samples,
+});

@@ -1,0 +1,70 @@
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import { type OperatorFunction, type Sample, tensor } from '../declare.js';
+import type { Binary } from '../signatures.js';
+import { binary } from './point.js';
+
+/** Comparisons promote their operands, then compare. Whatever is compared with NaN is unequal. */
+
+const samples: readonly Sample[] = [
+  { args: [tensor(['n', 3]), tensor([3])] },
+  { args: [tensor(['n'], { dtype: 'int32' }), 0] },
+  { args: [tensor(['n'], { dtype: 'bool' }), tensor(['n'], { dtype: 'bool' })] },
+];
+
+/** bool has no order in the loop IR; as numbers, false is less than true. */
+const ordered = (x: Expr): Expr => (x.type.scalar === 'bool' ? e.cast('i32', x) : x);
+
+/** Whether `x === y`. */
+export const equal: OperatorFunction<Binary> = binary({
+  name: 'equal',
+  result: 'bool',
+  value: (x, y) => e.eq(x, y),
+  gradient: 'none',
+  samples,
+});
+
+/** Whether `x !== y`; true when either is NaN. */
+export const notEqual: OperatorFunction<Binary> = binary({
+  name: 'notEqual',
+  result: 'bool',
+  value: (x, y) => e.ne(x, y),
+  gradient: 'none',
+  samples,
+});
+
+/** Whether `x < y`. */
+export const less: OperatorFunction<Binary> = binary({
+  name: 'less',
+  result: 'bool',
+  value: (x, y) => e.lt(ordered(x), ordered(y)),
+  gradient: 'none',
+  samples,
+});
+
+/** Whether `x <= y`. */
+export const lessEqual: OperatorFunction<Binary> = binary({
+  name: 'lessEqual',
+  result: 'bool',
+  value: (x, y) => e.le(ordered(x), ordered(y)),
+  gradient: 'none',
+  samples,
+});
+
+/** Whether `x > y`. */
+export const greater: OperatorFunction<Binary> = binary({
+  name: 'greater',
+  result: 'bool',
+  value: (x, y) => e.gt(ordered(x), ordered(y)),
+  gradient: 'none',
+  samples,
+});
+
+/** Whether `x >= y`. */
+export const greaterEqual: OperatorFunction<Binary> = binary({
+  name: 'greaterEqual',
+  result: 'bool',
+  value: (x, y) => e.ge(ordered(x), ordered(y)),
+  gradient: 'none',
+  samples,
+});

@@ -1,0 +1,88 @@
+import { InternalError } from '../../base/errors.js';
+import * as e from '../../loop/build.js';
+import type { Expr, Scalar } from '../../loop/nodes.js';
+
+/** IEEE 754 as the loop IR sees it: what the algorithms of this family need to know of f32 and f64. */
+export class FloatFormat {
+  readonly scalar: 'f32' | 'f64';
+  /** The integer type of equal width. */
+  readonly bits: 'i32' | 'i64';
+  /** Stored bits of the significand. */
+  readonly fraction: number;
+  /** Of the exponent. */
+  readonly bias: number;
+  /** The distance from 1 to the next greater number. */
+  readonly epsilon: number;
+  /** The least positive normal number. */
+  readonly tiny: number;
+  /** The greatest finite number. */
+  readonly huge: number;
+
+  constructor(scalar: 'f32' | 'f64', bits: 'i32' | 'i64', fraction: number, bias: number) {
+    this.scalar = scalar;
+    this.bits = bits;
+    this.fraction = fraction;
+    this.bias = bias;
+    this.epsilon = 2 ** -fraction;
+    this.tiny = 2 ** (1 - bias);
+    this.huge = (2 - this.epsilon) * 2 ** bias;
+  }
+
+  /** The bits of a float as an integer. */
+  bitsOf(x: Expr): Expr {
+    return e.bitcast(this.bits, x);
+  }
+
+  fromBits(x: Expr): Expr {
+    return e.bitcast(this.scalar, x);
+  }
+
+  /** Only the sign bit set. */
+  get signMask(): bigint {
+    return -1n << (this.bits === 'i32' ? 31n : 63n);
+  }
+
+  /** The magnitude of `x` with the sign bit of `y`. */
+  withSignOf(x: Expr, y: Expr): Expr {
+    const sign = e.and(this.bitsOf(y), this.integer(this.signMask));
+    return this.fromBits(e.or(e.and(this.bitsOf(x), this.integer(~this.signMask)), sign));
+  }
+
+  /** A constant of the integer type. */
+  integer(value: bigint): Expr {
+    return e.constant(this.bits, this.bits === 'i32' ? Number(BigInt.asIntN(32, value)) : value);
+  }
+}
+
+const formats: Partial<Record<Scalar, FloatFormat>> = {
+  f32: new FloatFormat('f32', 'i32', 23, 127),
+  f64: new FloatFormat('f64', 'i64', 52, 1023),
+};
+
+/** The format of a floating expression. */
+export function formatOf(x: Expr): FloatFormat {
+  const format = formats[x.type.scalar];
+  if (format === undefined) throw new InternalError(`${x.type.scalar} is not a floating type`);
+  return format;
+}
+
+/**
+ * `a * b` as an unevaluated sum of the rounded product and its error (Dekker 1971), for f64. The factors
+ * are split by rounding their bits to half the precision, which costs no multiplication and stays right
+ * when a printer contracts products and sums.
+ */
+export function exactProduct(a: Expr, b: Expr): readonly [product: Expr, error: Expr] {
+  const [a1, b1] = [leadingHalf(a), leadingHalf(b)];
+  const [a2, b2] = [e.sub(a, a1), e.sub(b, b1)];
+  const product = e.mul(a, b);
+  const cross = e.add(e.sub(e.mul(a1, b1), product), e.mul(a1, b2));
+  return [product, e.add(e.add(cross, e.mul(a2, b1)), e.mul(a2, b2))];
+}
+
+/** The float rounded to half its bits, so that the rest fits into the other half. */
+function leadingHalf(x: Expr): Expr {
+  const format = formatOf(x);
+  const dropped = BigInt(format.fraction + 2) >> 1n;
+  const half = e.add(format.bitsOf(x), format.integer(1n << (dropped - 1n)));
+  return format.fromBits(e.and(half, format.integer(-1n << dropped)));
+}

@@ -1,0 +1,118 @@
+import { type DType, kindOf } from '../../base/dtype.js';
+import { DTypeError } from '../../base/errors.js';
+import type { Attributes } from '../../base/schema.js';
+import type { InferContext } from '../../ir/program.js';
+import type { Tensor, TensorType } from '../../ir/types.js';
+import type { Expr } from '../../loop/nodes.js';
+import { type Conversion, operator, type OperatorFunction, type Sample } from '../declare.js';
+import { inferElementwise } from '../infer.js';
+import { elementwise, type PointContext } from '../lowering.js';
+import { sumTo } from '../reduction/sum.js';
+import type { Binary, Unary } from '../signatures.js';
+
+/** What the operators of one and two operands have in common, so that a declaration says the rest. */
+
+/** Which dtypes an operator takes, after conversion of its operands. */
+export type Domain = 'any' | 'number' | 'integer' | 'integer or bool';
+
+interface PointSpec {
+  readonly name: string;
+  /** Default `any`. */
+  readonly domain?: Domain;
+  /** Default `promote`. */
+  readonly operands?: Conversion;
+  /** The dtype of the result where it is not the operands'. */
+  readonly result?: DType;
+  /** Default true. */
+  readonly method?: boolean;
+  readonly samples: readonly Sample[];
+}
+
+interface UnarySpec extends PointSpec {
+  value(x: Expr, context: PointContext<Attributes>): Expr;
+  /**
+   * The gradient of `x`, given that of the result `y`. `zero`: the derivative is zero wherever it
+   * exists, nothing flows.
+   */
+  readonly gradient: 'none' | 'zero' | (<T extends Tensor>(g: T, x: T, y: T) => T);
+}
+
+/** The gradient of one operand, before it is summed over what broadcasting stretched. */
+type Partial = 'zero' | (<T extends Tensor>(g: T, x: T, y: T, result: T) => T);
+
+interface BinarySpec extends PointSpec {
+  value(x: Expr, y: Expr, context: PointContext<Attributes>): Expr;
+  readonly gradient: 'none' | readonly [Partial, Partial];
+}
+
+/** Declares `f(x)`. */
+export function unary(spec: UnarySpec): OperatorFunction<Unary> {
+  const { name, operands = 'promote', method = true, gradient, samples } = spec;
+  return operator({
+    name,
+    family: 'elementwise',
+    attributes: {},
+    method,
+    operands,
+    call: (x) => ({ inputs: [x], attributes: {} }),
+    infer: inferPoint(spec),
+    gradient:
+      gradient === 'none'
+        ? 'none'
+        : ({ inputs: [x], outputs: [y], grads: [g] }) => [
+            gradient === 'zero' ? null : gradient(g!, x, y),
+          ],
+    lowering: elementwise<Attributes>(([x], context) => spec.value(x, context)),
+    samples,
+  });
+}
+
+/** Declares `f(x, y)` with broadcasting. */
+export function binary(spec: BinarySpec): OperatorFunction<Binary> {
+  const { name, operands = 'promote', method = true, gradient, samples } = spec;
+  return operator({
+    name,
+    family: 'elementwise',
+    attributes: {},
+    method,
+    operands,
+    call: (x, y) => ({ inputs: [x, y], attributes: {} }),
+    infer: inferPoint(spec),
+    gradient:
+      gradient === 'none'
+        ? 'none'
+        : ({ inputs, outputs: [result], grads: [g], needs }) =>
+            gradient.map((partial, i) => {
+              if (partial === 'zero' || !needs[i]) return null;
+              return sumTo(partial(g!, inputs[0], inputs[1], result), inputs[i].type.shape);
+            }),
+    lowering: elementwise<Attributes>(([x, y], context) => spec.value(x, y, context)),
+    samples,
+  });
+}
+
+function inferPoint(spec: PointSpec): (context: InferContext) => readonly TensorType[] {
+  const infer = inferElementwise(spec.name, spec.result);
+  const { domain = 'any' } = spec;
+  return (context) => {
+    for (const { dtype } of context.inputs) checkDomain(spec.name, domain, dtype);
+    return infer(context);
+  };
+}
+
+/** Refuses a dtype outside an operator's domain. */
+export function checkDomain(op: string, domain: Domain, dtype: DType): void {
+  const kind = kindOf(dtype);
+  const accepted =
+    domain === 'any' ||
+    kind === 'int' ||
+    (domain === 'number' && kind === 'float') ||
+    (domain === 'integer or bool' && kind === 'bool');
+  if (accepted) return;
+  throw new DTypeError(`not defined for ${dtype}`, {
+    op,
+    expected: domain === 'number' ? 'a numeric dtype' : `an ${domain} dtype`,
+    actual: dtype,
+    advice: kind === 'bool' ? 'use the logical operators, or cast first' : 'cast first',
+  });
+}

@@ -1,0 +1,48 @@
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import { type OperatorFunction, tensor } from '../declare.js';
+import type { Binary, Unary } from '../signatures.js';
+import { mul } from './arithmetic.js';
+import { formatOf } from './format.js';
+import { binary, unary } from './point.js';
+
+/** `|x|`. The least integer of a dtype is its own magnitude. The gradient at 0 is 0. */
+export const abs: OperatorFunction<Unary> = unary({
+  name: 'abs',
+  value: (x) => (x.type.scalar === 'bool' ? x : e.abs(x)),
+  gradient: (g, x) => mul(g, sign(x)),
+  samples: [
+    { args: [tensor(['n', 2], { low: 0.1 })] },
+    { args: [tensor(['n', 2], { low: -2, high: -0.1 })] },
+    { args: [tensor(['n'], { dtype: 'int8' })] },
+  ],
+});
+
+/** -1, 0 or 1 with the sign of `x`; 0 for both zeros, NaN for NaN. */
+export const sign: OperatorFunction<Unary> = unary({
+  name: 'sign',
+  value: (x) => (x.type.scalar === 'bool' ? x : signOf(x)),
+  gradient: 'zero',
+  samples: [
+    { args: [tensor(['n', 2], { low: 0.1 })] },
+    { args: [tensor(['n'], { dtype: 'int32' })] },
+  ],
+});
+
+function signOf(x: Expr): Expr {
+  // The last choice keeps NaN and turns -0 into 0.
+  return e.select(e.gt(x, 0), 1, e.select(e.lt(x, 0), -1, e.select(e.eq(x, 0), 0, x)));
+}
+
+/** The magnitude of `x` with the sign of `y`, also where `y` is a zero or NaN. */
+export const copysign: OperatorFunction<Binary> = binary({
+  name: 'copysign',
+  operands: 'float',
+  value: (x, y) => formatOf(x).withSignOf(x, y),
+  // 0 at x = 0, as for abs.
+  gradient: [(g, x, y) => mul(g, mul(sign(x), copysign(1, y))), 'zero'],
+  samples: [
+    { args: [tensor(['n', 2], { low: 0.1 }), tensor([2], { low: -2, high: -0.1 })] },
+    { args: [tensor(['n'], { low: -2, high: -0.1 }), 1] },
+  ],
+});
