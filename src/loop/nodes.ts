@@ -24,6 +24,10 @@ export type UnaryOp = 'neg' | 'abs' | 'sqrt' | 'floor' | 'ceil' | 'trunc' | 'nea
  * `div` and `rem` on integers truncate, and must never see a zero divisor or overflow.
  * Float `min` and `max` propagate NaN and order -0 below +0. `shr` keeps the sign, `shrU` does not;
  * shift counts are taken modulo the width. `and`, `or`, `xor` work on integers and on bool.
+ *
+ * Integers wrap, with one promise that the author of a kernel makes: where an i32 sum or product of
+ * nothing but loop variables, parameters and constants is divided or compared, it has not overflowed.
+ * Indices are such sums; the promise is what lets `(i * n + j) / n` become `i`.
  */
 export type ArithmeticOp =
   | 'add' | 'sub' | 'mul' | 'div' | 'rem' | 'min' | 'max'
@@ -135,7 +139,7 @@ export interface Block {
 
 /**
  * `for (variable = begin; variable < end; variable += step)`; the variable is i32, the step a positive
- * constant. `vector` asks `vectorize` to turn iterations into lanes; `parallel` says that iterations
+ * constant. The bounds are evaluated once, before the first iteration. `vector` asks `vectorize` to turn iterations into lanes; `parallel` says that iterations
  * are independent and may run on several threads; `unroll` wants straight-line code.
  */
 export interface For {

@@ -1,0 +1,220 @@
+import { DeviceError, InternalError } from '../../base/errors.js';
+import type { Buffer, Expr, Load, Var } from '../nodes.js';
+import {
+  binaryLane,
+  bitcastLane,
+  castLane,
+  type Lane,
+  unaryLane,
+  UndefinedDivision,
+} from '../scalar.js';
+import { children } from '../visit.js';
+import { type Frame, outOfBounds, type Value } from './frame.js';
+
+export type Code<T> = (frame: Frame) => T;
+type ScalarCode = Code<Lane>;
+type VectorCode = Code<readonly Lane[]>;
+
+/** Where a kernel keeps its locals and buffers. */
+export interface Slots {
+  readonly kernel: string;
+  local(variable: Var): number;
+  buffer(buffer: Buffer): number;
+  /** A slot that nothing else uses. */
+  temporary(): number;
+}
+
+/**
+ * Compiles an expression to a closure. Everything in an expression is evaluated, once: a shared
+ * sub-expression is computed first and kept in a slot, so the cost is that of the DAG, not the tree.
+ */
+export function compileExpr(root: Expr, slots: Slots): Code<Value> {
+  const uses = new Map<Expr, number>();
+  const order: Expr[] = [];
+  const count = (expr: Expr): void => {
+    const known = uses.get(expr) ?? 0;
+    uses.set(expr, known + 1);
+    if (known > 0) return;
+    for (const child of children(expr)) count(child);
+    order.push(expr);
+  };
+  count(root);
+  const compiled = new Map<Expr, Code<Value>>();
+  const compiler = new Compiler(slots, (expr) => {
+    const code = compiled.get(expr);
+    if (code === undefined) throw new InternalError('loop IR: an operand was not compiled');
+    return code;
+  });
+  const first: Code<void>[] = [];
+  for (const expr of order) {
+    const code = expr.type.lanes === 1 ? compiler.scalar(expr) : compiler.vector(expr);
+    if (uses.get(expr) === 1 || expr.kind === 'var' || expr.kind === 'const') {
+      compiled.set(expr, code);
+    } else {
+      const slot = slots.temporary();
+      first.push((frame) => {
+        frame.values[slot] = code(frame);
+      });
+      compiled.set(expr, (frame) => frame.values[slot]);
+    }
+  }
+  const result = compiled.get(root)!;
+  if (first.length === 0) return result;
+  return (frame) => {
+    for (const step of first) step(frame);
+    return result(frame);
+  };
+}
+
+function splat(lane: Lane, lanes: number): Lane[] {
+  return Array.from({ length: lanes }, () => lane);
+}
+
+class Compiler {
+  readonly #slots: Slots;
+  readonly #operand: (expr: Expr) => Code<Value>;
+
+  constructor(slots: Slots, operand: (expr: Expr) => Code<Value>) {
+    this.#slots = slots;
+    this.#operand = operand;
+  }
+
+  scalar(expr: Expr): ScalarCode {
+    switch (expr.kind) {
+      case 'const': {
+        const { value } = expr;
+        return () => value;
+      }
+      case 'var': {
+        const slot = this.#slots.local(expr);
+        return (frame) => frame.values[slot] as Lane;
+      }
+      case 'unary':
+        return this.#lane(unaryLane(expr.op, expr.x.type.scalar), expr.x);
+      case 'cast':
+        return this.#lane(castLane(expr.x.type.scalar, expr.type.scalar), expr.x);
+      case 'bitcast':
+        return this.#lane(bitcastLane(expr.x.type.scalar, expr.type.scalar), expr.x);
+      case 'binary': {
+        const f = this.#guarded(binaryLane(expr.op, expr.a.type.scalar));
+        const [a, b] = [this.#scalar(expr.a), this.#scalar(expr.b)];
+        return (frame) => f(a(frame), b(frame));
+      }
+      case 'select': {
+        const condition = this.#scalar(expr.condition);
+        const [a, b] = [this.#scalar(expr.a), this.#scalar(expr.b)];
+        return (frame) => {
+          const [left, right] = [a(frame), b(frame)];
+          return condition(frame) === 0 ? right : left;
+        };
+      }
+      case 'load': {
+        const read = this.#read(expr);
+        const index = this.#scalar(expr.index);
+        return (frame) => read(frame, index(frame) as number);
+      }
+      case 'extract': {
+        const [x, lane] = [this.#vector(expr.x), expr.lane];
+        return (frame) => x(frame)[lane];
+      }
+      case 'ramp':
+      case 'broadcast':
+        throw new InternalError(`loop IR: a ${expr.kind} of one lane`);
+    }
+  }
+
+  vector(expr: Expr): VectorCode {
+    const { lanes } = expr.type;
+    switch (expr.kind) {
+      case 'const': {
+        const value = splat(expr.value, lanes);
+        return () => value;
+      }
+      case 'var': {
+        const slot = this.#slots.local(expr);
+        return (frame) => frame.values[slot] as readonly Lane[];
+      }
+      case 'unary':
+        return this.#lanes(unaryLane(expr.op, expr.x.type.scalar), expr.x);
+      case 'cast':
+        return this.#lanes(castLane(expr.x.type.scalar, expr.type.scalar), expr.x);
+      case 'bitcast':
+        return this.#lanes(bitcastLane(expr.x.type.scalar, expr.type.scalar), expr.x);
+      case 'binary': {
+        const f = this.#guarded(binaryLane(expr.op, expr.a.type.scalar));
+        const [a, b] = [this.#vector(expr.a), this.#vector(expr.b)];
+        return (frame) => {
+          const [left, right] = [a(frame), b(frame)];
+          return left.map((x, lane) => f(x, right[lane]));
+        };
+      }
+      case 'select': {
+        const condition = this.#vector(expr.condition);
+        const [a, b] = [this.#vector(expr.a), this.#vector(expr.b)];
+        return (frame) => {
+          const [left, right] = [a(frame), b(frame)];
+          return condition(frame).map((take, lane) => (take === 0 ? right : left)[lane]);
+        };
+      }
+      case 'load': {
+        const read = this.#read(expr);
+        const index = this.#vector(expr.index);
+        return (frame) => index(frame).map((at) => read(frame, at as number));
+      }
+      case 'ramp': {
+        const [base, stride] = [this.#scalar(expr.base), this.#scalar(expr.stride)];
+        return (frame) => {
+          const [start, step] = [base(frame) as number, stride(frame) as number];
+          return Array.from({ length: lanes }, (_, lane) => (start + Math.imul(step, lane)) | 0);
+        };
+      }
+      case 'broadcast': {
+        const x = this.#scalar(expr.x);
+        return (frame) => splat(x(frame), lanes);
+      }
+      case 'extract':
+        throw new InternalError('loop IR: an extract of several lanes');
+    }
+  }
+
+  #scalar(expr: Expr): ScalarCode {
+    return this.#operand(expr) as ScalarCode;
+  }
+
+  #vector(expr: Expr): VectorCode {
+    return this.#operand(expr) as VectorCode;
+  }
+
+  #lane(f: (x: Lane) => Lane, operand: Expr): ScalarCode {
+    const x = this.#scalar(operand);
+    return (frame) => f(x(frame));
+  }
+
+  #lanes(f: (x: Lane) => Lane, operand: Expr): VectorCode {
+    const x = this.#vector(operand);
+    return (frame) => x(frame).map(f);
+  }
+
+  #guarded(f: (a: Lane, b: Lane) => Lane): (a: Lane, b: Lane) => Lane {
+    const { kernel } = this.#slots;
+    return (a, b) => {
+      try {
+        return f(a, b);
+      } catch (cause) {
+        if (!(cause instanceof UndefinedDivision)) throw cause;
+        throw new DeviceError(`${cause.message} in kernel ${kernel}`, { cause });
+      }
+    };
+  }
+
+  #read({ buffer }: Load): (frame: Frame, index: number) => Lane {
+    const { kernel } = this.#slots;
+    const slot = this.#slots.buffer(buffer);
+    const { storage } = buffer;
+    return (frame, index) => {
+      const value = frame.memory[storage][frame.bases[slot] + index];
+      if (index < 0 || value === undefined) outOfBounds(kernel, buffer, index);
+      return value;
+    };
+  }
+}

@@ -1,0 +1,61 @@
+import { DeviceError } from '../../base/errors.js';
+import { storageBytes } from '../build.js';
+import type { Buffer, Storage } from '../nodes.js';
+import type { Lane } from '../scalar.js';
+
+/** A vector, or one lane. */
+export type Value = Lane | readonly Lane[];
+
+type View =
+  Float32Array | Float64Array | Int32Array | BigInt64Array | Int8Array | Uint8Array | Uint16Array;
+
+/** One memory, seen as elements of each kind. */
+export type Memory = Readonly<Record<Storage, View>>;
+
+const memories = new WeakMap<ArrayBufferLike, Memory>();
+
+export function memoryOf(bytes: ArrayBufferLike): Memory {
+  let memory = memories.get(bytes);
+  if (memory === undefined || memory.u8.length !== bytes.byteLength) {
+    const whole = (storage: Storage): number =>
+      Math.floor(bytes.byteLength / storageBytes(storage));
+    memory = {
+      f32: new Float32Array(bytes, 0, whole('f32')),
+      f64: new Float64Array(bytes, 0, whole('f64')),
+      i32: new Int32Array(bytes, 0, whole('i32')),
+      i64: new BigInt64Array(bytes, 0, whole('i64')),
+      i8: new Int8Array(bytes),
+      u8: new Uint8Array(bytes),
+      u16: new Uint16Array(bytes, 0, whole('u16')),
+    };
+    memories.set(bytes, memory);
+  }
+  return memory;
+}
+
+/** One activation of a kernel. */
+export interface Frame {
+  readonly memory: Memory;
+  /** Locals and remembered shared sub-expressions, by slot. */
+  readonly values: Value[];
+  /** Where each buffer starts, in its own elements, by slot. */
+  readonly bases: number[];
+}
+
+/** The first element of a buffer, from its byte address. */
+export function baseElement(kernel: string, buffer: Buffer, address: number): number {
+  const bytes = storageBytes(buffer.storage);
+  if (!(Number.isInteger(address) && address >= 0 && address % bytes === 0)) {
+    throw new DeviceError(`kernel ${kernel} was given a bad address for buffer ${buffer.name}`, {
+      expected: `a multiple of ${bytes}`,
+      actual: String(address),
+    });
+  }
+  return address / bytes;
+}
+
+export function outOfBounds(kernel: string, buffer: Buffer, index: number): never {
+  throw new DeviceError(`kernel ${kernel} went out of the bounds of buffer ${buffer.name}`, {
+    actual: `index ${index}`,
+  });
+}

@@ -1,0 +1,157 @@
+import { InternalError } from '../../base/errors.js';
+import type { Buffer, Expr, Kernel, Stmt, Store, Var } from '../nodes.js';
+import type { Lane } from '../scalar.js';
+import { type Code, compileExpr, type Slots } from './expressions.js';
+import { baseElement, type Frame, type Memory, outOfBounds, type Value } from './frame.js';
+
+export type Runnable = (memory: Memory, args: readonly Value[]) => void;
+
+const compiled = new WeakMap<Kernel, Runnable>();
+
+/** A kernel as a closure; compiled once. */
+export function compileKernel(kernel: Kernel): Runnable {
+  let runnable = compiled.get(kernel);
+  if (runnable === undefined) compiled.set(kernel, (runnable = compileFresh(kernel)));
+  return runnable;
+}
+
+function compileFresh(kernel: Kernel): Runnable {
+  const slots = new KernelSlots(kernel.name);
+  const receive = kernel.params.map((param): ((frame: Frame, value: Value) => void) => {
+    if (param.kind === 'buffer') {
+      const slot = slots.bind(param);
+      return (frame, value) => {
+        frame.bases[slot] = baseElement(kernel.name, param, value as number);
+      };
+    }
+    const slot = slots.local(param);
+    return (frame, value) => {
+      frame.values[slot] = value;
+    };
+  });
+  const run = compileStmt(kernel.body, slots);
+  return (memory, args) => {
+    const frame: Frame = { memory, values: [], bases: [] };
+    receive.forEach((give, i) => give(frame, args[i]));
+    run(frame);
+  };
+}
+
+class KernelSlots implements Slots {
+  readonly kernel: string;
+  readonly #locals: Map<Var, number> = new Map();
+  readonly #buffers: Map<Buffer, number> = new Map();
+  #next = 0;
+
+  constructor(kernel: string) {
+    this.kernel = kernel;
+  }
+
+  local(variable: Var): number {
+    let slot = this.#locals.get(variable);
+    if (slot === undefined) this.#locals.set(variable, (slot = this.#next++));
+    return slot;
+  }
+
+  temporary(): number {
+    return this.#next++;
+  }
+
+  bind(buffer: Buffer): number {
+    const slot = this.#buffers.size;
+    this.#buffers.set(buffer, slot);
+    return slot;
+  }
+
+  buffer(buffer: Buffer): number {
+    const slot = this.#buffers.get(buffer);
+    if (slot === undefined)
+      throw new InternalError(`kernel ${this.kernel} has no buffer ${buffer.name}`);
+    return slot;
+  }
+}
+
+function compileStmt(stmt: Stmt, slots: Slots): Code<void> {
+  const scalar = (expr: Expr): Code<Lane> => compileExpr(expr, slots) as Code<Lane>;
+  switch (stmt.kind) {
+    case 'block': {
+      const steps = stmt.body.map((inner) => compileStmt(inner, slots));
+      return (frame) => {
+        for (const step of steps) step(frame);
+      };
+    }
+    case 'for': {
+      const slot = slots.local(stmt.variable);
+      const [begin, end] = [scalar(stmt.begin), scalar(stmt.end)];
+      const { step } = stmt;
+      const body = compileStmt(stmt.body, slots);
+      return (frame) => {
+        const limit = end(frame);
+        for (let i = begin(frame) as number; i < limit; i += step) {
+          frame.values[slot] = i;
+          body(frame);
+        }
+      };
+    }
+    case 'while': {
+      const condition = scalar(stmt.condition);
+      const body = compileStmt(stmt.body, slots);
+      return (frame) => {
+        while (condition(frame) !== 0) body(frame);
+      };
+    }
+    case 'if': {
+      const condition = scalar(stmt.condition);
+      const consequent = compileStmt(stmt.consequent, slots);
+      const alternate = stmt.alternate === null ? () => {} : compileStmt(stmt.alternate, slots);
+      return (frame) => {
+        if (condition(frame) !== 0) consequent(frame);
+        else alternate(frame);
+      };
+    }
+    case 'declare':
+    case 'assign': {
+      const slot = slots.local(stmt.variable);
+      const value = compileExpr(stmt.value, slots);
+      return (frame) => {
+        frame.values[slot] = value(frame);
+      };
+    }
+    case 'store':
+      return compileStore(stmt, slots);
+    case 'call': {
+      const callee = compileKernel(stmt.kernel);
+      const args = stmt.args.map((arg) => compileExpr(arg, slots));
+      return (frame) => {
+        callee(
+          frame.memory,
+          args.map((arg) => arg(frame)),
+        );
+      };
+    }
+  }
+}
+
+/** Lanes are stored in order: where two lanes meet one element, the later one stays. */
+function compileStore({ buffer, index, value }: Store, slots: Slots): Code<void> {
+  const slot = slots.buffer(buffer);
+  const { storage } = buffer;
+  const write = (frame: Frame, at: number, lane: Lane): void => {
+    const view = frame.memory[storage];
+    const place = frame.bases[slot] + at;
+    if (at < 0 || place >= view.length) outOfBounds(slots.kernel, buffer, at);
+    view[place] = lane;
+  };
+  const [where, what] = [compileExpr(index, slots), compileExpr(value, slots)];
+  if (index.type.lanes === 1) {
+    return (frame) => {
+      const at = where(frame) as number;
+      write(frame, at, what(frame) as Lane);
+    };
+  }
+  return (frame) => {
+    const places = where(frame) as readonly number[];
+    const lanes = what(frame) as readonly Lane[];
+    places.forEach((at, lane) => write(frame, at, lanes[lane]));
+  };
+}

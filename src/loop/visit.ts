@@ -1,0 +1,226 @@
+import { InternalError } from '../base/errors.js';
+import * as e from './build.js';
+import type { Expr, Kernel, Stmt, Var } from './nodes.js';
+
+/**
+ * Walking and rebuilding. Expressions are DAGs: whatever recurses over one here visits a shared
+ * sub-expression once, so every walk is linear in the number of distinct nodes.
+ */
+
+/** The operands of an expression, in the order in which `withChildren` takes them. */
+export function children(expr: Expr): readonly Expr[] {
+  switch (expr.kind) {
+    case 'const':
+    case 'var':
+      return [];
+    case 'unary':
+    case 'cast':
+    case 'bitcast':
+    case 'broadcast':
+    case 'extract':
+      return [expr.x];
+    case 'binary':
+      return [expr.a, expr.b];
+    case 'select':
+      return [expr.condition, expr.a, expr.b];
+    case 'load':
+      return [expr.index];
+    case 'ramp':
+      return [expr.base, expr.stride];
+  }
+}
+
+/**
+ * The expression with other operands. Unchanged operands give the same object back; otherwise the
+ * checked constructors run, so an operand that became a vector broadcasts its neighbours.
+ */
+export function withChildren(expr: Expr, operands: readonly Expr[]): Expr {
+  const before = children(expr);
+  if (before.every((child, i) => child === operands[i])) return expr;
+  const [x, y, z] = operands;
+  switch (expr.kind) {
+    case 'const':
+    case 'var':
+      return expr;
+    case 'unary':
+      return e.unary(expr.op, x);
+    case 'cast':
+      return e.cast(expr.type.scalar, x);
+    case 'bitcast':
+      return e.bitcast(expr.type.scalar, x);
+    case 'broadcast':
+      return e.broadcast(x, expr.type.lanes);
+    case 'extract':
+      return e.extract(x, expr.lane);
+    case 'binary':
+      return e.binary(expr.op, x, y);
+    case 'select':
+      return e.select(x, y, z);
+    case 'load':
+      return e.load(expr.buffer, x);
+    case 'ramp':
+      return e.ramp(x, y, expr.type.lanes);
+  }
+}
+
+/** Calls `visit` once for every distinct node under the roots, operands before what uses them. */
+export function visitExprs(roots: readonly Expr[], visit: (expr: Expr) => void): void {
+  const seen = new Set<Expr>();
+  const walk = (expr: Expr): void => {
+    if (seen.has(expr)) return;
+    seen.add(expr);
+    for (const child of children(expr)) walk(child);
+    visit(expr);
+  };
+  roots.forEach(walk);
+}
+
+/**
+ * A function that rebuilds expressions from the leaves up: `rewrite` receives each distinct node
+ * once, with its operands already rewritten. Results are remembered across calls.
+ */
+export function exprMapper(rewrite: (expr: Expr) => Expr): (expr: Expr) => Expr {
+  const done = new Map<Expr, Expr>();
+  const map = (expr: Expr): Expr => {
+    const known = done.get(expr);
+    if (known !== undefined) return known;
+    const result = rewrite(withChildren(expr, children(expr).map(map)));
+    done.set(expr, result);
+    return result;
+  };
+  return map;
+}
+
+/** A function that replaces variables; lanes follow, see `withChildren`. */
+export function substitution(replace: ReadonlyMap<Var, Expr>): (expr: Expr) => Expr {
+  return exprMapper((expr) => (expr.kind === 'var' ? (replace.get(expr) ?? expr) : expr));
+}
+
+/** The expressions that a statement itself evaluates, without those of statements inside it. */
+export function ownExprs(stmt: Stmt): readonly Expr[] {
+  switch (stmt.kind) {
+    case 'block':
+      return [];
+    case 'for':
+      return [stmt.begin, stmt.end];
+    case 'while':
+    case 'if':
+      return [stmt.condition];
+    case 'declare':
+    case 'assign':
+      return [stmt.value];
+    case 'store':
+      return [stmt.index, stmt.value];
+    case 'call':
+      return stmt.args;
+  }
+}
+
+/** The statements directly inside a statement. */
+export function ownStmts(stmt: Stmt): readonly Stmt[] {
+  switch (stmt.kind) {
+    case 'block':
+      return stmt.body;
+    case 'for':
+    case 'while':
+      return [stmt.body];
+    case 'if':
+      return stmt.alternate === null ? [stmt.consequent] : [stmt.consequent, stmt.alternate];
+    case 'declare':
+    case 'assign':
+    case 'store':
+    case 'call':
+      return [];
+  }
+}
+
+/** Calls `visit` for a statement and every statement inside it, outer ones first. */
+export function visitStmts(stmt: Stmt, visit: (stmt: Stmt) => void): void {
+  visit(stmt);
+  for (const inner of ownStmts(stmt)) visitStmts(inner, visit);
+}
+
+/** How `mapStmt` changes the parts of a statement. Absent functions keep their part. */
+export interface StmtMapper {
+  readonly expr?: (expr: Expr) => Expr;
+  /** Applied to variables where they are bound or assigned. */
+  readonly variable?: (variable: Var) => Var;
+  /** Applied to each statement directly inside. */
+  readonly stmt?: (stmt: Stmt) => Stmt;
+}
+
+/** The statement with its own parts mapped; rebuilt through the checked constructors. */
+export function mapStmt(stmt: Stmt, mapper: StmtMapper): Stmt {
+  const expr = mapper.expr ?? ((x: Expr) => x);
+  const variable = mapper.variable ?? ((x: Var) => x);
+  const inside = mapper.stmt ?? ((x: Stmt) => x);
+  switch (stmt.kind) {
+    case 'block':
+      return e.block(...stmt.body.map(inside));
+    case 'for': {
+      const [begin, end] = [expr(stmt.begin), expr(stmt.end)];
+      return { ...stmt, variable: variable(stmt.variable), begin, end, body: inside(stmt.body) };
+    }
+    case 'while':
+      return e.whileLoop(expr(stmt.condition), inside(stmt.body));
+    case 'if':
+      return e.ifThen(
+        expr(stmt.condition),
+        inside(stmt.consequent),
+        stmt.alternate === null ? null : inside(stmt.alternate),
+      );
+    case 'declare': {
+      const value = expr(stmt.value);
+      return e.declare(variable(stmt.variable), value);
+    }
+    case 'assign':
+      return e.assign(variable(stmt.variable), expr(stmt.value));
+    case 'store':
+      return e.store(stmt.buffer, expr(stmt.index), expr(stmt.value));
+    case 'call':
+      return e.call(stmt.kernel, stmt.args.map(expr));
+  }
+}
+
+/** The distinct variables that an expression reads. */
+export function variablesOf(...roots: readonly Expr[]): ReadonlySet<Var> {
+  const found = new Set<Var>();
+  visitExprs(roots, (expr) => {
+    if (expr.kind === 'var') found.add(expr);
+  });
+  return found;
+}
+
+/** The variables that a statement reads or assigns but does not bind. */
+export function freeVariables(stmt: Stmt): ReadonlySet<Var> {
+  const used = new Set<Var>();
+  const bound = new Set<Var>();
+  const roots: Expr[] = [];
+  visitStmts(stmt, (inner) => {
+    roots.push(...ownExprs(inner));
+    if (inner.kind === 'declare' || inner.kind === 'for') bound.add(inner.variable);
+    else if (inner.kind === 'assign') used.add(inner.variable);
+  });
+  for (const variable of variablesOf(...roots)) used.add(variable);
+  for (const variable of bound) used.delete(variable);
+  return used;
+}
+
+/** The variables that some statement inside assigns. */
+export function assignedVariables(stmt: Stmt): ReadonlySet<Var> {
+  const assigned = new Set<Var>();
+  visitStmts(stmt, (inner) => {
+    if (inner.kind === 'assign') assigned.add(inner.variable);
+  });
+  return assigned;
+}
+
+/** The kernel with another body; the same object when the body is the same. */
+export function withBody(kernel: Kernel, body: Stmt): Kernel {
+  return body === kernel.body ? kernel : e.kernel(kernel.name, kernel.params, body);
+}
+
+/** For the end of a `switch` over kinds: a kind that is missing does not compile. */
+export function unreachable(value: never): never {
+  throw new InternalError(`loop IR: unknown node ${String(value)}`);
+}
