@@ -136,8 +136,13 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly samples: readonly Sample[];
 }
 
-/** A function that users call, and its declaration. */
-export type OperatorFunction<F extends AnyFunction> = F & { readonly declaration: Declaration };
+/**
+ * A function that users call, and its declaration. An operator with `method: false` says so in `M` too,
+ * since the types of array methods are derived from it.
+ */
+export type OperatorFunction<F extends AnyFunction, M extends boolean = boolean> = F & {
+  readonly declaration: Declaration & { readonly method: M };
+};
 
 /** Runs a call whose operands are arrays of the front floor, or only plain data. */
 export type Invoke = (declaration: Declaration, call: Call) => readonly Tensor[];
@@ -159,9 +164,11 @@ export function installFrontend(invoke: Invoke): Invoke {
  * Declares an operator and makes the function that users call. Called on program values it appends to
  * their program; called on arrays it goes to the front floor's dispatch.
  */
-export function operator<F extends AnyFunction, S extends AttributeSchema>(
-  spec: Spec<F, S>,
-): OperatorFunction<F> {
+export function operator<
+  F extends AnyFunction,
+  S extends AttributeSchema,
+  M extends boolean = boolean,
+>(spec: Spec<F, S> & { readonly method?: M }): OperatorFunction<F, M> {
   const declaration = {
     results: 'one',
     method: true,
@@ -181,7 +188,9 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     return Object.fromEntries(results.map((name, i) => [name, outputs[i]]));
   };
   Object.defineProperty(call, 'name', { value: declaration.name });
-  return Object.assign(call as unknown as F, { declaration });
+  return Object.assign(call as unknown as F, {
+    declaration: declaration as Declaration & { readonly method: M },
+  });
 }
 
 function invokeSymbolic(declaration: Declaration, call: Call, program: Program): readonly Value[] {
