@@ -12,8 +12,11 @@ export interface Attribute<T> {
   /** What is accepted, in words. */
   readonly expected: string;
   accepts(value: unknown): value is T;
+  /** Injective: two values that differ have different JSON. */
   encode(value: T): Json;
   decode(json: Json): T;
+  /** The value with every dimension in it replaced; absent where a value holds none. */
+  mapDims?(value: T, map: (dim: Dim) => Dim): T;
 }
 
 const plain = <T extends Json>(
@@ -73,6 +76,7 @@ export const dim: Attribute<Dim> = {
     if (isInteger(json)) return json;
     throw unexpected('a dimension', json);
   },
+  mapDims: (value, map) => map(value),
 };
 
 /** A list of extents. */
@@ -88,6 +92,9 @@ export function optional<T>(inner: Attribute<T>): Attribute<T | null> {
     accepts: (value): value is T | null => value === null || inner.accepts(value),
     encode: (value) => (value === null ? null : inner.encode(value)),
     decode: (json) => (json === null ? null : inner.decode(json)),
+    ...(inner.mapDims && {
+      mapDims: (value, map) => (value === null ? null : inner.mapDims!(value, map)),
+    }),
   };
 }
 
@@ -102,6 +109,9 @@ export function list<T>(inner: Attribute<T>): Attribute<readonly T[]> {
       if (!Array.isArray(json)) throw unexpected(expected, json);
       return json.map((entry: Json) => inner.decode(entry));
     },
+    ...(inner.mapDims && {
+      mapDims: (value, map) => value.map((entry) => inner.mapDims!(entry, map)),
+    }),
   };
 }
 

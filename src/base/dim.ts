@@ -146,6 +146,11 @@ export function minDim(a: Dim, b: Dim): Dim {
   return operation('min', ...ordered(a, b));
 }
 
+/** One of the operations that polynomials lack, applied. */
+export function applyDim(kind: DimOperation, a: Dim, b: Dim): Dim {
+  return builders[kind](a, b);
+}
+
 /** The number of elements of a shape. */
 export function sizeOf(shape: readonly Dim[]): Dim {
   return shape.reduce<Dim>(mulDim, 1);
@@ -157,16 +162,22 @@ export function sameShape(a: readonly Dim[], b: readonly Dim[]): boolean {
 
 /** The names a dimension depends on, added to `names`. */
 export function symbolsOf(dim: Dim, names: Set<string> = new Set()): Set<string> {
+  for (const name of symbolTable(dim).keys()) names.add(name);
+  return names;
+}
+
+/** The symbols a dimension depends on with their ranges, added to `table`. */
+export function symbolTable(dim: Dim, table: Map<string, Bounds> = new Map()): Map<string, Bounds> {
   for (const term of termsOf(dim)) {
     for (const atom of term.atoms) {
-      if (atom.kind === 'symbol') names.add(atom.name);
+      if (atom.kind === 'symbol') table.set(atom.name, atom.bounds);
       else {
-        symbolsOf(atom.left, names);
-        symbolsOf(atom.right, names);
+        symbolTable(atom.left, table);
+        symbolTable(atom.right, table);
       }
     }
   }
-  return names;
+  return table;
 }
 
 /** The value of a dimension once its symbols are bound; an unbound one is a `GraphError`. */

@@ -1,4 +1,5 @@
 import { type Attribute, describe, type Json } from './attribute.js';
+import type { Dim } from './dim.js';
 import { ArgumentError } from './errors.js';
 
 export type AttributeSchema = Readonly<Record<string, Attribute<unknown>>>;
@@ -55,4 +56,19 @@ export function decodeAttributes(
       return [name, kind.decode(json[name])];
     }),
   );
+}
+
+/** The attributes with every dimension in them replaced; the same object when there is none. */
+export function mapAttributeDims(
+  schema: AttributeSchema,
+  attributes: Attributes,
+  map: (dim: Dim) => Dim,
+): Attributes {
+  let mapped: Record<string, unknown> | undefined;
+  for (const [name, kind] of Object.entries(schema)) {
+    if (kind.mapDims === undefined) continue;
+    mapped ??= { ...attributes };
+    mapped[name] = kind.mapDims(attributes[name], map);
+  }
+  return mapped ?? attributes;
 }

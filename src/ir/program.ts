@@ -1,6 +1,6 @@
 import type { Attributes, AttributeSchema } from '../base/schema.js';
 import { checkAttributes } from '../base/schema.js';
-import { type Bounds, type Dim, sameShape, symbol } from '../base/dim.js';
+import { type Bounds, type Dim, sameShape, symbol, symbolsOf } from '../base/dim.js';
 import { GraphError } from '../base/errors.js';
 import { Graph, type NodeId } from '../graph/graph.js';
 import { type ConstantData, type Shape, Tensor, type TensorType } from './types.js';
@@ -78,7 +78,24 @@ export class Program {
   readonly #inputs: Value[] = [];
   readonly #names: Set<string> = new Set();
   #outputs: readonly Output[] = [];
-  #freshCount = 0;
+  #source: string | undefined;
+  /** The dimension names of the first `#scanned` nodes, and of the program this one is made from. */
+  #dimNames: Set<string> = new Set();
+  #scanned = 0;
+  readonly #dimCounts: Map<string, number> = new Map();
+  #origin: Program | undefined;
+
+  /**
+   * A new program made from another by `fill`. While it is filled, fresh dimensions also avoid the
+   * names of the original, whose later nodes may yet be copied.
+   */
+  static from(original: Program, fill: (program: Program) => void): Program {
+    const program = new Program();
+    program.#origin = original;
+    fill(program);
+    program.#origin = undefined;
+    return program;
+  }
 
   /** The variables, in the order in which they were made. */
   get inputs(): readonly Value[] {
@@ -133,7 +150,7 @@ export class Program {
       attributes,
       regions: details.regions ?? [],
       types,
-      source: details.source,
+      source: details.source ?? this.#source,
     };
     return this.#add(node, types, inputs);
   }
@@ -166,9 +183,49 @@ export class Program {
     return operands;
   }
 
+  /** Runs `build`; the calls it appends have this source unless they name their own. */
+  withSource<R>(source: string | undefined, build: () => R): R {
+    const previous = this.#source;
+    this.#source = source;
+    try {
+      return build();
+    } finally {
+      this.#source = previous;
+    }
+  }
+
   /** A symbol that no other dimension of this program uses. */
   freshDim(hint: string, bounds?: Partial<Bounds>): Dim {
-    return symbol(`${hint}_${this.#freshCount++}`, bounds);
+    this.#scanDims();
+    const stem = hint.replace(/_\d+$/, '');
+    let count = this.#dimCounts.get(stem) ?? 0;
+    while (this.#dimNames.has(`${stem}_${count}`)) count++;
+    this.#dimCounts.set(stem, count + 1);
+    return symbol(`${stem}_${count}`, bounds);
+  }
+
+  /** A name for an input that is not taken: the hint itself if possible. */
+  freshName(hint: string): string {
+    if (!this.#names.has(hint)) return hint;
+    let count = 2;
+    while (this.#names.has(`${hint}_${count}`)) count++;
+    return `${hint}_${count}`;
+  }
+
+  /** Only programs that ask for fresh dimensions pay for knowing their names. */
+  #scanDims(): void {
+    if (this.#origin !== undefined) {
+      this.#origin.#scanDims();
+      for (const name of this.#origin.#dimNames) this.#dimNames.add(name);
+      this.#origin = undefined;
+    }
+    for (; this.#scanned < this.#values.length; this.#scanned++) {
+      for (const { type } of this.#values[this.#scanned]) {
+        for (const dim of type.shape) {
+          if (typeof dim !== 'number') symbolsOf(dim, this.#dimNames);
+        }
+      }
+    }
   }
 
   #add(node: ProgramNode, types: readonly TensorType[], operands: readonly Value[]): Value[] {

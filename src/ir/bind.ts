@@ -1,0 +1,237 @@
+/**
+ * Finding the sizes of symbols: matching the types that a program declares for its inputs against the
+ * types (or the arrays) that arrive. Used where a region meets its operands and where a program meets
+ * its data, so both accept the same things and refuse with the same words.
+ */
+import {
+  addDim,
+  applyDim,
+  boundsOf,
+  type Bounds,
+  type Dim,
+  type DimExpr,
+  floorDivDim,
+  fold,
+  mulDim,
+  sameDim,
+  subDim,
+  substituteDim,
+  symbolTable,
+  symbolsOf,
+} from '../base/dim.js';
+import type { DType } from '../base/dtype.js';
+import { DTypeError, GraphError, ShapeError } from '../base/errors.js';
+import { type Shape, type TensorType } from './types.js';
+
+/** A declared shape, with symbols, and the shape that arrives for it. */
+export interface ShapeMatch<D extends Dim> {
+  /** Which input this is, for errors. */
+  readonly name: string;
+  readonly declared: Shape;
+  readonly actual: readonly D[];
+}
+
+/**
+ * The symbols of the declared shapes as sizes that make every declared shape its actual one. Symbols
+ * are found from any extent that is linear in one unknown symbol (`n`, `2*n + 1`, `n*m` once m is
+ * known); extents of other forms are checked once their symbols are known. The two sides are separate
+ * worlds: a name on the left has nothing to do with the same name on the right.
+ *
+ * @throws ShapeError when ranks or extents differ, a size is outside its symbol's bounds, or a symbol
+ * cannot be determined.
+ */
+export function bindShapes<D extends Dim>(
+  matches: readonly ShapeMatch<D>[],
+  op?: string,
+  known: ReadonlyMap<string, D> = new Map(),
+): Map<string, D> {
+  const bindings = new Map<string, Dim>(known);
+  let open: Equation[] = [];
+  for (const { name, declared, actual } of matches) {
+    if (declared.length !== actual.length) {
+      throw refusal(`input ${name} has another rank`, op, declared, actual);
+    }
+    for (let axis = 0; axis < declared.length; axis++) {
+      if (declared[axis] === actual[axis] && typeof declared[axis] === 'number') continue;
+      open.push({ name, declared, actual, axis });
+    }
+  }
+  while (open.length > 0) {
+    const unsolved = open.filter((equation) => !settle(equation, bindings, op));
+    if (unsolved.length === open.length) throw undetermined(unsolved[0], bindings, op);
+    open = unsolved;
+  }
+  // Numbers stay numbers under dimension arithmetic, so D = number gives sizes again.
+  return bindings as Map<string, D>;
+}
+
+/**
+ * `bindShapes` for whole types: counts and dtypes are compared too.
+ *
+ * @throws ShapeError, DTypeError; GraphError when the number of inputs differs.
+ */
+export function bindTypes<D extends Dim>(
+  declared: readonly { readonly name: string; readonly type: TensorType }[],
+  actual: readonly { readonly dtype: DType; readonly shape: readonly D[] }[],
+  op?: string,
+): Map<string, D> {
+  if (declared.length !== actual.length) {
+    throw new GraphError('the number of inputs differs', {
+      ...(op === undefined ? {} : { op }),
+      expected: `${declared.length} (${declared.map(({ name }) => name).join(', ')})`,
+      actual: String(actual.length),
+    });
+  }
+  const matches = declared.map(({ name, type }, i) => {
+    if (type.dtype !== actual[i].dtype) {
+      throw new DTypeError(`input ${name} has another dtype`, {
+        ...(op === undefined ? {} : { op }),
+        expected: type.dtype,
+        actual: actual[i].dtype,
+      });
+    }
+    return { name, declared: type.shape, actual: actual[i].shape };
+  });
+  return bindShapes(matches, op);
+}
+
+/** A type in another world of symbols; the same object when nothing in it is replaced. */
+export function substituteType(
+  type: TensorType,
+  replacements: ReadonlyMap<string, Dim>,
+): TensorType {
+  if (replacements.size === 0 || type.shape.every((dim) => typeof dim === 'number')) return type;
+  return { dtype: type.dtype, shape: type.shape.map((dim) => substituteDim(dim, replacements)) };
+}
+
+/** The symbols of some types with their ranges, by name. */
+export function symbolsOfTypes(types: readonly TensorType[]): Map<string, Bounds> {
+  const table = new Map<string, Bounds>();
+  for (const { shape } of types) {
+    for (const dim of shape) if (typeof dim !== 'number') symbolTable(dim, table);
+  }
+  return table;
+}
+
+interface Equation {
+  readonly name: string;
+  readonly declared: Shape;
+  readonly actual: Shape;
+  readonly axis: number;
+}
+
+/** `scale * unknown + offset` in the actual world; without an unknown, just `offset`. */
+interface Linear {
+  readonly unknown: { readonly name: string; readonly bounds: Bounds } | null;
+  readonly scale: Dim;
+  readonly offset: Dim;
+}
+
+/** Binds or checks one extent; false when too much of it is still unknown. */
+function settle(equation: Equation, bindings: Map<string, Dim>, op: string | undefined): boolean {
+  const actual = equation.actual[equation.axis];
+  const form = linearForm(equation.declared[equation.axis], bindings);
+  if (form === null) return false;
+  const { unknown, scale, offset } = form;
+  if (unknown === null) {
+    if (!sameDim(offset, actual)) throw mismatch(equation, bindings, op);
+    return true;
+  }
+  if (scale === 0) return false;
+  const rest = subDim(actual, offset);
+  const value = floorDivDim(rest, scale);
+  if (!sameDim(mulDim(value, scale), rest)) throw mismatch(equation, bindings, op);
+  const { min, max } = boundsOf(value);
+  if (Math.max(0, min) < unknown.bounds.min || max > unknown.bounds.max || max < 0) {
+    const { bounds } = unknown;
+    throw refusal(
+      `input ${equation.name}, axis ${equation.axis}: ${unknown.name} is outside its bounds`,
+      op,
+      `${bounds.min} <= ${unknown.name} <= ${bounds.max}`,
+      `${unknown.name} = ${String(value)}`,
+    );
+  }
+  bindings.set(unknown.name, value);
+  return true;
+}
+
+function linearForm(dim: Dim, bindings: ReadonlyMap<string, Dim>): Linear | null {
+  const known = (offset: Dim): Linear => ({ unknown: null, scale: 0, offset });
+  return fold<Linear | null>(dim, {
+    constant: known,
+    symbol: (name, bounds) => {
+      const value = bindings.get(name);
+      return value === undefined
+        ? { unknown: { name, bounds }, scale: 1, offset: 0 }
+        : known(value);
+    },
+    add: (a, b) => {
+      if (a === null || b === null) return null;
+      if (a.unknown && b.unknown && a.unknown.name !== b.unknown.name) return null;
+      return {
+        unknown: a.unknown ?? b.unknown,
+        scale: addDim(a.scale, b.scale),
+        offset: addDim(a.offset, b.offset),
+      };
+    },
+    mul: (a, b) => {
+      if (a === null || b === null || (a.unknown && b.unknown)) return null;
+      const [form, factor] = a.unknown ? [a, b.offset] : [b, a.offset];
+      return {
+        unknown: form.unknown,
+        scale: mulDim(form.scale, factor),
+        offset: mulDim(form.offset, factor),
+      };
+    },
+    operation: (kind, a, b) =>
+      a === null || b === null || a.unknown || b.unknown
+        ? null
+        : known(applyDim(kind, a.offset, b.offset)),
+  });
+}
+
+function mismatch(
+  { name, declared, actual, axis }: Equation,
+  bindings: ReadonlyMap<string, Dim>,
+  op: string | undefined,
+): ShapeError {
+  const names = [...symbolsOf(declared[axis])].filter((symbol) => bindings.has(symbol));
+  const where = names.map((symbol) => `${symbol} = ${String(bindings.get(symbol))}`).join(', ');
+  return refusal(
+    `input ${name} has another size on axis ${axis}`,
+    op,
+    `${String(declared[axis])}${where === '' ? '' : ` (${where})`} in ${show(declared)}`,
+    `${String(actual[axis])} in ${show(actual)}`,
+  );
+}
+
+function undetermined(
+  { name, declared, axis }: Equation,
+  bindings: ReadonlyMap<string, Dim>,
+  op: string | undefined,
+): ShapeError {
+  const names = [...symbolsOf(declared[axis])].filter((symbol) => !bindings.has(symbol));
+  return refusal(
+    `input ${name}, axis ${axis}: the size of ${names.join(', ')} cannot be determined`,
+    op,
+    `an input with an extent that is linear in ${names[0]}`,
+    String(declared[axis] as DimExpr),
+  );
+}
+
+function refusal(
+  problem: string,
+  op: string | undefined,
+  expected: Shape | string,
+  actual: Shape | string,
+): ShapeError {
+  return new ShapeError(problem, {
+    ...(op === undefined ? {} : { op }),
+    expected: show(expected),
+    actual: show(actual),
+  });
+}
+
+function show(shape: Shape | string): string {
+  return typeof shape === 'string' ? shape : `[${shape.map(String).join(', ')}]`;
+}

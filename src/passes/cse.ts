@@ -1,0 +1,87 @@
+import type { HostArray } from '../base/dtype.js';
+import { encodeAttributes } from '../base/schema.js';
+import type { CallNode, Program, Value } from '../ir/program.js';
+import type { ConstantData } from '../ir/types.js';
+import { throughRegions, transform } from './transform.js';
+
+/**
+ * Common subexpression elimination: of calls with the same operator, attributes, regions and operands,
+ * and of constants with the same bits, only the first stays. Keys are exact, not hashes; linear in the
+ * program and the bytes of its constants. Operators are pure, so equal keys mean equal values: random
+ * ones take their state as an operand.
+ */
+export function eliminateCommonSubexpressions(program: Program): Program {
+  const numbers = new Map<object, number>();
+  return throughRegions(program, (inner, region) => {
+    const calls = new Map<string, readonly Value[]>();
+    const constants = new ConstantTable();
+    return transform(
+      inner,
+      ({ node, operands, copy }) => {
+        if (node.kind === 'constant') return constants.firstLike(node.data, copy);
+        const key = callKey(node, operands, numbers);
+        let first = calls.get(key);
+        if (first === undefined) calls.set(key, (first = copy()));
+        return first;
+      },
+      { region },
+    );
+  });
+}
+
+/** Operators and regions count by identity: `numbers` gives each a number when it is first seen. */
+function callKey(
+  { op, attributes, regions }: CallNode,
+  operands: readonly Value[],
+  numbers: Map<object, number>,
+): string {
+  const numberOf = (object: object): number => {
+    let number = numbers.get(object);
+    if (number === undefined) numbers.set(object, (number = numbers.size));
+    return number;
+  };
+  let key = String(numberOf(op));
+  for (const { node, port } of operands) key += `,${node}:${port}`;
+  for (const region of regions) key += `;${numberOf(region)}`;
+  for (const _ in attributes)
+    return key + JSON.stringify(encodeAttributes(op.attributes, attributes));
+  return key;
+}
+
+/** The constants seen so far, found by a hash of their bytes and then compared byte by byte. */
+class ConstantTable {
+  readonly #buckets: Map<
+    string,
+    { readonly bytes: Uint8Array; readonly values: readonly Value[] }[]
+  > = new Map();
+
+  /** The values of an equal constant seen before, or of a copy made now. */
+  firstLike(data: ConstantData, copy: () => readonly Value[]): readonly Value[] {
+    const bytes = bytesOf(data.data);
+    const key = `${data.type.dtype}[${data.type.shape.join()}]${hash(bytes)}`;
+    let bucket = this.#buckets.get(key);
+    if (bucket === undefined) this.#buckets.set(key, (bucket = []));
+    const found = bucket.find((entry) => sameBytes(entry.bytes, bytes));
+    if (found !== undefined) return found.values;
+    const values = copy();
+    bucket.push({ bytes, values });
+    return values;
+  }
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: HostArray): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+/** FNV-1a; equality never rests on it. */
+function hash(bytes: Uint8Array): number {
+  let state = 0x811c9dc5;
+  for (let i = 0; i < bytes.length; i++) state = Math.imul(state ^ bytes[i], 0x01000193);
+  return state >>> 0;
+}
+
+function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}

@@ -1,0 +1,46 @@
+import { sizeOf } from '../base/dim.js';
+import type { CallNode, Program } from '../ir/program.js';
+import type { ConstantData } from '../ir/types.js';
+import { throughRegions, transform } from './transform.js';
+
+/** Computes a call on constants; null when it would rather not. */
+export type Evaluate = (
+  call: CallNode,
+  operands: readonly ConstantData[],
+) => readonly ConstantData[] | null;
+
+export interface FoldOptions {
+  /** Given by a floor that can run programs. */
+  readonly evaluate: Evaluate;
+  /** Results with more elements stay calls: a program should not carry what is cheap to make. Default 4096. */
+  readonly limit?: number;
+}
+
+/**
+ * Constant folding: a call whose operands are all constants and whose results are small becomes
+ * constants. Calls without operands stay, since they are compact already.
+ */
+export function foldConstants(program: Program, { evaluate, limit = 4096 }: FoldOptions): Program {
+  return throughRegions(program, (inner, region) =>
+    transform(
+      inner,
+      ({ node, operands, into }) => {
+        if (node.kind !== 'call' || operands.length === 0 || node.regions.length > 0)
+          return undefined;
+        const small = node.types.every(({ shape }) => {
+          const size = sizeOf(shape);
+          return typeof size === 'number' && size <= limit;
+        });
+        if (!small) return undefined;
+        const data: ConstantData[] = [];
+        for (const operand of operands) {
+          const made = into.node(operand.node);
+          if (made.kind !== 'constant') return undefined;
+          data.push(made.data);
+        }
+        return evaluate(node, data)?.map((result) => into.constant(result));
+      },
+      { region },
+    ),
+  );
+}

@@ -1,0 +1,60 @@
+import { eliminateCommonSubexpressions } from './cse.js';
+import { eliminateDeadCode } from './dce.js';
+import { decompose } from './decompose.js';
+import { type Evaluate, foldConstants } from './fold.js';
+import { inline } from './inline.js';
+import type { Program } from '../ir/program.js';
+
+/** What passes may ask of the floors above. */
+export interface PassContext {
+  /** Runs a call on constants; without it nothing is folded. */
+  readonly evaluate?: Evaluate;
+}
+
+/** One step of the compiler on programs. */
+export interface Pass {
+  readonly name: string;
+  readonly doc: string;
+  /** Returns the program itself when there was nothing to do. */
+  run(program: Program, context: PassContext): Program;
+}
+
+/** Every program goes through these in this order before it is lowered. */
+export const passes: readonly Pass[] = [
+  { name: 'inline', doc: 'put the bodies of calls in their places', run: inline },
+  { name: 'decompose', doc: 'expand operators that are written in others', run: decompose },
+  {
+    name: 'fold',
+    doc: 'compute what depends on constants only',
+    run: (program, { evaluate }) =>
+      evaluate === undefined ? program : foldConstants(program, { evaluate }),
+  },
+  { name: 'cse', doc: 'compute equal things once', run: eliminateCommonSubexpressions },
+  { name: 'dce', doc: 'drop what no output needs', run: eliminateDeadCode },
+];
+
+/** What is known of a pass after it ran. */
+export interface PassReport {
+  readonly name: string;
+  readonly milliseconds: number;
+  readonly before: Program;
+  readonly after: Program;
+  readonly unchanged: boolean;
+}
+
+/** Runs passes one after another; `observe` hears of each. */
+export function runPipeline(
+  program: Program,
+  steps: readonly Pass[] = passes,
+  { observe, ...context }: PassContext & { readonly observe?: (report: PassReport) => void } = {},
+): Program {
+  let current = program;
+  for (const { name, run } of steps) {
+    const before = current;
+    const start = performance.now();
+    current = run(before, context);
+    const milliseconds = performance.now() - start;
+    observe?.({ name, milliseconds, before, after: current, unchanged: current === before });
+  }
+  return current;
+}

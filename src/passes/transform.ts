@@ -1,0 +1,204 @@
+import { type Dim, substituteDim, symbol, symbolTable } from '../base/dim.js';
+import { InternalError } from '../base/errors.js';
+import { mapAttributeDims } from '../base/schema.js';
+import type { NodeId } from '../graph/graph.js';
+import { bindShapes, substituteType, symbolsOfTypes } from '../ir/bind.js';
+import {
+  type CallNode,
+  type ConstantNode,
+  Program,
+  sameType,
+  typeToString,
+  type Value,
+} from '../ir/program.js';
+import type { TensorType } from '../ir/types.js';
+
+/** A node of the old program on its way into the new one. */
+export interface Site {
+  /** As it was, but in the new program's dimensions and with transformed regions. */
+  readonly node: CallNode | ConstantNode;
+  /** Its id in the old program. */
+  readonly id: NodeId;
+  /** What it reads, in the new program. */
+  readonly operands: readonly Value[];
+  /** The new program; whatever is appended to it here has the node's source. */
+  readonly into: Program;
+  /** Copies the node now, for a visitor that wants the copy's values. */
+  copy(): readonly Value[];
+}
+
+/** The values to use for a node's results, or undefined to copy the node. */
+export type Visit = (site: Site) => readonly Value[] | undefined;
+
+export interface TransformOptions {
+  /** What becomes of the regions of calls; they are kept when absent. */
+  readonly region?: (region: Program) => Program;
+  /** Nodes for which this is false are left out; nothing that stays may read them. */
+  readonly keep?: (id: NodeId) => boolean;
+}
+
+/**
+ * Rebuilds a program node by node into a new one. Variables keep their names and order, copies keep
+ * their sources, outputs keep their names. A replacement must have the types of what it replaces; where
+ * the replaced node introduced a dimension of its own, the replacement's dimension takes its place in
+ * everything that follows. When nothing was replaced or left out, the result is `program` itself.
+ */
+export function transform(
+  program: Program,
+  visit: Visit,
+  { region = (inner) => inner, keep = () => true }: TransformOptions = {},
+): Program {
+  let changed = false;
+  const rebuilt = Program.from(program, (into) => {
+    const dims = new Map<string, Dim>();
+    const results: (readonly Value[])[] = [];
+    const moved = (value: Value): Value => results[value.node][value.port];
+    for (const id of program.graph.nodes()) {
+      const old = program.node(id);
+      if (old.kind === 'variable') {
+        results.push([into.variable(old.name, substituteType(old.type, dims))]);
+        continue;
+      }
+      if (!keep(id)) {
+        changed = true;
+        results.push([]);
+        continue;
+      }
+      const node = old.kind === 'call' ? adapt(old, dims, region) : old;
+      if (node.kind === 'call' && node.regions !== (old as CallNode).regions) changed = true;
+      const operands = program.operands(id).map(moved);
+      const source = node.kind === 'call' ? node.source : undefined;
+      let copied: readonly Value[] | undefined;
+      const copy = (): readonly Value[] => (copied ??= append(node, operands, into));
+      const replaced = into.withSource(source, () => visit({ node, id, operands, into, copy }));
+      if (replaced !== undefined && replaced !== copied) {
+        changed = true;
+        reconcile(node, operands, replaced, dims);
+      }
+      results.push(replaced ?? copy());
+    }
+    into.setOutputs(program.outputs.map(({ name, value }) => ({ name, value: moved(value) })));
+  });
+  return changed ? rebuilt : program;
+}
+
+/** A pass over one program, given how to treat the regions inside. */
+export type RegionPass = (program: Program, region: (region: Program) => Program) => Program;
+
+/** Applies a pass to a program and to all regions below it; a region shared by calls stays shared. */
+export function throughRegions(program: Program, pass: RegionPass): Program {
+  const done = new Map<Program, Program>();
+  const run = (inner: Program): Program => {
+    let result = done.get(inner);
+    if (result === undefined) done.set(inner, (result = pass(inner, run)));
+    return result;
+  };
+  return run(program);
+}
+
+/**
+ * Appends the nodes of `program` to `into` with its inputs replaced by `inputs`, which must fit, and
+ * returns the values of its outputs. Dimensions that `program` introduces become fresh ones.
+ */
+export function instantiate(
+  program: Program,
+  into: Program,
+  inputs: readonly Value[],
+  dims: Map<string, Dim>,
+): readonly Value[] {
+  const results: (readonly Value[])[] = [];
+  const moved = (value: Value): Value => results[value.node][value.port];
+  let input = 0;
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind === 'variable') {
+      results.push([inputs[input++]]);
+      continue;
+    }
+    if (node.kind === 'call') {
+      for (const [name, bounds] of symbolsOfTypes(node.types)) {
+        if (!dims.has(name)) dims.set(name, into.freshDim(name, bounds));
+      }
+    }
+    const adapted = node.kind === 'call' ? adapt(node, dims) : node;
+    results.push(append(adapted, program.operands(id).map(moved), into));
+  }
+  return program.outputs.map(({ value }) => moved(value));
+}
+
+function append(
+  node: CallNode | ConstantNode,
+  operands: readonly Value[],
+  into: Program,
+): readonly Value[] {
+  if (node.kind === 'constant') return [into.constant(node.data)];
+  return into.appendTyped(node.op, operands, node.attributes, node.types, node);
+}
+
+/** The call in other dimensions and with other regions; the same object when nothing differs. */
+function adapt(
+  node: CallNode,
+  dims: ReadonlyMap<string, Dim>,
+  region: (region: Program) => Program = (inner) => inner,
+): CallNode {
+  const regions = node.regions.map(region);
+  const kept = regions.every((inner, i) => inner === node.regions[i]);
+  if (kept && dims.size === 0) return node;
+  const changed = { ...node, regions: kept ? node.regions : regions };
+  if (dims.size === 0) return changed;
+  return {
+    ...changed,
+    types: node.types.map((type) => substituteType(type, dims)),
+    attributes: mapAttributeDims(node.op.attributes, node.attributes, (dim) =>
+      substituteDim(dim, dims),
+    ),
+  };
+}
+
+/** Checks the types of a replacement and learns what became of the dimensions the node introduced. */
+function reconcile(
+  node: CallNode | ConstantNode,
+  operands: readonly Value[],
+  replaced: readonly Value[],
+  dims: Map<string, Dim>,
+): void {
+  const types: readonly TensorType[] = node.kind === 'call' ? node.types : [node.data.type];
+  const fits =
+    types.length === replaced.length &&
+    types.every((type, i) => type.dtype === replaced[i].type.dtype);
+  if (fits && types.every((type, i) => sameType(type, replaced[i].type))) return;
+  let cause: unknown;
+  if (fits && node.kind === 'call') {
+    try {
+      const inherited = inheritedSymbols(node, operands);
+      const matches = types.map((type, i) => ({
+        name: `result ${i}`,
+        declared: type.shape,
+        actual: replaced[i].type.shape,
+      }));
+      for (const [name, dim] of bindShapes<Dim>(matches, node.op.name, inherited)) {
+        if (!inherited.has(name)) dims.set(name, dim);
+      }
+      return;
+    } catch (error) {
+      cause = error;
+    }
+  }
+  throw new InternalError('the replacement of a node has other types', {
+    op: node.kind === 'call' ? node.op.name : 'constant',
+    expected: types.map(typeToString).join(', '),
+    actual: replaced.map(({ type }) => typeToString(type)).join(', '),
+    ...(node.kind === 'call' && node.source !== undefined && { source: node.source }),
+    cause,
+  });
+}
+
+/** The symbols a call's result types take from its operands and attributes, each as itself. */
+function inheritedSymbols(node: CallNode, operands: readonly Value[]): Map<string, Dim> {
+  const table = symbolsOfTypes(operands.map(({ type }) => type));
+  mapAttributeDims(node.op.attributes, node.attributes, (dim) => {
+    symbolTable(dim, table);
+    return dim;
+  });
+  return new Map([...table].map(([name, bounds]) => [name, symbol(name, bounds)]));
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Program } from '../../src/ir/program.js';
+import { add } from '../../src/ops/elementwise/arithmetic.js';
+import { sum } from '../../src/ops/reduction/sum.js';
+import { eliminateCommonSubexpressions } from '../../src/passes/cse.js';
+import { eliminateDeadCode } from '../../src/passes/dce.js';
+
+const vector = { dtype: 'float32', shape: [3] } as const;
+
+/** A constant whose elements have exactly these bits. */
+function bits(program: Program, ...words: number[]) {
+  const data = new Float32Array(new Uint32Array(words).buffer);
+  return program.constant({ type: { dtype: 'float32', shape: [words.length] }, data });
+}
+
+function operators(program: Program): string[] {
+  return [...program.graph.nodes()].map((id) => {
+    const node = program.node(id);
+    return node.kind === 'call' ? node.op.name : node.kind;
+  });
+}
+
+test('equal calls become one, calls with other attributes or operands stay', () => {
+  const program = new Program();
+  const x = program.variable('x', vector);
+  const y = program.variable('y', vector);
+  const first = sum(add(x, y));
+  const second = sum(add(x, y));
+  const kept = sum(add(x, y), 0, { keepdims: true });
+  const swapped = sum(add(y, x));
+  program.setOutputs([
+    { name: 'a', value: first },
+    { name: 'b', value: second },
+    { name: 'c', value: kept },
+    { name: 'd', value: swapped },
+  ]);
+  const after = eliminateCommonSubexpressions(program);
+  assert.deepEqual(operators(after), ['variable', 'variable', 'add', 'sum', 'sum', 'add', 'sum']);
+  const [a, b, c, d] = after.outputs.map(({ value }) => value);
+  assert.equal(a, b);
+  assert.notEqual(a, c);
+  assert.notEqual(a, d);
+});
+
+test('constants are compared by bits: -0 is not 0, a NaN equals itself', () => {
+  const program = new Program();
+  const x = program.variable('x', { dtype: 'float32', shape: [1] });
+  const constants = [0, 0x80000000, 0x7fc00000, 0x7fc00000, 0x7fc00001, 0];
+  const sums = constants.map((word) => add(x, bits(program, word)));
+  program.setOutputs(sums.map((value, i) => ({ name: `s${i}`, value })));
+  const after = eliminateCommonSubexpressions(program);
+  const distinct = new Set(after.outputs.map(({ value }) => value.node));
+  assert.equal(distinct.size, 4);
+  assert.equal(operators(after).filter((kind) => kind === 'constant').length, 4);
+});
+
+test('a program without repetition is returned as it is', () => {
+  const program = new Program();
+  const x = program.variable('x', vector);
+  program.setOutputs([{ name: 'y', value: add(x, sum(x, 0, { keepdims: true })) }]);
+  assert.equal(eliminateCommonSubexpressions(program), program);
+  assert.equal(eliminateDeadCode(program), program);
+});
+
+test('dead code goes, unused inputs stay', () => {
+  const program = new Program();
+  const x = program.variable('x', vector);
+  program.variable('unused', vector);
+  add(sum(x), 1);
+  program.setOutputs([{ name: 'y', value: add(x, x) }]);
+  const after = eliminateDeadCode(program);
+  assert.deepEqual(operators(after), ['variable', 'variable', 'add']);
+  assert.equal(after.inputs.length, 2);
+});
