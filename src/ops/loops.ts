@@ -1,0 +1,124 @@
+import { sizeOf } from '../base/dim.js';
+import type { DType } from '../base/dtype.js';
+import * as e from '../loop/build.js';
+import type { Buffer, Expr, Stmt } from '../loop/nodes.js';
+import { computeScalar, type KernelContext } from './lowering.js';
+
+/** Loop nests and index arithmetic that the kernels of several families share. */
+
+/** Visits every index of a shape in row-major order; iterations must be independent. */
+export function overAll(
+  shape: readonly Expr[],
+  body: (index: readonly Expr[]) => Stmt,
+  mode: 'vector' | 'serial' = 'vector',
+): Stmt {
+  const visit = (index: readonly Expr[]): Stmt => {
+    const axis = index.length;
+    if (axis === shape.length) return body(index);
+    const isLast = axis === shape.length - 1;
+    return e.forLoop(`i${axis}`, 0, shape[axis], (i) => visit([...index, i]), {
+      mode: isLast ? mode : 'serial',
+    });
+  };
+  return visit([]);
+}
+
+/** The row-major number of an element. */
+export function ravel(index: readonly Expr[], shape: readonly Expr[]): Expr {
+  if (index.length === 0) return e.i32(0);
+  return index.reduce((flat, at, axis) => e.add(e.mul(flat, shape[axis]), at));
+}
+
+/** An extent to divide by. Where it is 0 there is nothing to divide, but code may be moved ahead of that. */
+export function divisor(extent: Expr): Expr {
+  if (extent.kind === 'const') return Number(extent.value) === 0 ? e.i32(1) : extent;
+  return e.max(extent, 1);
+}
+
+/** `x` modulo a positive extent, for `-extent <= x`. */
+export function wrapped(x: Expr, extent: Expr): Expr {
+  const remainder = e.rem(x, divisor(extent));
+  return e.select(e.lt(remainder, 0), e.add(remainder, extent), remainder);
+}
+
+/** `x` held between two bounds. */
+export function clamped(x: Expr, low: Expr | number, high: Expr | number): Expr {
+  return e.max(e.min(x, high), low);
+}
+
+/** Whether two expressions are certainly equal. */
+export function sameExpr(a: Expr, b: Expr): boolean {
+  return a === b || (a.kind === 'const' && b.kind === 'const' && a.value === b.value);
+}
+
+/** Where a kernel keeps elements of a dtype at full precision: in memory, in the compute type. */
+export function wideDType(dtype: DType): DType {
+  switch (dtype) {
+    case 'float16':
+    case 'bfloat16':
+      return 'float32';
+    case 'int8':
+    case 'uint8':
+    case 'bool':
+      return 'int32';
+    default:
+      return dtype;
+  }
+}
+
+/** What a result is built up in, out of order, before it is stored. */
+interface Workspace {
+  readonly buffer: Buffer;
+  /** Stores the elements into the result, once each. */
+  readonly flush: Stmt;
+}
+
+/** Memory for all elements of the first result in their compute type; bool is kept as 0 or 1. */
+export function workspace(context: KernelContext<unknown>): Workspace {
+  const [sink] = context.outputs;
+  const wide = wideDType(sink.dtype);
+  if (sink.buffer !== null && wide === sink.dtype) return { buffer: sink.buffer, flush: e.block() };
+  const length = context.extent(sizeOf(context.outputTypes[0].shape));
+  const buffer = context.scratch('work', wide, length);
+  const flush = overAll(sink.shape, (index) =>
+    sink.store(index, e.cast(computeScalar(sink.dtype), e.load(buffer, ravel(index, sink.shape)))),
+  );
+  return { buffer, flush };
+}
+
+/**
+ * The first result as a sum: 0 everywhere, plus, for every index of `domain` in row-major order,
+ * `value` at `target`. One element after the other, so the result does not depend on the machine. Bool
+ * adds up as "or".
+ */
+export function accumulate(
+  context: KernelContext<unknown>,
+  domain: readonly Expr[],
+  target: (index: readonly Expr[]) => readonly Expr[],
+  value: (index: readonly Expr[]) => Expr,
+): Stmt {
+  const [sink] = context.outputs;
+  const { buffer, flush } = workspace(context);
+  const scalar = e.loadedScalar(buffer.storage);
+  const isBool = sink.dtype === 'bool';
+  return e.block(
+    e.forLoop(
+      'i',
+      0,
+      context.extent(sizeOf(context.outputTypes[0].shape)),
+      (i) => e.store(buffer, i, e.constant(scalar, 0)),
+      { mode: 'vector' },
+    ),
+    overAll(
+      domain,
+      (index) => {
+        const at = ravel(target(index), sink.shape);
+        const addend = e.cast(scalar, value(index));
+        const old = e.load(buffer, at);
+        return e.store(buffer, at, isBool ? e.or(old, addend) : e.add(old, addend));
+      },
+      'serial',
+    ),
+    flush,
+  );
+}

@@ -1,0 +1,232 @@
+import * as attr from '../../base/attribute.js';
+import { describe } from '../../base/attribute.js';
+import { addDim, type Dim, floorDivDim, modDim, mulDim, sameDim } from '../../base/dim.js';
+import { ArgumentError, ShapeError } from '../../base/errors.js';
+import type { Shape, Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { add } from '../elementwise/arithmetic.js';
+import { normalizeAxis, shapeToString } from '../infer.js';
+import { overAll } from '../loops.js';
+import { zerosLike } from './fill.js';
+import { resolveRange, type SliceEntry } from './range.js';
+import { expandDims } from './reshape.js';
+import { slice, sliceAdjoint } from './slice.js';
+
+/** Joining arrays and taking them apart. */
+
+type Join = <T extends Tensor = DefaultTensor>(arrays: readonly Input<T>[], axis?: number) => T;
+
+/**
+ * The arrays one after the other along an axis, 0 by default. Their dtypes are promoted; their shapes
+ * must agree on every other axis.
+ */
+export const concat: OperatorFunction<Join> = operator({
+  name: 'concat',
+  family: 'movement',
+  attributes: { axis: attr.int },
+  method: false,
+  call: (arrays, axis = 0) => ({ inputs: arrayList('concat', arrays), attributes: { axis } }),
+  infer: ({ inputs, attributes }) => {
+    const [first] = inputs;
+    const axis = normalizeAxis('concat', attributes.axis, first.shape.length);
+    for (const { shape } of inputs) {
+      const fits =
+        shape.length === first.shape.length &&
+        shape.every((dim, at) => at === axis || sameDim(dim, first.shape[at]));
+      if (!fits) {
+        throw new ShapeError(`the shapes differ on other axes than ${axis}`, {
+          op: 'concat',
+          expected: `${shapeToString(first.shape)} except on axis ${axis}`,
+          actual: shapeToString(shape),
+        });
+      }
+    }
+    const total = inputs.map(({ shape }) => shape[axis]).reduce(addDim);
+    return [{ dtype: first.dtype, shape: first.shape.with(axis, total) }];
+  },
+  gradient: ({ inputs, grads: [g], attributes, needs }) => {
+    const axis = normalizeAxis('concat', attributes.axis, g!.type.shape.length);
+    let end: Dim = 0;
+    return inputs.map(({ type }, i) => {
+      const start = end;
+      end = addDim(start, type.shape[axis]);
+      return needs[i] ? slice(g!, ...along(axis, [start, end])) : null;
+    });
+  },
+  lowering: {
+    kind: 'kernel',
+    kernel: ({ inputs, outputs: [sink], inputTypes, extent, attributes }) => {
+      const axis = normalizeAxis('concat', attributes.axis, sink.shape.length);
+      let end: Dim = 0;
+      const copies = inputs.map((input, i) => {
+        const offset = extent(end);
+        end = addDim(end, inputTypes[i].shape[axis]);
+        return overAll(input.shape, (index) =>
+          sink.store(index.with(axis, e.add(index[axis], offset)), input.at(index)),
+        );
+      });
+      return e.block(...copies);
+    },
+  },
+  samples: [
+    { args: [[tensor(['n', 2]), tensor([1, 2]), tensor(['n', 2])]] },
+    { args: [[tensor([2, 'n']), tensor([2, 'm'])], -1] },
+    { args: [[tensor(['n'], { dtype: 'int32' }), tensor(['n'])]] },
+  ],
+});
+
+/** The arrays, all of one shape, side by side along a new axis, which is `axis` of the result. */
+export const stack: OperatorFunction<Join> = operator({
+  name: 'stack',
+  family: 'movement',
+  attributes: { axis: attr.int },
+  method: false,
+  call: (arrays, axis = 0) => ({ inputs: arrayList('stack', arrays), attributes: { axis } }),
+  infer: ({ inputs, attributes }) => {
+    const [first] = inputs;
+    const axis = normalizeAxis('stack', attributes.axis, first.shape.length + 1);
+    for (const { shape } of inputs) {
+      if (shape.length !== first.shape.length || !shape.every((d, i) => sameDim(d, first.shape[i])))
+        throw new ShapeError('the shapes differ', {
+          op: 'stack',
+          expected: shapeToString(first.shape),
+          actual: shapeToString(shape),
+          advice: 'use concat to join arrays along an axis they have',
+        });
+    }
+    return [{ dtype: first.dtype, shape: first.shape.toSpliced(axis, 0, inputs.length) }];
+  },
+  gradient: ({ inputs, grads: [g], attributes, needs }) => {
+    const axis = normalizeAxis('stack', attributes.axis, g!.type.shape.length);
+    return inputs.map((_, i) => (needs[i] ? slice(g!, ...along(axis, i)) : null));
+  },
+  lowering: {
+    kind: 'decompose',
+    decompose: ({ inputs, outputTypes: [{ shape }], attributes }) => {
+      const axis = normalizeAxis('stack', attributes.axis, shape.length);
+      return [
+        concat(
+          inputs.map((input) => expandDims(input, axis)),
+          axis,
+        ),
+      ];
+    },
+  },
+  samples: [
+    { args: [[tensor(['n', 2]), tensor(['n', 2]), tensor(['n', 2])], 1] },
+    { args: [[tensor([]), tensor([])]] },
+    { args: [[tensor(['n']), tensor(['n'])], -1] },
+  ],
+});
+
+/**
+ * `x` in parts along an axis, 0 by default. A number asks for that many equal parts (a `ShapeError` when
+ * it does not divide the extent); a list gives the positions of the cuts, which like the bounds of
+ * `slice` may be negative and are held to the extent.
+ */
+export const split: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    x: Input<T>,
+    parts: number | readonly Dim[],
+    axis?: number,
+  ) => readonly T[]
+> = operator({
+  name: 'split',
+  family: 'movement',
+  attributes: { sections: attr.optional(attr.int), cuts: attr.dims, axis: attr.int },
+  results: 'list',
+  operands: 'keep',
+  call: (x, parts, axis = 0) => ({
+    inputs: [x],
+    attributes: {
+      sections: typeof parts === 'number' ? parts : null,
+      cuts: typeof parts === 'number' ? [] : parts,
+      axis,
+    },
+  }),
+  infer: ({ inputs: [x], attributes }) => {
+    const axis = normalizeAxis('split', attributes.axis, x.shape.length);
+    return partsOf(x.shape, axis, attributes).map(([start, stop]) => ({
+      dtype: x.dtype,
+      shape: x.shape.with(axis, resolveRange(x.shape[axis], start, stop, 1).length),
+    }));
+  },
+  gradient: ({ inputs: [x], outputs, grads, attributes }) => {
+    const { shape } = x.type;
+    const axis = normalizeAxis('split', attributes.axis, shape.length);
+    const total = outputs.map(({ type }) => type.shape[axis]).reduce(addDim, 0);
+    if (sameDim(total, shape[axis]))
+      return [concat(grads.map((g, i) => g ?? zerosLike(outputs[i])), axis)]; // prettier-ignore
+    // Cuts that are not ascending leave elements out or take them twice.
+    const parts = partsOf(shape, axis, attributes);
+    const placed = grads.flatMap((g, i) =>
+      g === null ? [] : [sliceAdjoint(g, shape, along(axis, parts[i]))],
+    );
+    return [placed.reduce((a, b) => add(a, b))];
+  },
+  lowering: {
+    kind: 'decompose',
+    decompose: ({ inputs: [x], attributes }) => {
+      const axis = normalizeAxis('split', attributes.axis, x.type.shape.length);
+      return partsOf(x.type.shape, axis, attributes).map((part) => slice(x, ...along(axis, part)));
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 6]), 3, 1] },
+    { args: [tensor([5, 'm']), [1, 3]] },
+    { args: [tensor([4]), [0, 4]] },
+  ],
+});
+
+/** Start and stop of each part. */
+function partsOf(
+  shape: Shape,
+  axis: number,
+  { sections, cuts }: { readonly sections: number | null; readonly cuts: readonly Dim[] },
+): readonly (readonly [Dim, Dim])[] {
+  const extent = shape[axis];
+  if (sections === null) {
+    const edges = [0, ...cuts, extent];
+    return edges.slice(1).map((stop, i) => [edges[i], stop]);
+  }
+  if (sections < 1) {
+    throw new ArgumentError('there must be at least one part', {
+      op: 'split',
+      expected: 'a positive number of parts, or a list of cuts',
+      actual: String(sections),
+    });
+  }
+  if (modDim(extent, sections) !== 0) {
+    throw new ShapeError(`axis ${axis} does not divide into ${sections} equal parts`, {
+      op: 'split',
+      expected: `an extent that ${sections} certainly divides`,
+      actual: shapeToString(shape),
+      advice: 'give the positions of the cuts as a list',
+    });
+  }
+  const size = floorDivDim(extent, sections);
+  return Array.from({ length: sections }, (_, i) => [mulDim(size, i), mulDim(size, i + 1)]);
+}
+
+/** The indices that take a position or a range of one axis and all of the others before it. */
+function along(axis: number, taken: Dim | readonly [Dim, Dim]): SliceEntry[] {
+  const whole: SliceEntry = [null, null, 1];
+  const entry: SliceEntry = Array.isArray(taken) ? [taken[0], taken[1], 1] : (taken as Dim);
+  return [...Array.from({ length: axis }, () => whole), entry];
+}
+
+function arrayList<T extends Tensor>(op: string, arrays: readonly Input<T>[]): readonly Input<T>[] {
+  if (Array.isArray(arrays) && arrays.length > 0) return arrays;
+  throw new ArgumentError('there is nothing to join', {
+    op,
+    expected: 'a list of at least one array',
+    actual: Array.isArray(arrays) ? 'an empty list' : describe(arrays),
+  });
+}

@@ -1,0 +1,220 @@
+import * as attr from '../../base/attribute.js';
+import type { Dim } from '../../base/dim.js';
+import { type DType, isFloat } from '../../base/dtype.js';
+import type { Shape, Tensor, TensorType } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { checkShape } from '../infer.js';
+import { computeScalar } from '../lowering.js';
+import { type ShapeArgument, shapeList } from '../signatures.js';
+
+/*
+ * Arrays that are made of nothing but their shape, which may be symbolic. In a program they are appended
+ * by declaration, since no operand says which program is meant; the `-Like` ones take it from `x`.
+ */
+
+/** Any number as an element of a dtype: integers truncate, bool is `!= 0`. */
+function elementOf(dtype: DType, value: number): Expr {
+  const scalar = computeScalar(dtype);
+  if (scalar !== 'i32' && scalar !== 'i64') return e.constant(scalar, value);
+  return e.constant(scalar, Number.isFinite(value) ? Math.trunc(value) : 0);
+}
+
+/** An array of a shape with `value` everywhere; float32 unless said. */
+export const fill: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(shape: ShapeArgument, value: number, dtype?: DType) => T
+> = operator({
+  name: 'fill',
+  family: 'movement',
+  attributes: { shape: attr.dims, value: attr.number, dtype: attr.dtype },
+  method: false,
+  call: (shape, value, dtype = 'float32') => ({
+    inputs: [],
+    attributes: { shape: shapeList(shape), value, dtype },
+  }),
+  infer: ({ attributes: { shape, dtype } }) => {
+    checkShape('fill', shape);
+    return [{ dtype, shape }];
+  },
+  gradient: 'none',
+  lowering: {
+    kind: 'point',
+    elementwise: true,
+    point: ({ attributes: { dtype, value } }) => elementOf(dtype, value),
+  },
+  samples: [{ args: [[2, 0, 3], 7] }, { args: [[3], -2, 'int64'] }, { args: [[], 2, 'bool'] }],
+});
+
+export interface ProgressionOptions {
+  /** The first element. Default 0. */
+  readonly start?: number;
+  /** What is added from each element to the next. Default 1. */
+  readonly step?: number;
+  /** Default float32. */
+  readonly dtype?: DType;
+}
+
+/**
+ * `start, start + step, start + 2 * step, ...`, `length` elements. Each is worked out from its position,
+ * in double precision for floats, so errors do not add up.
+ */
+export const iota: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(length: Dim, options?: ProgressionOptions) => T
+> = operator({
+  name: 'iota',
+  family: 'movement',
+  attributes: { length: attr.dim, start: attr.number, step: attr.number, dtype: attr.dtype },
+  method: false,
+  call: (length, options) => ({
+    inputs: [],
+    attributes: {
+      length,
+      start: options?.start ?? 0,
+      step: options?.step ?? 1,
+      dtype: options?.dtype ?? 'float32',
+    },
+  }),
+  infer: ({ attributes: { length, dtype } }) => {
+    checkShape('iota', [length]);
+    return [{ dtype, shape: [length] }];
+  },
+  gradient: 'none',
+  lowering: {
+    kind: 'point',
+    elementwise: true,
+    point: ({ index: [i], attributes: { start, step, dtype } }) => {
+      const scalar = computeScalar(dtype);
+      const isWhole = !isFloat(dtype) && Number.isInteger(start) && Number.isInteger(step);
+      const at = e.cast(isWhole && scalar === 'i64' ? 'i64' : isWhole ? 'i32' : 'f64', i);
+      return e.cast(scalar, e.add(e.mul(at, step), start));
+    },
+  },
+  samples: [
+    { args: [5] },
+    { args: [0] },
+    { args: [4, { start: 9, step: -3, dtype: 'int64' }] },
+    { args: [3, { start: 0.5, step: 0.25, dtype: 'float64' }] },
+  ],
+});
+
+export interface EyeOptions {
+  /** The diagonal that holds the ones: above the main one if positive. Default 0. */
+  readonly k?: number;
+  /** Default float32. */
+  readonly dtype?: DType;
+}
+
+/** A matrix of `rows` by `columns` (default: square) with ones on a diagonal and zeros elsewhere. */
+export const eye: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(rows: Dim, columns?: Dim | null, options?: EyeOptions) => T
+> = operator({
+  name: 'eye',
+  family: 'movement',
+  attributes: { rows: attr.dim, columns: attr.dim, k: attr.int, dtype: attr.dtype },
+  method: false,
+  call: (rows, columns, options) => ({
+    inputs: [],
+    attributes: {
+      rows,
+      columns: columns ?? rows,
+      k: options?.k ?? 0,
+      dtype: options?.dtype ?? 'float32',
+    },
+  }),
+  infer: ({ attributes: { rows, columns, dtype } }) => {
+    checkShape('eye', [rows, columns]);
+    return [{ dtype, shape: [rows, columns] }];
+  },
+  gradient: 'none',
+  lowering: {
+    kind: 'point',
+    elementwise: true,
+    point: ({ index: [row, column], attributes: { k, dtype } }) => {
+      const isOnDiagonal = e.eq(e.sub(column, row), k);
+      return e.select(isOnDiagonal, elementOf(dtype, 1), elementOf(dtype, 0));
+    },
+  },
+  samples: [{ args: [3] }, { args: [2, 4, { k: 1, dtype: 'int32' }] }, { args: [0, 2] }],
+});
+
+export interface LikeOptions {
+  /** Default that of `x`. */
+  readonly dtype?: DType;
+  /** Default that of `x`. */
+  readonly shape?: ShapeArgument;
+}
+
+/** An array like `x`, with `value` everywhere; shape and dtype may be given instead. */
+export const fullLike: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, value: number, options?: LikeOptions) => T
+> = operator({
+  name: 'fullLike',
+  family: 'movement',
+  attributes: {
+    value: attr.number,
+    dtype: attr.optional(attr.dtype),
+    shape: attr.optional(attr.dims),
+  },
+  method: false,
+  operands: 'keep',
+  call: (x, value, options) => ({
+    inputs: [x],
+    attributes: { value, ...likeAttributes(options) },
+  }),
+  infer: ({ inputs: [x], attributes }) => [typeLike('fullLike', x, attributes)],
+  gradient: () => [null],
+  lowering: {
+    kind: 'point',
+    elementwise: true,
+    point: ({ attributes: { value }, outputType }) => elementOf(outputType.dtype, value),
+  },
+  samples: [{ args: [tensor(['n', 2]), 7] }, { args: [tensor(['n']), 1, { dtype: 'int64' }] }],
+});
+
+type Like = <T extends Tensor = DefaultTensor>(x: Input<T>, options?: LikeOptions) => T;
+
+/** An array like `x`, of zeros; shape and dtype may be given instead. */
+export const zerosLike: OperatorFunction<Like> = constantLike('zerosLike', 0);
+
+/** An array like `x`, of ones; shape and dtype may be given instead. */
+export const onesLike: OperatorFunction<Like> = constantLike('onesLike', 1);
+
+function constantLike(name: string, value: number): OperatorFunction<Like> {
+  return operator({
+    name,
+    family: 'movement',
+    attributes: { dtype: attr.optional(attr.dtype), shape: attr.optional(attr.dims) },
+    method: false,
+    operands: 'keep',
+    call: (x, options) => ({ inputs: [x], attributes: likeAttributes(options) }),
+    infer: ({ inputs: [x], attributes }) => [typeLike(name, x, attributes)],
+    gradient: () => [null],
+    lowering: {
+      kind: 'decompose',
+      decompose: ({ inputs: [x], outputTypes: [type] }) => [fullLike(x, value, type)],
+    },
+    samples: [{ args: [tensor(['n', 2])] }, { args: [tensor(['n']), { shape: [2, 0] }] }],
+  });
+}
+
+interface LikeAttributes {
+  readonly dtype: DType | null;
+  readonly shape: Shape | null;
+}
+
+function likeAttributes(options: LikeOptions = {}): LikeAttributes {
+  const { dtype = null, shape } = options;
+  return { dtype, shape: shape === undefined ? null : shapeList(shape) };
+}
+
+function typeLike(op: string, x: TensorType, { dtype, shape }: LikeAttributes): TensorType {
+  checkShape(op, shape ?? []);
+  return { dtype: dtype ?? x.dtype, shape: shape ?? x.shape };
+}

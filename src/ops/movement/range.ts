@@ -1,0 +1,131 @@
+import type { Attribute, Json } from '../../base/attribute.js';
+import * as attr from '../../base/attribute.js';
+import { addDim, boundsOf, ceilDivDim, type Dim, maxDim, minDim, subDim } from '../../base/dim.js';
+import { ArgumentError, ShapeError } from '../../base/errors.js';
+import type { Shape } from '../../ir/types.js';
+import { shapeToString } from '../infer.js';
+
+/** What indices of `slice` mean, for symbolic extents too. */
+
+/** An index in its full form: one position, a new axis, all axes left over, or `[start, stop, step]`. */
+export type SliceEntry = Dim | null | '...' | readonly [Dim | null, Dim | null, number];
+
+const bound = attr.optional(attr.dim);
+
+/** How an index travels. A range is a list, so a dimension's text never meets `'...'`. */
+export const sliceEntry: Attribute<SliceEntry> = {
+  expected: "an integer, [start, stop, step], null or '...'",
+  accepts: (value): value is SliceEntry =>
+    value === '...' ||
+    bound.accepts(value) ||
+    (Array.isArray(value) &&
+      value.length === 3 &&
+      bound.accepts(value[0]) &&
+      bound.accepts(value[1]) &&
+      attr.int.accepts(value[2]) &&
+      value[2] !== 0),
+  encode: (entry) =>
+    Array.isArray(entry)
+      ? [bound.encode(entry[0]), bound.encode(entry[1]), entry[2]]
+      : entry === '...'
+        ? entry
+        : bound.encode(entry as Dim | null),
+  decode: (json) => {
+    if (json === '...') return json;
+    if (!Array.isArray(json)) return bound.decode(json);
+    const [start, stop, step]: readonly Json[] = json;
+    return [bound.decode(start), bound.decode(stop), attr.int.decode(step)];
+  },
+};
+
+/** The positions `start + k * step` for `0 <= k < length`, all within the extent. */
+export interface Range {
+  readonly start: Dim;
+  readonly step: number;
+  readonly length: Dim;
+}
+
+export interface Selection {
+  /** What is taken of each axis of the operand; one position where the axis is dropped. */
+  readonly ranges: readonly Range[];
+  /** For each axis of the result the operand's axis, or -1 for a new one. */
+  readonly kept: readonly number[];
+}
+
+/** Applies indices to a shape; errors name `op`. */
+export function resolveIndices(
+  op: string,
+  shape: Shape,
+  indices: readonly SliceEntry[],
+): Selection {
+  const used = indices.filter((entry) => entry !== null && entry !== '...').length;
+  const ellipses = indices.filter((entry) => entry === '...').length;
+  if (used > shape.length) {
+    throw new ShapeError('there are more indices than axes', {
+      op,
+      expected: `at most ${shape.length}, for an array of shape ${shapeToString(shape)}`,
+      actual: String(used),
+    });
+  }
+  if (ellipses > 1) {
+    throw new ArgumentError('only one index can fill up the axes left over', {
+      op,
+      expected: "at most one '...'",
+      actual: String(ellipses),
+    });
+  }
+  const ranges: Range[] = [];
+  const kept: number[] = [];
+  for (const entry of ellipses === 0 ? [...indices, '...' as const] : indices) {
+    if (entry === null) kept.push(-1);
+    else if (entry === '...') {
+      for (let rest = shape.length - used; rest > 0; rest--) {
+        kept.push(ranges.length);
+        ranges.push({ start: 0, step: 1, length: shape[ranges.length] });
+      }
+    } else {
+      const extent = shape[ranges.length];
+      if (Array.isArray(entry)) {
+        kept.push(ranges.length);
+        ranges.push(resolveRange(extent, entry[0], entry[1], entry[2]));
+      } else {
+        const start = resolvePosition(op, extent, entry as Dim, ranges.length);
+        ranges.push({ start, step: 1, length: 1 });
+      }
+    }
+  }
+  return { ranges, kept };
+}
+
+/** Python's rules for `start:stop:step`, where null stands for an end. */
+export function resolveRange(
+  extent: Dim,
+  start: Dim | null,
+  stop: Dim | null,
+  step: number,
+): Range {
+  const [least, most]: [Dim, Dim] = step > 0 ? [0, extent] : [-1, subDim(extent, 1)];
+  const within = (value: Dim | null, otherwise: Dim): Dim =>
+    value === null ? otherwise : maxDim(least, minDim(most, fromFront(value, extent)));
+  const from = within(start, step > 0 ? least : most);
+  const to = within(stop, step > 0 ? most : least);
+  const span = step > 0 ? subDim(to, from) : subDim(from, to);
+  return { start: from, step, length: maxDim(0, ceilDivDim(span, Math.abs(step))) };
+}
+
+function resolvePosition(op: string, extent: Dim, position: Dim, axis: number): Dim {
+  const at = fromFront(position, extent);
+  const last = subDim(extent, 1);
+  if (boundsOf(at).max < 0 || boundsOf(subDim(last, at)).max < 0) {
+    throw new ArgumentError(`index ${String(position)} is outside axis ${axis}`, {
+      op,
+      expected: `an integer from -${String(extent)} to ${String(last)}`,
+      actual: String(position),
+    });
+  }
+  return maxDim(0, minDim(last, at));
+}
+
+function fromFront(value: Dim, extent: Dim): Dim {
+  return typeof value === 'number' && value < 0 ? addDim(extent, value) : value;
+}

@@ -1,0 +1,116 @@
+import * as attr from '../../base/attribute.js';
+import { type Dim, mulDim, sizeOf } from '../../base/dim.js';
+import { ArgumentError } from '../../base/errors.js';
+import type { Shape, Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import { unravel } from '../contraction/unravel.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { checkShape, normalizeAxis } from '../infer.js';
+import { divisor } from '../loops.js';
+import { sum } from '../reduction/sum.js';
+import { type ShapeArgument, shapeList } from '../signatures.js';
+import { reshape } from './reshape.js';
+
+/**
+ * `x` laid side by side: `repeats[k]` copies along axis `k`. Axes that either lacks are added in front,
+ * as in NumPy; one number is for the last axis.
+ */
+export const tile: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, repeats: ShapeArgument) => T
+> = operator({
+  name: 'tile',
+  family: 'movement',
+  attributes: { repeats: attr.dims },
+  operands: 'keep',
+  call: (x, repeats) => ({ inputs: [x], attributes: { repeats: shapeList(repeats) } }),
+  infer: ({ inputs: [x], attributes: { repeats } }) => {
+    checkShape('tile', repeats);
+    const pairs = tilePairs(x.shape, repeats);
+    return [{ dtype: x.dtype, shape: pairs.map(([count, extent]) => mulDim(count, extent)) }];
+  },
+  gradient: ({ inputs: [x], grads: [g], attributes: { repeats } }) => {
+    const pairs = tilePairs(x.type.shape, repeats);
+    const copies = sum(
+      reshape(g!, pairs.flat()),
+      pairs.map((_, axis) => 2 * axis),
+    );
+    return [reshape(copies, x.type.shape)];
+  },
+  lowering: {
+    kind: 'point',
+    elementwise: false,
+    point: ({ inputs: [x], index }) => {
+      const lead = index.length - x.shape.length;
+      return x.at(x.shape.map((extent, axis) => e.rem(index[lead + axis], divisor(extent))));
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 2]), [2, 3]] },
+    { args: [tensor(['n']), [2, 2]] },
+    { args: [tensor([2, 'n']), 2] },
+    { args: [tensor(['n'], { dtype: 'int32' }), 0] },
+  ],
+});
+
+/** For each axis of the result how often which extent is laid out. */
+function tilePairs(shape: Shape, repeats: readonly Dim[]): readonly [Dim, Dim][] {
+  const rank = Math.max(shape.length, repeats.length);
+  return Array.from({ length: rank }, (_, axis) => [
+    repeats[axis - rank + repeats.length] ?? 1,
+    shape[axis - rank + shape.length] ?? 1,
+  ]);
+}
+
+/**
+ * Every element of `x` `count` times in a row along an axis; without an axis (or with null) the elements
+ * of the flattened `x`.
+ */
+export const repeat: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, count: number, axis?: number | null) => T
+> = operator({
+  name: 'repeat',
+  family: 'movement',
+  attributes: { count: attr.int, axis: attr.optional(attr.int) },
+  operands: 'keep',
+  call: (x, count, axis = null) => ({ inputs: [x], attributes: { count, axis } }),
+  infer: ({ inputs: [x], attributes: { count, axis } }) => {
+    if (count < 0) {
+      throw new ArgumentError('elements cannot repeat a negative number of times', {
+        op: 'repeat',
+        expected: 'a count of 0 or more',
+        actual: String(count),
+      });
+    }
+    if (axis === null) return [{ dtype: x.dtype, shape: [mulDim(sizeOf(x.shape), count)] }];
+    const at = normalizeAxis('repeat', axis, x.shape.length);
+    return [{ dtype: x.dtype, shape: x.shape.with(at, mulDim(x.shape[at], count)) }];
+  },
+  gradient: ({ inputs: [x], grads: [g], attributes: { count, axis } }) => {
+    const { shape } = x.type;
+    const inner = axis === null ? shape.length : normalizeAxis('repeat', axis, shape.length) + 1;
+    const apart = reshape(g!, shape.toSpliced(inner, 0, count));
+    return [sum(apart, inner)];
+  },
+  lowering: {
+    kind: 'point',
+    elementwise: false,
+    point: ({ inputs: [x], index, attributes: { count, axis } }) => {
+      const each = Math.max(count, 1);
+      if (axis === null) return x.at(unravel(e.div(index[0], each), x.shape.map(divisor)));
+      const at = normalizeAxis('repeat', axis, x.shape.length);
+      return x.at(index.with(at, e.div(index[at], each)));
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 2]), 3, 0] },
+    { args: [tensor([2, 'm']), 2, -1] },
+    { args: [tensor(['n', 2]), 2] },
+    { args: [tensor(['n'], { dtype: 'bool' }), 0, 0] },
+  ],
+});

@@ -1,0 +1,132 @@
+import { describe } from '../../base/attribute.js';
+import * as attr from '../../base/attribute.js';
+import { sameShape } from '../../base/dim.js';
+import { ArgumentError, ShapeError } from '../../base/errors.js';
+import type { Shape, Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { shapeToString } from '../infer.js';
+import { computeScalar } from '../lowering.js';
+import { placeBlock } from './place.js';
+import { resolveIndices, type Selection, type SliceEntry, sliceEntry } from './range.js';
+
+/**
+ * One index of `slice`: a number takes one position and drops the axis, `[start, stop?, step?]` is a
+ * range, `null` adds an axis of size 1, `':'` keeps an axis, `'...'` keeps as many as are left over.
+ */
+export type SliceIndex =
+  SliceEntry | ':' | readonly [start?: SliceBound, stop?: SliceBound, step?: number];
+
+type SliceBound = Exclude<SliceEntry, '...' | readonly unknown[]>;
+
+/**
+ * Part of `x`, NumPy's basic indexing: `slice(x, 0, [1, -1], '...', [null, null, -1])`. Negative numbers
+ * count from the end, ranges are cut to the extent, steps may be negative. A symbolic bound counts from
+ * the front. A number outside the extent is an `ArgumentError`; where the extent is symbolic and turns
+ * out too small, the nearest position is taken.
+ */
+export const slice: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, ...indices: readonly SliceIndex[]) => T
+> = operator({
+  name: 'slice',
+  family: 'movement',
+  attributes: { indices: attr.list(sliceEntry) },
+  operands: 'keep',
+  call: (x, ...indices) => ({ inputs: [x], attributes: { indices: indices.map(entryOf) } }),
+  infer: ({ inputs: [x], attributes: { indices } }) => [
+    { dtype: x.dtype, shape: resultShape(resolveIndices('slice', x.shape, indices)) },
+  ],
+  gradient: ({ inputs: [x], grads: [g], attributes: { indices } }) => [
+    sliceAdjoint(g!, x.type.shape, indices),
+  ],
+  lowering: {
+    kind: 'point',
+    elementwise: false,
+    point: ({ inputs: [x], inputTypes: [type], index, extent, attributes: { indices } }) => {
+      const { ranges, kept } = resolveIndices('slice', type.shape, indices);
+      const at = ranges.map(({ start, step }, axis): Expr => {
+        const place = kept.indexOf(axis);
+        if (place < 0) return extent(start);
+        const distance = step === 1 ? index[place] : e.mul(index[place], step);
+        return start === 0 ? distance : e.add(distance, extent(start));
+      });
+      return x.at(at);
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 4]), ':', [1, 3]] },
+    { args: [tensor(['n', 4]), [-3, null], 2] },
+    { args: [tensor([3, 'n']), [null, null, -2], null, '...', [1]] },
+    { args: [tensor([5, 'm']), 0] },
+    { args: [tensor([5], { dtype: 'int64' }), -1] },
+  ],
+});
+
+/** Zeros of a shape, but `g` at the places that the same indices of `slice` would take. */
+export const sliceAdjoint: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(g: Input<T>, shape: Shape, indices: readonly SliceEntry[]) => T
+> = operator({
+  name: 'sliceAdjoint',
+  family: 'movement',
+  attributes: { shape: attr.dims, indices: attr.list(sliceEntry) },
+  method: false,
+  operands: 'keep',
+  call: (g, shape, indices) => ({ inputs: [g], attributes: { shape, indices } }),
+  infer: ({ inputs: [g], attributes: { shape, indices } }) => {
+    const place = resultShape(resolveIndices('sliceAdjoint', shape, indices));
+    if (!sameShape(g.shape, place)) {
+      throw new ShapeError('the block does not fit the place', {
+        op: 'sliceAdjoint',
+        expected: shapeToString(place),
+        actual: shapeToString(g.shape),
+      });
+    }
+    return [{ dtype: g.dtype, shape }];
+  },
+  gradient: ({ grads: [g], attributes: { indices } }) => [slice(g!, ...indices)],
+  lowering: {
+    kind: 'kernel',
+    kernel: ({ inputs: [g], outputs: [sink], extent, attributes: { shape, indices } }) => {
+      const { ranges, kept } = resolveIndices('sliceAdjoint', shape, indices);
+      const axes = ranges.map(({ start, step, length }) => ({
+        start: extent(start),
+        step,
+        length: extent(length),
+      }));
+      const value = (source: readonly Expr[]): Expr =>
+        g.at(kept.map((axis) => (axis < 0 ? e.i32(0) : source[axis])));
+      return placeBlock(sink, axes, value, e.constant(computeScalar(sink.dtype), 0));
+    },
+  },
+  samples: [
+    { args: [tensor([3, 2]), [5, 3, 4], [1, '...', [3, 0, -2]]] },
+    { args: [tensor([2, 3]), [5, 3], [[1, 5, 3]]] },
+    { args: [tensor([0, 3]), [2, 3], [[2, null, 1]]] },
+  ],
+});
+
+function resultShape({ ranges, kept }: Selection): Shape {
+  return kept.map((axis) => (axis < 0 ? 1 : ranges[axis].length));
+}
+
+function entryOf(index: SliceIndex): SliceEntry {
+  if (index === ':') return [null, null, 1];
+  const entry =
+    Array.isArray(index) && index.length <= 3
+      ? [index[0] ?? null, index[1] ?? null, index[2] ?? 1]
+      : index;
+  if (sliceEntry.accepts(entry)) return entry;
+  throw new ArgumentError('this is not an index', {
+    op: 'slice',
+    expected: "an integer, [start, stop, step], null, ':' or '...'",
+    actual: describe(index),
+    advice: 'to select by an array of positions use take, by an array of booleans booleanMask',
+  });
+}

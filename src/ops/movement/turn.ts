@@ -1,0 +1,166 @@
+import * as attr from '../../base/attribute.js';
+import { sizeOf, subDim } from '../../base/dim.js';
+import { ArgumentError } from '../../base/errors.js';
+import type { Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import { unravel } from '../contraction/unravel.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { normalizeAxes, normalizeAxis, shapeToString } from '../infer.js';
+import { divisor, ravel, wrapped } from '../loops.js';
+import { type Axes, axisList } from '../signatures.js';
+import { swapaxes } from './transpose.js';
+
+/** `x` in reverse order along axes, all by default. */
+export const flip: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, axis?: Axes) => T
+> = operator({
+  name: 'flip',
+  family: 'movement',
+  attributes: { axes: attr.optional(attr.ints) },
+  operands: 'keep',
+  call: (x, axis) => ({ inputs: [x], attributes: { axes: axisList(axis) } }),
+  infer: ({ inputs: [x], attributes: { axes } }) => {
+    normalizeAxes('flip', axes, x.shape.length);
+    return [x];
+  },
+  gradient: ({ grads: [g], attributes: { axes } }) => [flip(g!, axes)],
+  lowering: {
+    kind: 'point',
+    elementwise: false,
+    point: ({ inputs: [x], inputTypes: [{ shape }], index, extent, attributes: { axes } }) => {
+      const reversed = normalizeAxes('flip', axes, shape.length);
+      return x.at(
+        index.map((i, axis) =>
+          reversed.includes(axis) ? e.sub(extent(subDim(shape[axis], 1)), i) : i,
+        ),
+      );
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 3])] },
+    { args: [tensor(['n', 3, 'm']), [0, -1]] },
+    { args: [tensor(['n'], { dtype: 'int64' }), 0] },
+  ],
+});
+
+/**
+ * `x` shifted round: what leaves at one end comes in at the other. Positive shifts move towards larger
+ * indices. One shift for each axis, or one for all; without axes (or with null) the flattened `x` turns.
+ */
+export const roll: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    x: Input<T>,
+    shift: number | readonly number[],
+    axis?: Axes,
+  ) => T
+> = operator({
+  name: 'roll',
+  family: 'movement',
+  attributes: { shifts: attr.ints, axes: attr.optional(attr.ints) },
+  operands: 'keep',
+  call: (x, shift, axis) => ({
+    inputs: [x],
+    attributes: { shifts: axisList(shift) ?? [], axes: axisList(axis) },
+  }),
+  infer: ({ inputs: [x], attributes: { shifts, axes } }) => {
+    const count = axes === null ? 1 : normalizeAxes('roll', axes, x.shape.length).length;
+    if (shifts.length !== 1 && shifts.length !== count) {
+      throw new ArgumentError('shifts and axes do not pair up', {
+        op: 'roll',
+        expected: count === 1 ? 'one shift' : `one shift, or ${count}`,
+        actual: shapeToString(shifts),
+      });
+    }
+    return [x];
+  },
+  gradient: ({ grads: [g], attributes: { shifts, axes } }) => [
+    roll(
+      g!,
+      shifts.map((shift) => -shift),
+      axes,
+    ),
+  ],
+  lowering: {
+    kind: 'point',
+    elementwise: false,
+    point: ({ inputs: [x], inputTypes: [{ shape }], index, extent, attributes }) => {
+      const { shifts, axes } = attributes;
+      if (axes === null) {
+        const from = turned(ravel(index, x.shape), shifts[0], extent(sizeOf(shape)));
+        return x.at(unravel(from, x.shape.map(divisor)));
+      }
+      const at = [...index];
+      axes.forEach((named, k) => {
+        const axis = normalizeAxis('roll', named, shape.length);
+        at[axis] = turned(index[axis], shifts[k] ?? shifts[0], x.shape[axis]);
+      });
+      return x.at(at);
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 3]), 2] },
+    { args: [tensor(['n', 'm']), [1, -5], [0, -1]] },
+    { args: [tensor(['n'], { dtype: 'int32' }), -1, 0] },
+  ],
+});
+
+/** The position whose element arrives at `i` when a circle of `extent` positions turns by `shift`. */
+function turned(i: Expr, shift: number, extent: Expr): Expr {
+  // One remainder of a loop invariant and a choice per element instead of a remainder per element.
+  const back = wrapped(e.i32(shift), extent);
+  const from = e.sub(i, back);
+  return e.select(e.lt(from, 0), e.add(from, extent), from);
+}
+
+/**
+ * `x` turned by `k` times 90 degrees in the plane of two axes, from the first towards the second; the
+ * first two axes by default.
+ */
+export const rot90: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, k?: number, axes?: readonly [number, number]) => T
+> = operator({
+  name: 'rot90',
+  family: 'movement',
+  attributes: { k: attr.int, axes: attr.ints },
+  operands: 'keep',
+  call: (x, k = 1, axes = [0, 1]) => ({ inputs: [x], attributes: { k, axes } }),
+  infer: ({ inputs: [x], attributes: { k, axes } }) => {
+    const [a, b] = planeOf(axes, x.shape.length);
+    if (k % 2 === 0) return [x];
+    return [{ dtype: x.dtype, shape: x.shape.with(a, x.shape[b]).with(b, x.shape[a]) }];
+  },
+  gradient: ({ grads: [g], attributes: { k, axes } }) => [rot90(g!, -k, [axes[0], axes[1]])],
+  lowering: {
+    kind: 'decompose',
+    decompose: ({ inputs: [x], attributes: { k, axes } }) => {
+      const [a, b] = planeOf(axes, x.type.shape.length);
+      const quarter = ((k % 4) + 4) % 4;
+      if (quarter === 0) return [x];
+      if (quarter === 2) return [flip(x, [a, b])];
+      return [quarter === 1 ? flip(swapaxes(x, a, b), a) : swapaxes(flip(x, a), a, b)];
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 'm'])] },
+    { args: [tensor(['n', 2, 'm']), -1, [-1, 0]] },
+    { args: [tensor(['n', 2]), 2] },
+  ],
+});
+
+function planeOf(axes: readonly number[], rank: number): readonly [number, number] {
+  if (normalizeAxes('rot90', axes, rank).length !== 2) {
+    throw new ArgumentError('a plane has two axes', {
+      op: 'rot90',
+      expected: 'two axes',
+      actual: shapeToString(axes),
+    });
+  }
+  return [normalizeAxis('rot90', axes[0], rank), normalizeAxis('rot90', axes[1], rank)];
+}
