@@ -24,7 +24,7 @@ import type { KernelContext } from '../lowering.js';
  */
 export interface Contraction {
   /** Where temporary memory comes from, and the bytes of one vector register. */
-  readonly context: Pick<KernelContext<never>, 'scratch' | 'vectorBytes'>;
+  readonly context: Pick<KernelContext<unknown>, 'scratch' | 'vectorBytes'>;
   /** The type of operands, products and sums. Integer sums wrap. */
   readonly scalar: Exclude<Scalar, 'bool'>;
   readonly batch: Expr;

@@ -1,1 +1,2 @@
+export * from './convolution.js';
 export * from './matmul.js';

@@ -1,0 +1,325 @@
+import * as attr from '../../base/attribute.js';
+import { addDim, type Dim, floorDivDim, maxDim, mulDim, sameDim, subDim } from '../../base/dim.js';
+import { ArgumentError, ShapeError } from '../../base/errors.js';
+import type { Shape, Tensor } from '../../ir/types.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { checkShape, shapeToString } from '../infer.js';
+import { convLoops, convTransposeLoops, convWeightGradientLoops } from './convolutionLoops.js';
+import {
+  checkChannels,
+  checkGroups,
+  checkSpatialAxes,
+  endsFor,
+  perAxis,
+  type PerAxis,
+  positions,
+  reach,
+  shapeOfInput,
+  type WindowOptions,
+  windowsOf,
+} from './window.js';
+
+/*
+ * Convolution is linear in its input and in its weights, so are its two adjoints, and the three are each
+ * other's gradients: a set closed under differentiation of any order.
+ */
+
+export interface ConvOptions extends WindowOptions {
+  /** Channels are split into this many groups that do not see each other. Default 1. */
+  readonly groups?: number;
+}
+
+export interface ConvTransposeOptions extends ConvOptions {
+  /** Added at the end of each spatial axis of the result; less than the stride. Default 0. */
+  readonly outputPadding?: PerAxis;
+  /** The spatial extents of the result, which replace those that the options would give. */
+  readonly size?: readonly Dim[];
+}
+
+export interface ConvWeightGradientOptions extends ConvOptions {
+  /** The spatial extents of the weights. */
+  readonly kernel: readonly Dim[];
+}
+
+/** `f(x, w, options?)`. */
+export type Conv = <T extends Tensor = DefaultTensor>(
+  x: Input<T>,
+  w: Input<T>,
+  options?: ConvOptions,
+) => T;
+
+/** `f(x, w, options?)`. */
+export type ConvTranspose = <T extends Tensor = DefaultTensor>(
+  x: Input<T>,
+  w: Input<T>,
+  options?: ConvTransposeOptions,
+) => T;
+
+const shared = { strides: attr.ints, dilation: attr.ints, groups: attr.int };
+
+/**
+ * Convolution (without flipping, as in every deep-learning library) over any number of spatial axes:
+ * `x` is `[N, C, ...size]`, `w` is `[O, C / groups, ...kernel]`, the result
+ * `[N, O, ...floor((size + padding - dilation * (kernel - 1) - 1) / strides) + 1]`.
+ *
+ * Computed as a matrix product of the weights with the windows, which are addressed in place
+ * (implicit GEMM). Throws a `ShapeError` when ranks, channels or groups do not fit, or a window is
+ * larger than the padded input; an `ArgumentError` for options that are not acceptable.
+ */
+export const conv: OperatorFunction<Conv, false> = operator({
+  name: 'conv',
+  family: 'contraction',
+  attributes: { ...shared, padding: attr.list(attr.dims) },
+  method: false,
+  call: (x, w, options = {}) => {
+    const spatial = shapeOfInput(x, 'conv').slice(2);
+    const kernel = shapeOfInput(w, 'conv').slice(2);
+    const [groups] = perAxis('conv', 'groups', options.groups ?? 1, 1);
+    return {
+      inputs: [x, w],
+      attributes: { ...windowsOf('conv', options, spatial, kernel), groups },
+    };
+  },
+  infer: ({ inputs: [x, w], attributes: { strides, padding, dilation, groups } }) => {
+    checkChannels('conv', x.shape, w.shape, groups);
+    const spatial = x.shape
+      .slice(2)
+      .map((size, axis) =>
+        positions('conv', size, padding[axis], w.shape[axis + 2], strides[axis], dilation[axis]),
+      );
+    return [{ dtype: x.dtype, shape: [x.shape[0], w.shape[0], ...spatial] }];
+  },
+  gradient: ({ inputs: [x, w], grads: [g], needs, attributes: options }) => [
+    needs[0] ? convTranspose(g!, w, { ...options, size: x.type.shape.slice(2) }) : null,
+    needs[1] ? convWeightGradient(x, g!, { ...options, kernel: w.type.shape.slice(2) }) : null,
+  ],
+  lowering: { kind: 'kernel', kernel: convLoops },
+  samples: [
+    { args: [tensor(['n', 4, 5]), tensor([2, 4, 3])] },
+    {
+      args: [
+        tensor(['n', 4, 'h', 7]),
+        tensor([6, 2, 3, 2]),
+        { strides: [2, 1], padding: [1, 2], dilation: [1, 2], groups: 2 },
+      ],
+      least: { h: 1 },
+    },
+    {
+      args: [tensor([1, 'c', 5, 'w']), tensor([3, 'c', 2, 3]), { padding: 'same', strides: 2 }],
+    },
+    { args: [tensor(['n', 2, 2, 3, 'w']), tensor([3, 2, 1, 2, 1]), { padding: [0, 1, 0] }] },
+  ],
+});
+
+/**
+ * The transposed convolution, which is the adjoint of `conv` with the same weights and options: `x` is
+ * `[N, O, ...count]`, `w` is `[O, C / groups, ...kernel]`, the result `[N, C, ...size]` with
+ * `size = (count - 1) * strides - padding + dilation * (kernel - 1) + 1 + outputPadding`. Padding
+ * `'same'` gives `size = count * strides`.
+ *
+ * Throws a `ShapeError` when ranks, channels or groups do not fit, an `ArgumentError` for options that
+ * are not acceptable.
+ */
+export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
+  name: 'convTranspose',
+  family: 'contraction',
+  attributes: { ...shared, before: attr.dims, size: attr.dims },
+  method: false,
+  call: (x, w, options = {}) => {
+    const count = shapeOfInput(x, 'convTranspose').slice(2);
+    const kernel = shapeOfInput(w, 'convTranspose').slice(2);
+    const [groups] = perAxis('convTranspose', 'groups', options.groups ?? 1, 1);
+    return { inputs: [x, w], attributes: { ...placement(options, count, kernel), groups } };
+  },
+  infer: ({ inputs: [x, w], attributes: { groups, size } }) => {
+    const actual = `input ${shapeToString(x.shape)}, weights ${shapeToString(w.shape)}, groups ${groups}`;
+    if (
+      x.shape.length !== w.shape.length ||
+      x.shape.length !== size.length + 2 ||
+      size.length < 1
+    ) {
+      throw new ShapeError('the ranks do not fit', {
+        op: 'convTranspose',
+        expected: 'input and weights of one rank: two axes and 1 or more spatial ones',
+        actual,
+      });
+    }
+    if (String(x.shape[1]) !== String(w.shape[0])) {
+      throw new ShapeError('the channels do not fit', {
+        op: 'convTranspose',
+        expected: `${String(w.shape[0])} input channels`,
+        actual,
+      });
+    }
+    checkGroups('convTranspose', x.shape[1], groups, actual);
+    checkShape('convTranspose', size);
+    return [{ dtype: x.dtype, shape: [x.shape[0], mulDim(w.shape[1], groups), ...size] }];
+  },
+  gradient: ({ inputs: [x, w], grads: [g], needs, attributes: { before, size, ...options } }) => {
+    const [count, kernel] = [x, w].map(({ type }) => type.shape.slice(2));
+    const { strides, dilation } = options;
+    const padding = size.map((extent, axis) =>
+      endsFor(extent, before[axis], kernel[axis], count[axis], strides[axis], dilation[axis]),
+    );
+    return [
+      needs[0] ? conv(g!, w, { ...options, padding }) : null,
+      needs[1] ? convWeightGradient(g!, x, { ...options, padding, kernel }) : null,
+    ];
+  },
+  lowering: { kind: 'kernel', kernel: convTransposeLoops },
+  samples: [
+    { args: [tensor(['n', 4, 5]), tensor([4, 2, 3])] },
+    {
+      args: [
+        tensor(['n', 4, 'h', 3]),
+        tensor([4, 3, 3, 2]),
+        { strides: [2, 3], padding: 1, outputPadding: [1, 0], dilation: [1, 2], groups: 2 },
+      ],
+      least: { h: 1 },
+    },
+    { args: [tensor([1, 'c', 4, 'w']), tensor(['c', 3, 3, 1]), { padding: 'same', strides: 2 }] },
+    { args: [tensor(['n', 2, 2, 1, 3]), tensor([2, 1, 2, 2, 1])] },
+  ],
+});
+
+/**
+ * The gradient of `conv` with respect to its weights, as an operator in its own right: `x` is
+ * `[N, C, ...size]`, `g`, the gradient of the convolution's result, `[N, O, ...count]`; the result is
+ * `[O, C / groups, ...kernel]`. Linear in both; with `conv` and `convTranspose` it makes a set closed
+ * under differentiation.
+ */
+export const convWeightGradient: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    x: Input<T>,
+    g: Input<T>,
+    options: ConvWeightGradientOptions,
+  ) => T,
+  false
+> = operator({
+  name: 'convWeightGradient',
+  family: 'contraction',
+  attributes: { ...shared, before: attr.dims, kernel: attr.dims },
+  method: false,
+  call: (x, g, options) => {
+    const op = 'convWeightGradient';
+    const { kernel } = options;
+    const { padding, ...windows } = windowsOf(op, options, shapeOfInput(x, op).slice(2), kernel);
+    const [groups] = perAxis(op, 'groups', options.groups ?? 1, 1);
+    return {
+      inputs: [x, g],
+      attributes: { ...windows, before: padding.map(([low]) => low), groups, kernel },
+    };
+  },
+  infer: ({ inputs: [x, g], attributes: { groups, kernel } }) => {
+    const op = 'convWeightGradient';
+    const actual = `input ${shapeToString(x.shape)}, gradient ${shapeToString(g.shape)}, groups ${groups}`;
+    const rank = kernel.length + 2;
+    if (x.shape.length !== rank || g.shape.length !== rank || !sameDim(x.shape[0], g.shape[0])) {
+      throw new ShapeError('the operands do not fit each other', {
+        op,
+        expected: `two arrays of rank ${rank} with one batch size`,
+        actual,
+      });
+    }
+    checkGroups(op, x.shape[1], groups, actual);
+    checkGroups(op, g.shape[1], groups, actual);
+    checkShape(op, kernel);
+    return [{ dtype: x.dtype, shape: [g.shape[1], floorDivDim(x.shape[1], groups), ...kernel] }];
+  },
+  gradient: ({ inputs: [x, y], grads: [g], needs, attributes: { before, kernel, ...options } }) => {
+    const [size, count] = [x, y].map(({ type }) => type.shape.slice(2));
+    const { strides, dilation } = options;
+    const padding = size.map((extent, axis) =>
+      endsFor(extent, before[axis], kernel[axis], count[axis], strides[axis], dilation[axis]),
+    );
+    return [
+      needs[0] ? convTranspose(y, g!, { ...options, padding, size }) : null,
+      needs[1] ? conv(x, g!, { ...options, padding }) : null,
+    ];
+  },
+  lowering: { kind: 'kernel', kernel: convWeightGradientLoops },
+  samples: [
+    { args: [tensor(['n', 4, 5]), tensor(['n', 2, 3]), { kernel: [3] }] },
+    {
+      args: [
+        tensor(['n', 4, 5, 'w']),
+        tensor(['n', 6, 3, 'w']),
+        { kernel: [3, 1], strides: [2, 1], padding: [1, 0], groups: 2 },
+      ],
+    },
+  ],
+});
+
+/** `conv` over one spatial axis: `[N, C, W]` by `[O, C / groups, K]`. */
+export const conv1d: Conv = overAxes('conv1d', 1, conv);
+/** `conv` over two spatial axes: `[N, C, H, W]` by `[O, C / groups, KH, KW]`. */
+export const conv2d: Conv = overAxes('conv2d', 2, conv);
+/** `conv` over three spatial axes: `[N, C, D, H, W]` by `[O, C / groups, KD, KH, KW]`. */
+export const conv3d: Conv = overAxes('conv3d', 3, conv);
+/** `convTranspose` over one spatial axis: `[N, O, W]` by `[O, C / groups, K]`. */
+export const convTranspose1d: ConvTranspose = overAxes('convTranspose1d', 1, convTranspose);
+/** `convTranspose` over two spatial axes: `[N, O, H, W]` by `[O, C / groups, KH, KW]`. */
+export const convTranspose2d: ConvTranspose = overAxes('convTranspose2d', 2, convTranspose);
+/** `convTranspose` over three spatial axes: `[N, O, D, H, W]` by `[O, C / groups, KD, KH, KW]`. */
+export const convTranspose3d: ConvTranspose = overAxes('convTranspose3d', 3, convTranspose);
+
+function overAxes<O>(
+  name: string,
+  axes: number,
+  f: <T extends Tensor>(x: Input<T>, w: Input<T>, options?: O) => T,
+): <T extends Tensor = DefaultTensor>(x: Input<T>, w: Input<T>, options?: O) => T {
+  return (x, w, options) => {
+    checkSpatialAxes(name, axes, x);
+    return f(x, w, options);
+  };
+}
+
+/** Where the result begins, and how large it is. */
+function placement(
+  options: ConvTransposeOptions,
+  count: Shape,
+  kernel: Shape,
+): {
+  readonly strides: readonly number[];
+  readonly dilation: readonly number[];
+  readonly before: readonly Dim[];
+  readonly size: readonly Dim[];
+} {
+  const op = 'convTranspose';
+  const isSame = options.padding === 'same';
+  const { strides, dilation, padding } = windowsOf(
+    op,
+    isSame ? { ...options, padding: 0 } : options,
+    count,
+    kernel,
+  );
+  const extra = perAxis(op, 'outputPadding', options.outputPadding ?? 0, count.length, 0);
+  extra.forEach((entry, axis) => {
+    if (entry === 0 || entry < strides[axis] || entry < dilation[axis]) return;
+    throw new ArgumentError('outputPadding is not acceptable', {
+      op,
+      expected: `less than the stride (${strides[axis]}) or the dilation (${dilation[axis]})`,
+      actual: String(entry),
+    });
+  });
+  const full = count.map((windows, axis) =>
+    addDim(mulDim(subDim(windows, 1), strides[axis]), reach(kernel[axis], dilation[axis])),
+  );
+  if (isSame) {
+    const size = options.size ?? count.map((windows, axis) => mulDim(windows, strides[axis]));
+    const before = full.map((extent, axis) =>
+      floorDivDim(maxDim(subDim(extent, size[axis]), 0), 2),
+    );
+    return { strides, dilation, before, size };
+  }
+  const size = full.map((extent, axis) =>
+    addDim(subDim(subDim(extent, padding[axis][0]), padding[axis][1]), extra[axis]),
+  );
+  return { strides, dilation, before: padding.map(([low]) => low), size: options.size ?? size };
+}

@@ -1,0 +1,215 @@
+import { addDim, boundsOf, type Dim, floorDivDim, mulDim, sizeOf, subDim } from '../../base/dim.js';
+import type { Stmt } from '../../loop/nodes.js';
+import type { KernelContext } from '../lowering.js';
+import { contents, placed } from './contents.js';
+import { rowMajor } from './offsets.js';
+import { accumulatorOf, contractStrided, grouped, groupedRow } from './strided.js';
+import { reach } from './window.js';
+
+/*
+ * Convolution and its two adjoints as contractions. Each function is a table: which axes of which array
+ * the batch, the rows, the columns and the inner index run over. Notation: images N, outputs O, channels C
+ * (those of one group, G groups), `kernel` and `spatial` extents, `field` for the array that windows
+ * slide over.
+ */
+
+/** The attributes that all three share. */
+interface WindowAttributes {
+  readonly strides: readonly number[];
+  readonly dilation: readonly number[];
+  readonly groups: number;
+}
+
+/** Per image and group: weights `[O/G, C * kernel]` by windows `[C * kernel, spatial]`. */
+export function convLoops(
+  context: KernelContext<WindowAttributes & { readonly padding: readonly (readonly Dim[])[] }>,
+): Stmt {
+  const {
+    attributes: { strides, padding, dilation, groups },
+    inputs: [x, w],
+    inputTypes: [{ shape: inputShape }, { shape: weightShape }],
+    outputTypes: [{ shape: outputShape, dtype }],
+  } = context;
+  const [images, outputs, ...spatial] = outputShape;
+  const [, channels, ...kernel] = weightShape;
+  const scalar = accumulatorOf(dtype);
+  const before = padding.map(([low]) => low);
+  const extents = fieldExtents(inputShape.slice(2), spatial, kernel, before, strides, dilation);
+  const [imageStep, channelStep, ...steps] = rowMajor([
+    images,
+    mulDim(channels, groups),
+    ...extents,
+  ]);
+  const perGroup = floorDivDim(outputs, groups);
+  const inner = sizeOf([channels, ...kernel]);
+  return contractStrided({
+    context,
+    scalar,
+    a: {
+      contents: contents(context, 'weights', w, weightShape, scalar),
+      batch: [
+        { extent: images, weight: 0 },
+        { extent: groups, weight: mulDim(perGroup, inner) },
+      ],
+      outer: [{ extent: perGroup, weight: inner }],
+      inner: [{ extent: inner, weight: 1 }],
+    },
+    b: {
+      contents: placed(context, 'field', x, inputShape, scalar, {
+        extents,
+        steps: strides.map(() => 1),
+        shifts: before,
+      }),
+      batch: [
+        { extent: images, weight: imageStep },
+        { extent: groups, weight: mulDim(channels, channelStep) },
+      ],
+      outer: spatial.map((extent, axis) => ({
+        extent,
+        weight: mulDim(strides[axis], steps[axis]),
+      })),
+      inner: [
+        { extent: channels, weight: channelStep },
+        ...kernel.map((extent, axis) => ({ extent, weight: mulDim(dilation[axis], steps[axis]) })),
+      ],
+    },
+    lead: (batch, row) => grouped(context, batch, row, images, groups, perGroup),
+    columns: spatial,
+  });
+}
+
+/**
+ * Every result element gathers the inputs whose windows cover it. The input is spread out with
+ * `strides - 1` zeros between neighbours, after which this is a convolution of stride 1 with the
+ * weights flipped and their channel axes exchanged; flipping is a negative step here.
+ */
+export function convTransposeLoops(
+  context: KernelContext<
+    WindowAttributes & { readonly before: readonly Dim[]; readonly size: readonly Dim[] }
+  >,
+): Stmt {
+  const {
+    attributes: { strides, before, dilation, groups, size },
+    inputs: [x, w],
+    inputTypes: [{ shape: inputShape }, { shape: weightShape }],
+    outputTypes: [{ dtype }],
+  } = context;
+  const [images, outputs] = inputShape;
+  const [, channels, ...kernel] = weightShape;
+  const scalar = accumulatorOf(dtype);
+  const overhang = kernel.map((extent, axis) => mulDim(subDim(extent, 1), dilation[axis]));
+  const extents = size.map((extent, axis) => addDim(extent, overhang[axis]));
+  const [imageStep, channelStep, ...steps] = rowMajor([images, outputs, ...extents]);
+  const perGroup = floorDivDim(outputs, groups);
+  const taps = sizeOf(kernel);
+  const inner = mulDim(channels, taps);
+  return contractStrided({
+    context,
+    scalar,
+    a: {
+      contents: contents(context, 'weights', w, weightShape, scalar),
+      batch: [
+        { extent: images, weight: 0 },
+        { extent: groups, weight: mulDim(perGroup, inner) },
+      ],
+      outer: [{ extent: channels, weight: taps }],
+      inner: [
+        { extent: perGroup, weight: inner },
+        { extent: taps, weight: 1 },
+      ],
+    },
+    b: {
+      contents: placed(context, 'field', x, inputShape, scalar, {
+        extents,
+        steps: strides,
+        shifts: overhang.map((width, axis) => subDim(width, before[axis])),
+      }),
+      base: overhang.reduce<Dim>((sum, width, axis) => addDim(sum, mulDim(width, steps[axis])), 0),
+      batch: [
+        { extent: images, weight: imageStep },
+        { extent: groups, weight: mulDim(perGroup, channelStep) },
+      ],
+      outer: size.map((extent, axis) => ({ extent, weight: steps[axis] })),
+      inner: [
+        { extent: perGroup, weight: channelStep },
+        ...kernel.map((extent, axis) => ({ extent, weight: mulDim(-dilation[axis], steps[axis]) })),
+      ],
+    },
+    lead: (batch, row) => grouped(context, batch, row, images, groups, channels),
+    columns: size,
+  });
+}
+
+/** Per group: output gradients `[O/G, N * count]` by windows `[N * count, C * kernel]`. */
+export function convWeightGradientLoops(
+  context: KernelContext<
+    WindowAttributes & { readonly before: readonly Dim[]; readonly kernel: readonly Dim[] }
+  >,
+): Stmt {
+  const {
+    attributes: { strides, before, dilation, groups, kernel },
+    inputs: [x, g],
+    inputTypes: [{ shape: inputShape }, { shape: gradientShape }],
+    outputTypes: [{ dtype, shape: weightShape }],
+  } = context;
+  const [images, outputs, ...count] = gradientShape;
+  const channels = weightShape[1];
+  const scalar = accumulatorOf(dtype);
+  const extents = fieldExtents(inputShape.slice(2), count, kernel, before, strides, dilation);
+  const [imageStep, channelStep, ...steps] = rowMajor([...inputShape.slice(0, 2), ...extents]);
+  const perGroup = floorDivDim(outputs, groups);
+  const windows = sizeOf(count);
+  return contractStrided({
+    context,
+    scalar,
+    a: {
+      contents: contents(context, 'gradient', g, gradientShape, scalar),
+      batch: [{ extent: groups, weight: mulDim(perGroup, windows) }],
+      outer: [{ extent: perGroup, weight: windows }],
+      inner: [
+        { extent: images, weight: mulDim(outputs, windows) },
+        { extent: windows, weight: 1 },
+      ],
+    },
+    b: {
+      contents: placed(context, 'field', x, inputShape, scalar, {
+        extents,
+        steps: strides.map(() => 1),
+        shifts: before,
+      }),
+      batch: [{ extent: groups, weight: mulDim(channels, channelStep) }],
+      outer: [
+        { extent: channels, weight: channelStep },
+        ...kernel.map((extent, axis) => ({ extent, weight: mulDim(dilation[axis], steps[axis]) })),
+      ],
+      inner: [
+        { extent: images, weight: imageStep },
+        ...count.map((extent, axis) => ({ extent, weight: mulDim(strides[axis], steps[axis]) })),
+      ],
+    },
+    lead: (group, row) => [groupedRow(context, group, row, groups, perGroup)],
+    columns: weightShape.slice(1),
+  });
+}
+
+/**
+ * The extents of the padded input in which every window lies; the input's own where every window
+ * certainly lies in it, so that it is read in place.
+ */
+function fieldExtents(
+  size: readonly Dim[],
+  count: readonly Dim[],
+  kernel: readonly Dim[],
+  before: readonly Dim[],
+  strides: readonly number[],
+  dilation: readonly number[],
+): readonly Dim[] {
+  return size.map((extent, axis) => {
+    const covered = addDim(
+      mulDim(subDim(count[axis], 1), strides[axis]),
+      reach(kernel[axis], dilation[axis]),
+    );
+    const inPlace = before[axis] === 0 && boundsOf(subDim(extent, covered)).min >= 0;
+    return inPlace ? extent : covered;
+  });
+}

@@ -1,0 +1,201 @@
+import * as attr from '../../base/attribute.js';
+import {
+  addDim, ceilDivDim, type Dim, floorDivDim, maxDim, mulDim, sameDim, subDim,
+} from '../../base/dim.js'; // prettier-ignore
+import { ArgumentError, ShapeError } from '../../base/errors.js';
+import { describeHost } from '../../ir/host.js';
+import { type Shape, Tensor } from '../../ir/types.js';
+import type { Input } from '../declare.js';
+import { shapeToString } from '../infer.js';
+
+/** One number for every spatial axis, or one number each. */
+export type PerAxis = number | readonly number[];
+
+/**
+ * Zeros around the spatial axes: a number for both ends of all axes, a number for both ends of each
+ * axis, a pair `[before, after]` for each axis, `'valid'` for none, or `'same'` for as many as make the
+ * result `ceil(size / stride)` long (the odd one goes after).
+ */
+export type Padding = PerAxis | readonly (readonly Dim[])[] | 'same' | 'valid';
+
+/** How windows move over the spatial axes. */
+export interface WindowOptions {
+  /** How far a window moves from one position to the next. Default 1. */
+  readonly strides?: PerAxis;
+  /** Zeros around the input. Default 0. */
+  readonly padding?: Padding;
+  /** The distance between two elements of a window. Default 1. */
+  readonly dilation?: PerAxis;
+}
+
+/** Padding before and after one axis, a pair. */
+export type Ends = readonly Dim[];
+
+export interface Windows {
+  readonly strides: readonly number[];
+  readonly dilation: readonly number[];
+  readonly padding: readonly Ends[];
+}
+
+/** The shape of an operand before it is an array. */
+export function shapeOfInput(input: Input<Tensor>, op: string): Shape {
+  return input instanceof Tensor ? input.type.shape : describeHost(input, op).shape;
+}
+
+/** A count an axis, all integers of at least `least`. */
+export function perAxis(
+  op: string,
+  name: string,
+  value: PerAxis,
+  axes: number,
+  least: number = 1,
+): readonly number[] {
+  const list: readonly number[] =
+    typeof value === 'number' ? Array.from({ length: axes }, () => value) : value;
+  const fits =
+    Array.isArray(list) &&
+    list.length === axes &&
+    list.every((entry) => Number.isSafeInteger(entry) && entry >= least);
+  if (!fits) {
+    throw new ArgumentError(`${name} is not acceptable`, {
+      op,
+      expected: `an integer of at least ${least}, or ${axes} of them, one a spatial axis`,
+      actual: attr.describe(value),
+    });
+  }
+  return list;
+}
+
+/** Options with their defaults, for windows of `kernel` over `spatial`. */
+export function windowsOf(
+  op: string,
+  options: WindowOptions,
+  spatial: Shape,
+  kernel: Shape,
+): Windows {
+  const axes = spatial.length;
+  const strides = perAxis(op, 'strides', options.strides ?? 1, axes);
+  const dilation = perAxis(op, 'dilation', options.dilation ?? 1, axes);
+  const padding = options.padding ?? 0;
+  if (padding !== 'same') return { strides, dilation, padding: explicitPadding(op, padding, axes) };
+  return {
+    strides,
+    dilation,
+    padding: spatial.map((size, axis) => {
+      const covered = addDim(
+        mulDim(subDim(ceilDivDim(size, strides[axis]), 1), strides[axis]),
+        reach(kernel[axis], dilation[axis]),
+      );
+      const total = maxDim(subDim(covered, size), 0);
+      const before = floorDivDim(total, 2);
+      return [before, subDim(total, before)];
+    }),
+  };
+}
+
+function explicitPadding(
+  op: string,
+  padding: Exclude<Padding, 'same'>,
+  axes: number,
+): readonly Ends[] {
+  const wrong = (): ArgumentError =>
+    new ArgumentError('padding is not acceptable', {
+      op,
+      expected: `'same', 'valid', an integer, ${axes} of them, or ${axes} pairs [before, after]`,
+      actual: attr.describe(padding),
+    });
+  if (padding === 'valid') return Array.from({ length: axes }, () => [0, 0]);
+  const list = typeof padding === 'number' ? Array.from({ length: axes }, () => padding) : padding;
+  if (!Array.isArray(list) || list.length !== axes) throw wrong();
+  return list.map((entry: number | readonly Dim[]): Ends => {
+    const ends = typeof entry === 'number' ? [entry, entry] : entry;
+    if (!attr.dims.accepts(ends) || ends.length !== 2) throw wrong();
+    return ends;
+  });
+}
+
+/** How many input elements one window spans. */
+export function reach(kernel: Dim, dilation: number): Dim {
+  return addDim(mulDim(subDim(kernel, 1), dilation), 1);
+}
+
+/** How many windows fit: `floor((size + padding - reach) / stride) + 1`. */
+export function positions(
+  op: string,
+  size: Dim,
+  [before, after]: Ends,
+  kernel: Dim,
+  stride: number,
+  dilation: number,
+): Dim {
+  const padded = addDim(addDim(size, before), after);
+  const span = reach(kernel, dilation);
+  const count = addDim(floorDivDim(subDim(padded, span), stride), 1);
+  if (typeof count === 'number' && count < 0) {
+    throw new ShapeError('a window is larger than the padded input', {
+      op,
+      expected: `a padded extent of at least ${String(span)}`,
+      actual: `${String(padded)} (${String(size)} and padding ${shapeToString([before, after])})`,
+    });
+  }
+  return count;
+}
+
+/**
+ * The ends that give exactly `count` windows on `size` elements, with `before` given; `after` may be
+ * negative, which ignores elements at the end. Divides exactly whatever the symbols, so that inference
+ * gives `count` itself back.
+ */
+export function endsFor(
+  size: Dim,
+  before: Dim,
+  kernel: Dim,
+  count: Dim,
+  stride: number,
+  dilation: number,
+): Ends {
+  const covered = addDim(mulDim(subDim(count, 1), stride), reach(kernel, dilation));
+  return [before, subDim(covered, addDim(size, before))];
+}
+
+/** Refuses an input of another rank than `axes` spatial axes need. */
+export function checkSpatialAxes(op: string, axes: number, x: Input<Tensor>): void {
+  const shape = shapeOfInput(x, op);
+  if (shape.length === axes + 2) return;
+  throw new ShapeError('the rank does not fit', {
+    op,
+    expected: `rank ${axes + 2}: batch, channels and ${axes} spatial`,
+    actual: shapeToString(shape),
+  });
+}
+
+/** Refuses channels, groups and ranks that do not fit; `x` is `[N, C, ...]`, `w` is `[O, C / groups, ...]`. */
+export function checkChannels(op: string, x: Shape, w: Shape, groups: number): void {
+  const actual = `input ${shapeToString(x)}, weights ${shapeToString(w)}, groups ${groups}`;
+  if (x.length !== w.length || x.length < 3) {
+    throw new ShapeError('the ranks do not fit', {
+      op,
+      expected: 'input and weights of one rank: two axes and 1 or more spatial ones',
+      actual,
+    });
+  }
+  const wanted = mulDim(w[1], groups);
+  if (!sameDim(x[1], wanted)) {
+    throw new ShapeError('the channels do not fit', {
+      op,
+      expected: `${String(wanted)} input channels (${String(w[1])} a group, ${groups} groups)`,
+      actual,
+    });
+  }
+  checkGroups(op, w[0], groups, actual);
+}
+
+/** Refuses an extent that the groups do not divide evenly. */
+export function checkGroups(op: string, extent: Dim, groups: number, actual: string): void {
+  if (sameDim(mulDim(floorDivDim(extent, groups), groups), extent)) return;
+  throw new ShapeError('the groups do not divide the channels', {
+    op,
+    expected: `a multiple of ${groups} channels`,
+    actual,
+  });
+}
