@@ -20,6 +20,8 @@ import type { KernelContext } from '../lowering.js';
  * - `store` receives the finished sum in `scalar`; every element is stored exactly once, after all
  *   reads of its sum. What follows the product (bias, activation, conversion) belongs in it. It must not write
  *   what `a` or `b` read.
+ * - Lanes are asked for only along extents that may hold them: an operand without a column axis may have
+ *   its one column in `n`, the constant 1, and will see scalars only.
  * - Any extent may be 0: with `k` 0 every stored sum is 0; with another 0 nothing is stored.
  */
 export interface Contraction {
@@ -67,7 +69,9 @@ function tiled(
 ): Stmt {
   const statements: Stmt[] = [];
   let begin: Expr = e.i32(0);
+  const most = extent.kind === 'const' ? Number(extent.value) : Infinity;
   for (const size of new Set(sizes)) {
+    if (size > most && size > 1) continue;
     const end: Expr = size === 1 ? extent : e.sub(extent, e.rem(e.sub(extent, begin), size));
     const from = begin;
     statements.push(e.forLoop(name, from, end, (start) => body(start, size), { step: size }));
