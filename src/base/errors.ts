@@ -16,6 +16,8 @@ export interface ErrorDetails {
 /** The common class of every error that Kaon throws on purpose. */
 export abstract class KaonError extends Error {
   abstract readonly code: string;
+  /** What is wrong, without the details; `message` has both. */
+  readonly problem: string;
   readonly op: string | undefined;
   readonly expected: string | undefined;
   readonly actual: string | undefined;
@@ -25,6 +27,7 @@ export abstract class KaonError extends Error {
   constructor(problem: string, details: ErrorDetails = {}) {
     super('', details.cause === undefined ? undefined : { cause: details.cause });
     this.name = new.target.name;
+    this.problem = problem;
     this.op = details.op;
     this.expected = details.expected;
     this.actual = details.actual;
@@ -79,6 +82,32 @@ export class DeviceError extends KaonError {
 /** A broken invariant: our fault, never the user's. */
 export class InternalError extends KaonError {
   readonly code = 'KAON_INTERNAL';
+}
+
+type KaonErrorConstructor = new (problem: string, details: ErrorDetails) => KaonError;
+
+/**
+ * The same kind of error, told from where it surfaced: `context` is put before the problem, `op` and
+ * `source` are the outer ones. What was not thrown on purpose becomes an `InternalError`.
+ */
+export function inContext(
+  error: unknown,
+  context: string,
+  details: Pick<ErrorDetails, 'op' | 'source'>,
+): KaonError {
+  if (!(error instanceof KaonError)) {
+    return new InternalError(`${context}: ${String(error)}`, { ...details, cause: error });
+  }
+  const { op, problem, expected, actual, advice } = error;
+  const inner = op === undefined ? problem : `${op}: ${problem}`;
+  return new (error.constructor as KaonErrorConstructor)(`${context}: ${inner}`, {
+    ...(expected !== undefined && { expected }),
+    ...(actual !== undefined && { actual }),
+    ...(advice !== undefined && { advice }),
+    ...(error.source !== undefined && { source: error.source }),
+    ...details,
+    cause: error,
+  });
 }
 
 function render(problem: string, error: KaonError): string {

@@ -1,5 +1,5 @@
 import { type Attribute, describe, type Json } from './attribute.js';
-import type { Dim } from './dim.js';
+import { type Bounds, type Dim, symbolTable } from './dim.js';
 import { ArgumentError } from './errors.js';
 
 export type AttributeSchema = Readonly<Record<string, Attribute<unknown>>>;
@@ -71,4 +71,17 @@ export function mapAttributeDims(
     mapped[name] = kind.mapDims(attributes[name], map);
   }
   return mapped ?? attributes;
+}
+
+/** The symbols in the attributes with their ranges, added to `table`. */
+export function symbolsOfAttributes(
+  schema: AttributeSchema,
+  attributes: Attributes,
+  table: Map<string, Bounds> = new Map(),
+): Map<string, Bounds> {
+  mapAttributeDims(schema, attributes, (dim) => {
+    symbolTable(dim, table);
+    return dim;
+  });
+  return table;
 }

@@ -46,21 +46,18 @@ export function bindShapes<D extends Dim>(
   known: ReadonlyMap<string, D> = new Map(),
 ): Map<string, D> {
   const bindings = new Map<string, Dim>(known);
-  let open: Equation[] = [];
+  const equations: Equation[] = [];
   for (const { name, declared, actual } of matches) {
     if (declared.length !== actual.length) {
       throw refusal(`input ${name} has another rank`, op, declared, actual);
     }
     for (let axis = 0; axis < declared.length; axis++) {
       if (declared[axis] === actual[axis] && typeof declared[axis] === 'number') continue;
-      open.push({ name, declared, actual, axis });
+      equations.push({ name, declared, actual, axis });
     }
   }
-  while (open.length > 0) {
-    const unsolved = open.filter((equation) => !settle(equation, bindings, op));
-    if (unsolved.length === open.length) throw undetermined(unsolved[0], bindings, op);
-    open = unsolved;
-  }
+  const [unsolved] = solve(equations, bindings, op);
+  if (unsolved !== undefined) throw undetermined(unsolved, bindings, op);
   // Numbers stay numbers under dimension arithmetic, so D = number gives sizes again.
   return bindings as Map<string, D>;
 }
@@ -95,6 +92,16 @@ export function bindTypes<D extends Dim>(
   return bindShapes(matches, op);
 }
 
+/** The symbols whose sizes can be found from arrays of these types. */
+export function determinedSymbols(types: readonly TensorType[]): Set<string> {
+  const bindings = new Map<string, Dim>();
+  const equations = types.flatMap(({ shape }) =>
+    shape.map((_, axis) => ({ name: '', declared: shape, actual: shape, axis })),
+  );
+  solve(equations, bindings, undefined);
+  return new Set(bindings.keys());
+}
+
 /** A type in another world of symbols; the same object when nothing in it is replaced. */
 export function substituteType(
   type: TensorType,
@@ -125,6 +132,20 @@ interface Linear {
   readonly unknown: { readonly name: string; readonly bounds: Bounds } | null;
   readonly scale: Dim;
   readonly offset: Dim;
+}
+
+/** Binds what it can, in as many rounds as it takes; returns what stays open. */
+function solve(
+  equations: readonly Equation[],
+  bindings: Map<string, Dim>,
+  op: string | undefined,
+): readonly Equation[] {
+  let open = equations;
+  for (;;) {
+    const unsolved = open.filter((equation) => !settle(equation, bindings, op));
+    if (unsolved.length === open.length) return unsolved;
+    open = unsolved;
+  }
 }
 
 /** Binds or checks one extent; false when too much of it is still unknown. */

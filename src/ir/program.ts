@@ -242,6 +242,20 @@ export class Program {
   }
 }
 
+/** A declared input: a name and a type. */
+export interface NamedType {
+  readonly name: string;
+  readonly type: TensorType;
+}
+
+/** The inputs of a program as it declares them. */
+export function namedInputs(program: Program): readonly NamedType[] {
+  return program.inputs.map(({ node, type }) => {
+    const { name } = program.node(node) as VariableNode;
+    return { name, type };
+  });
+}
+
 export function sameType(a: TensorType, b: TensorType): boolean {
   return a.dtype === b.dtype && sameShape(a.shape, b.shape);
 }

@@ -38,9 +38,10 @@ export interface GradientContext<T extends Tensor, A> {
   readonly regions: readonly Program[];
   /**
    * The backward program of a region: its inputs are the region's inputs followed by the gradients of
-   * the region's outputs; its outputs are the gradients of those inputs that `wrt` marks, in order.
+   * the region's outputs that `flows` marks (every float output unless said); its outputs are the
+   * gradients of those inputs that `wrt` marks, in order, zeros where nothing flows.
    */
-  backwardOf(region: Program, wrt: readonly boolean[]): Program;
+  backwardOf(region: Program, wrt: readonly boolean[], flows?: readonly boolean[]): Program;
 }
 
 /** The gradients of the inputs in order, each of its input's type; null where none flows. */

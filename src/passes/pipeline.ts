@@ -21,7 +21,11 @@ export interface Pass {
 
 /** Every program goes through these in this order before it is lowered. */
 export const passes: readonly Pass[] = [
-  { name: 'inline', doc: 'put the bodies of calls in their places', run: inline },
+  {
+    name: 'inline',
+    doc: 'put the bodies of calls in their places',
+    run: (program) => inline(program),
+  },
   { name: 'decompose', doc: 'expand operators that are written in others', run: decompose },
   {
     name: 'fold',

@@ -1,6 +1,6 @@
-import { type Dim, substituteDim, symbol, symbolTable } from '../base/dim.js';
+import { type Dim, substituteDim, symbol } from '../base/dim.js';
 import { InternalError } from '../base/errors.js';
-import { mapAttributeDims } from '../base/schema.js';
+import { mapAttributeDims, symbolsOfAttributes } from '../base/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import { bindShapes, substituteType, symbolsOfTypes } from '../ir/bind.js';
 import {
@@ -98,13 +98,14 @@ export function throughRegions(program: Program, pass: RegionPass): Program {
 
 /**
  * Appends the nodes of `program` to `into` with its inputs replaced by `inputs`, which must fit, and
- * returns the values of its outputs. Dimensions that `program` introduces become fresh ones.
+ * returns the values of its outputs. `dims` says what the dimensions of the inputs are in `into`;
+ * dimensions that `program` introduces become fresh ones. Without `dims` all keep their names.
  */
 export function instantiate(
   program: Program,
   into: Program,
   inputs: readonly Value[],
-  dims: Map<string, Dim>,
+  dims?: Map<string, Dim>,
 ): readonly Value[] {
   const results: (readonly Value[])[] = [];
   const moved = (value: Value): Value => results[value.node][value.port];
@@ -115,12 +116,13 @@ export function instantiate(
       results.push([inputs[input++]]);
       continue;
     }
-    if (node.kind === 'call') {
+    let adapted = node;
+    if (node.kind === 'call' && dims !== undefined) {
       for (const [name, bounds] of symbolsOfTypes(node.types)) {
         if (!dims.has(name)) dims.set(name, into.freshDim(name, bounds));
       }
+      adapted = adapt(node, dims);
     }
-    const adapted = node.kind === 'call' ? adapt(node, dims) : node;
     results.push(append(adapted, program.operands(id).map(moved), into));
   }
   return program.outputs.map(({ value }) => moved(value));
@@ -196,9 +198,6 @@ function reconcile(
 /** The symbols a call's result types take from its operands and attributes, each as itself. */
 function inheritedSymbols(node: CallNode, operands: readonly Value[]): Map<string, Dim> {
   const table = symbolsOfTypes(operands.map(({ type }) => type));
-  mapAttributeDims(node.op.attributes, node.attributes, (dim) => {
-    symbolTable(dim, table);
-    return dim;
-  });
+  symbolsOfAttributes(node.op.attributes, node.attributes, table);
   return new Map([...table].map(([name, bounds]) => [name, symbol(name, bounds)]));
 }

@@ -1,0 +1,101 @@
+import * as attr from '../../base/attribute.js';
+import type { Dim } from '../../base/dim.js';
+import { GraphError } from '../../base/errors.js';
+import type { AttributesOf } from '../../base/schema.js';
+import { bindTypes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import { namedInputs, type Program } from '../../ir/program.js';
+import type { Tensor } from '../../ir/types.js';
+import {
+  type DefaultTensor,
+  type GradientContext,
+  type Input,
+  operator,
+  type OperatorFunction,
+} from '../declare.js';
+
+/** A program with a backward program that was prepared for it, so that nothing is computed twice. */
+export interface PreparedProgram {
+  readonly forward: Program;
+  /** Reads the values in `saved`, then the gradients of `flows`; gives the gradients of `wrt`. */
+  readonly backward: Program;
+  /** Values of `forward`: k is its input k, and the number of its inputs plus k is its output k. */
+  readonly saved: readonly number[];
+  /** Outputs of `forward`. */
+  readonly flows: readonly number[];
+  /** Inputs of `forward`. */
+  readonly wrt: readonly number[];
+}
+
+const attributes = { saved: attr.ints, flows: attr.ints, wrt: attr.ints } as const;
+
+/**
+ * Runs a program on arrays and returns its outputs. Symbols of the program's input types take the sizes
+ * of the operands.
+ *
+ * A prepared backward serves when exactly the outputs it knows have gradients and it covers the inputs
+ * that need one; otherwise (a gradient of a gradient reaches a saved value, say) the program itself is
+ * differentiated.
+ */
+export const call: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    program: Program | PreparedProgram,
+    ...inputs: readonly Input<T>[]
+  ) => readonly T[],
+  false
+> = operator({
+  name: 'call',
+  family: 'structure',
+  attributes,
+  results: 'list',
+  method: false,
+  operands: 'keep',
+  call: (program, ...inputs) => {
+    if (!('backward' in program)) {
+      return { inputs, attributes: { saved: [], flows: [], wrt: [] }, regions: [program] };
+    }
+    const { forward, backward, saved, flows, wrt } = program;
+    return { inputs, attributes: { saved, flows, wrt }, regions: [forward, backward] };
+  },
+  infer: ({ inputs, regions: [body], fresh }) => {
+    if (body === undefined) throw new GraphError('there is no program to run', { op: 'call' });
+    const dims: Map<string, Dim> = bindTypes(namedInputs(body), inputs, 'call');
+    const types = body.outputs.map(({ value }) => value.type);
+    for (const [name, bounds] of symbolsOfTypes(types)) {
+      if (!dims.has(name)) dims.set(name, fresh(name, bounds));
+    }
+    return types.map((type) => substituteType(type, dims));
+  },
+  gradient: <T extends Tensor>({
+    inputs,
+    outputs,
+    grads,
+    needs,
+    attributes: { saved, flows, wrt },
+    regions: [body, prepared],
+    backwardOf,
+  }: GradientContext<T, AttributesOf<typeof attributes>>) => {
+    const flowing = grads.flatMap((grad, k) => (grad === null ? [] : [k]));
+    const needed = needs.flatMap((need, k) => (need ? [k] : []));
+    const fits =
+      prepared !== undefined &&
+      flows.length === flowing.length &&
+      flowing.every((k) => flows.includes(k)) &&
+      needed.every((k) => wrt.includes(k));
+    const held = [...inputs, ...outputs];
+    const given = fits ? wrt : needed;
+    const made = fits
+      ? call<T>(prepared, ...saved.map((k) => held[k]), ...flows.map((k) => grads[k]!))
+      : call<T>(
+          backwardOf(
+            body,
+            needs,
+            grads.map((grad) => grad !== null),
+          ),
+          ...inputs,
+          ...flowing.map((k) => grads[k]!),
+        );
+    return inputs.map((_, k) => (given.includes(k) ? made[given.indexOf(k)] : null));
+  },
+  lowering: { kind: 'inline' },
+  samples: [],
+});

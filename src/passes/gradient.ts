@@ -1,0 +1,207 @@
+import { isFloat } from '../base/dtype.js';
+import { inContext, InternalError } from '../base/errors.js';
+import { type CallNode, namedInputs, Program, typeToString, Value } from '../ir/program.js';
+import type { Tensor } from '../ir/types.js';
+import type { Gradient } from '../ops/declare.js';
+import { add } from '../ops/elementwise/arithmetic.js';
+import { fill } from '../ops/movement/fill.js';
+import { eliminateDeadCode } from './dce.js';
+import { declarationOf } from './facets.js';
+import { carriers, nodesBetween } from './flow.js';
+import { instantiate } from './transform.js';
+
+/** What to differentiate, and in which world: program values or arrays. */
+export interface GradientRequest<T extends Tensor> {
+  /** Holds the computation. Appending to it while gradients are computed is fine. */
+  readonly program: Program;
+  /** Where gradients enter: values of the program, each with the gradient of something in it. */
+  readonly outputs: readonly { readonly value: Value; readonly grad: T }[];
+  /** The values whose gradients are wanted; any values, not only inputs. */
+  readonly wrt: readonly Value[];
+  /** A value of the program in the world of the gradients. */
+  valueOf(value: Value): T;
+  add(a: T, b: T): T;
+}
+
+/**
+ * Reverse-mode differentiation: the gradients with respect to `wrt`, in order, null where nothing flows.
+ *
+ * The rules are the operators' own and are written in operators, so with `T = Value` this appends the
+ * gradient to a program, and with arrays it computes it. Only nodes between `wrt` and the outputs are
+ * looked at; each is visited once, in reverse order. Nothing flows through operators without a gradient
+ * or through values that are not floats.
+ *
+ * @throws what a rule throws, with the operator and the user's line of the differentiated call.
+ */
+export function gradient<T extends Tensor>(request: GradientRequest<T>): readonly (T | null)[] {
+  const { program, outputs, wrt } = request;
+  if (outputs.length === 0 || wrt.length === 0) return wrt.map(() => null);
+  const nodes = nodesBetween(
+    program,
+    wrt,
+    outputs.map(({ value }) => value),
+  );
+  const carries = carriers(program, nodes, new Set(wrt));
+  const grads = new Map<Value, T>();
+  const accumulate = (value: Value, grad: T): void => {
+    const sum = grads.get(value);
+    grads.set(value, sum === undefined ? grad : request.add(sum, grad));
+  };
+  for (const { value, grad } of outputs) if (carries.has(value)) accumulate(value, grad);
+
+  const wanted = new Set(wrt);
+  for (let i = nodes.length - 1; i >= 0; i--) {
+    const node = program.node(nodes[i]);
+    if (node.kind !== 'call') continue;
+    const results = program.results(nodes[i]);
+    const resultGrads = results.map((result) => grads.get(result) ?? null);
+    if (resultGrads.every((grad) => grad === null)) continue;
+    const operands = program.operands(nodes[i]);
+    const needs = operands.map((operand) => carries.has(operand));
+    if (needs.includes(true)) {
+      const flowing = applyRule(node, operands, results, resultGrads, needs, request);
+      operands.forEach((operand, k) => {
+        const grad = flowing[k];
+        if (needs[k] && grad !== null) accumulate(operand, grad);
+      });
+    }
+    // Let the arrays of eager gradients go as soon as they have been used.
+    for (const result of results) if (!wanted.has(result)) grads.delete(result);
+  }
+  return wrt.map((value) => grads.get(value) ?? null);
+}
+
+function applyRule<T extends Tensor>(
+  node: CallNode,
+  operands: readonly Value[],
+  results: readonly Value[],
+  grads: readonly (T | null)[],
+  needs: readonly boolean[],
+  { valueOf }: GradientRequest<T>,
+): readonly (T | null)[] {
+  const rule = declarationOf(node.op).gradient as Gradient;
+  const run = (): readonly (T | null)[] =>
+    rule<T>({
+      inputs: operands.map(valueOf),
+      outputs: results.map(valueOf),
+      grads,
+      attributes: node.attributes,
+      needs,
+      regions: node.regions,
+      backwardOf: backwardProgram,
+    });
+  const flowing = grads.find((grad) => grad !== null);
+  try {
+    const made = flowing instanceof Value ? flowing.program.withSource(node.source, run) : run();
+    checkGradients(operands, needs, made);
+    return made;
+  } catch (error) {
+    throw inContext(error, 'its gradient failed', {
+      op: node.op.name,
+      ...(node.source !== undefined && { source: node.source }),
+    });
+  }
+}
+
+/** A rule must give each needed input a gradient of its type; symbols may be spelled differently. */
+function checkGradients<T extends Tensor>(
+  operands: readonly Value[],
+  needs: readonly boolean[],
+  grads: readonly (T | null)[],
+): void {
+  operands.forEach(({ type }, k) => {
+    const grad = grads[k];
+    if (!needs[k] || grad === null) return;
+    if (grad === undefined) throw new InternalError(`there is no gradient for input ${k}`);
+    const { dtype, shape } = grad.type;
+    const fits =
+      dtype === type.dtype &&
+      shape.length === type.shape.length &&
+      shape.every((dim, axis) => {
+        const wanted = type.shape[axis];
+        return typeof dim !== 'number' || typeof wanted !== 'number' || dim === wanted;
+      });
+    if (!fits) {
+      throw new InternalError(`the gradient of input ${k} has another type`, {
+        expected: typeToString(type),
+        actual: typeToString(grad.type),
+      });
+    }
+  });
+}
+
+/**
+ * The program that computes gradients of `program`, which it runs again inside. Its inputs are those of
+ * `program`, then the gradients of the outputs that `flows` marks (every float output unless said); its
+ * outputs are the gradients of the inputs that `wrt` marks, in order, zeros where nothing flows.
+ *
+ * It is an ordinary program: it can be differentiated again. The same question gives the same object,
+ * so what is compiled for it is compiled once.
+ */
+export function backwardProgram(
+  program: Program,
+  wrt: readonly boolean[],
+  flows: readonly boolean[] = floatOutputs(program),
+): Program {
+  let answers = memo.get(program);
+  if (answers === undefined) memo.set(program, (answers = new Map()));
+  const key = `${wrt.map(Number).join('')},${flows.map(Number).join('')}`;
+  let answer = answers.get(key);
+  if (answer === undefined) {
+    answer = Program.from(program, (into) => {
+      const { grads } = appendGradients(program, into, wrt, flows);
+      into.setOutputs(grads);
+    });
+    answers.set(key, (answer = eliminateDeadCode(answer)));
+  }
+  return answer;
+}
+
+const memo = new WeakMap<Program, Map<string, Program>>();
+
+/** Which outputs of a program can have a gradient. */
+export function floatOutputs(program: Program): readonly boolean[] {
+  return program.outputs.map(({ value }) => isFloat(value.type.dtype));
+}
+
+/**
+ * Fills `into` with a copy of `program`, then variables for the gradients of the outputs that `flows`
+ * marks, then the gradients of the inputs that `wrt` marks.
+ */
+export function appendGradients(
+  program: Program,
+  into: Program,
+  wrt: readonly boolean[],
+  flows: readonly boolean[],
+): {
+  readonly outputs: readonly Value[];
+  readonly flowing: readonly Value[];
+  readonly grads: readonly { readonly name: string; readonly value: Value }[];
+} {
+  const declared = namedInputs(program);
+  const inputs = declared.map(({ name, type }) => into.variable(name, type));
+  const outputs = instantiate(program, into, inputs);
+  const seeds = outputs.flatMap((value, k) => {
+    if (flows[k] !== true) return [];
+    const name = into.freshName(`grad_${program.outputs[k].name}`);
+    return [{ value, grad: into.variable(name, value.type) }];
+  });
+  const wanted = inputs.filter((_, k) => wrt[k]);
+  const found = gradient<Value>({
+    program: into,
+    outputs: seeds,
+    wrt: wanted,
+    valueOf: (value) => value,
+    add: (a, b) => add<Value>(a, b),
+  });
+  const names = declared.flatMap(({ name }, k) => (wrt[k] ? [`grad_${name}`] : []));
+  const grads = found.map((value, k) => ({
+    name: names[k],
+    value: value ?? zeros(into, wanted[k].type),
+  }));
+  return { outputs, flowing: seeds.map(({ grad }) => grad), grads };
+}
+
+function zeros(into: Program, { dtype, shape }: Value['type']): Value {
+  return into.append(fill.declaration, [], { shape, value: 0, dtype })[0];
+}
