@@ -1,4 +1,5 @@
 import type { Program } from '../ir/program.js';
+import type { Device } from './device.js';
 import type { Storage } from './storage.js';
 
 /** An array at rest, as it enters and leaves an executable. */
@@ -10,17 +11,22 @@ export interface Operand {
 export interface CompileOptions {
   /** `wasm`, or `interpreter`: the slow oracle that defines the loop IR. Default `wasm`. */
   readonly target?: 'wasm' | 'interpreter';
+  /** False compiles every operator to a kernel of its own. Default true. */
+  readonly fuse?: boolean;
+  /** Whose memory programs work on. Default `cpu`. */
+  readonly device?: Device;
 }
 
 /** A compiled program. Sizes of symbolic dimensions are bound from the operands at each run. */
 export interface Executable {
+  /** As it was given to `compile`. */
   readonly program: Program;
   /**
    * Runs on operands in the order of the program's inputs; their dtypes and shapes must fit (a
    * `ShapeError` or `DTypeError` names the input otherwise). `into[k]`, where given, receives output k
-   * in place; every other output gets fresh storage.
+   * in place and may be the storage of an operand; every other output gets fresh storage.
    */
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[];
-  /** The generated kernels as text, for people. */
+  /** The groups, the generated kernels and the places in memory as text, for people. */
   toString(): string;
 }

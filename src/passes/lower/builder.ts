@@ -1,0 +1,61 @@
+import type { Dim, DimExpr } from '../../base/dim.js';
+import type { DType } from '../../base/dtype.js';
+import { InternalError } from '../../base/errors.js';
+import * as e from '../../loop/build.js';
+import type { Buffer, Expr, Kernel, Stmt, Var } from '../../loop/nodes.js';
+import { storageOf } from './elements.js';
+import { Extents } from './extents.js';
+
+/** What a kernel must be called with, in the order of its parameters. */
+export type KernelArgument =
+  | { readonly kind: 'place'; readonly place: number }
+  | { readonly kind: 'size'; readonly dim: DimExpr }
+  | {
+      readonly kind: 'scratch';
+      readonly name: string;
+      readonly dtype: DType;
+      readonly length: Dim;
+    };
+
+export interface LoweredKernel {
+  readonly kernel: Kernel;
+  readonly args: readonly KernelArgument[];
+}
+
+/** Collects the parameters of one kernel while its body is made. */
+export class KernelBuilder {
+  readonly extents: Extents = new Extents();
+  readonly #buffers: Map<number, Buffer> = new Map();
+  readonly #params: { readonly param: Buffer; readonly argument: KernelArgument }[] = [];
+
+  /** The buffer of a place; one object however often it is asked for, so that kernels see aliases. */
+  buffer(place: number, name: string, dtype: DType): Buffer {
+    let known = this.#buffers.get(place);
+    if (known === undefined) {
+      known = e.buffer(name, storageOf(dtype));
+      this.#buffers.set(place, known);
+      this.#params.push({ param: known, argument: { kind: 'place', place } });
+    }
+    return known;
+  }
+
+  scratch(name: string, dtype: DType, length: Expr): Buffer {
+    const dim = this.extents.dim(length);
+    if (dim === undefined) {
+      throw new InternalError(`the length of scratch ${name} is not a function of sizes`);
+    }
+    const param = e.buffer(name, storageOf(dtype));
+    this.#params.push({ param, argument: { kind: 'scratch', name, dtype, length: dim } });
+    return param;
+  }
+
+  finish(name: string, body: Stmt): LoweredKernel {
+    const params: (Buffer | Var)[] = this.#params.map(({ param }) => param);
+    const args = this.#params.map(({ argument }) => argument);
+    for (const { dim, param } of this.extents.params) {
+      params.push(param);
+      args.push({ kind: 'size', dim });
+    }
+    return { kernel: e.kernel(name, params, body), args };
+  }
+}

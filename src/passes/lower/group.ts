@@ -1,0 +1,83 @@
+import { InternalError } from '../../base/errors.js';
+import type { NodeId } from '../../graph/graph.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
+import * as e from '../../loop/build.js';
+import type { Stmt } from '../../loop/nodes.js';
+import { declarationOf } from '../facets.js';
+import type { Group } from '../fuse.js';
+import { KernelBuilder, type LoweredKernel } from './builder.js';
+import { kernelNest } from './kernel.js';
+import { pointNest } from './point.js';
+import { reduceNest } from './reduce.js';
+import { type Placement, Scope } from './scope.js';
+
+/** Lowers the nodes of a group to one kernel. `number` makes its name unique. */
+export function lowerGroup(
+  program: Program,
+  group: Group,
+  placement: Placement,
+  number: number,
+  vectorBytes: number,
+): LoweredKernel {
+  const builder = new KernelBuilder();
+  const scope = new Scope(program, builder, placement, new Set(group.members));
+  const body = groupBody(program, group, scope, vectorBytes);
+  return builder.finish(kernelName(program, number, group.members), body);
+}
+
+function groupBody(program: Program, group: Group, scope: Scope, vectorBytes: number): Stmt {
+  const call = program.node(group.anchor) as CallNode;
+  const { lowering } = declarationOf(call.op);
+  switch (lowering.kind) {
+    case 'point':
+      return pointNest(
+        scope.builder.extents,
+        program.results(group.anchor)[0].type.shape,
+        group.writes.map((value) => ({ sink: scope.sink(value), at: scope.compute(value) })),
+      );
+    case 'reduce': {
+      const [input] = program.operands(group.anchor);
+      const outputs = program.results(group.anchor);
+      const sinks = outputs.map((output) => resultSink(scope, group, output));
+      const element = scope.access(input);
+      return reduceNest(scope, { call, lowering, input, element, outputs, sinks }, vectorBytes);
+    }
+    case 'kernel': {
+      const sinks = program.results(group.anchor).map((output) => resultSink(scope, group, output));
+      return kernelNest(scope, group.anchor, call, lowering, sinks, vectorBytes);
+    }
+    default:
+      throw new InternalError(`${call.op.name} cannot be the anchor of a kernel`);
+  }
+}
+
+function resultSink(scope: Scope, _group: Group, output: Value): ReturnType<Scope['sink']> {
+  return scope.sink(output);
+}
+
+/** A name for a kernel that tells what is in it. */
+function kernelName(program: Program, number: number, nodes: readonly NodeId[]): string {
+  const names = nodes.flatMap((id) => {
+    const node = program.node(id);
+    return node.kind === 'call' ? [node.op.name] : [];
+  });
+  const shown = names.length > 4 ? [...names.slice(0, 3), `${names.length - 3}_more`] : names;
+  return `k${number}_${shown.join('_')}`;
+}
+
+/** The kernel `main`: reads addresses and sizes from a table of i32 and runs the kernels in order. */
+export function mainKernel(
+  calls: readonly { readonly lowered: LoweredKernel; readonly entries: readonly number[] }[],
+): ReturnType<typeof e.kernel> {
+  const table = e.buffer('table', 'i32');
+  const body = calls.map(({ lowered, entries }) =>
+    e.call(
+      lowered.kernel,
+      entries.map((entry) => e.load(table, entry)),
+    ),
+  );
+  return e.kernel(mainName, [table], e.block(...body));
+}
+
+/** The name of the kernel that runs a whole program. */
+export const mainName = 'main';

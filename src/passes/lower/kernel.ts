@@ -1,0 +1,28 @@
+import type { Attributes } from '../../base/schema.js';
+import type { NodeId } from '../../graph/graph.js';
+import type { CallNode } from '../../ir/program.js';
+import type { Stmt } from '../../loop/nodes.js';
+import type { KernelLowering, Sink } from '../../ops/lowering.js';
+import type { Scope } from './scope.js';
+
+/** The nest that an operator makes itself, over operands and sinks of the compiler's choice. */
+export function kernelNest(
+  scope: Scope,
+  node: NodeId,
+  call: CallNode,
+  lowering: KernelLowering<Attributes>,
+  sinks: readonly Sink[],
+  vectorBytes: number,
+): Stmt {
+  const operands = scope.program.operands(node);
+  return lowering.kernel({
+    attributes: call.attributes,
+    inputs: operands.map((operand) => scope.access(operand)),
+    outputs: sinks,
+    inputTypes: operands.map(({ type }) => type),
+    outputTypes: call.types,
+    vectorBytes,
+    extent: (dim) => scope.builder.extents.extent(dim),
+    scratch: (name, dtype, length) => scope.builder.scratch(name, dtype, length),
+  });
+}

@@ -1,0 +1,196 @@
+import { type Dim, mulDim, sameDim, subDim, substituteDim, symbolsOf } from '../../base/dim.js'; // prettier-ignore
+import * as e from '../../loop/build.js';
+import type { Expr, For, Stmt, Var } from '../../loop/nodes.js';
+import { mulIndex, zero } from './access.js';
+import type { Extents } from './extents.js';
+
+/** One loop of a nest: it runs over a group of adjacent axes of the domain. */
+export interface Loop {
+  /** Ascending and adjacent among the axes whose extent is not 1. */
+  readonly axes: readonly number[];
+  readonly extent: Expr;
+}
+
+/**
+ * The loops over a domain, with adjacent axes collapsed into one loop wherever that changes no address:
+ * `probe` gives every expression that the nest will evaluate at an index, addresses of stores included
+ * as `addresses`. Two axes collapse when each address moves along the outer one by as much as along
+ * the whole inner one, and neither index is used for anything but addresses; the inner index may then
+ * simply run on beyond its extent. `canMerge` forbids further pairs.
+ */
+export function planLoops(
+  extents: Extents,
+  shape: readonly Dim[],
+  probe: (index: readonly Expr[]) => Probe,
+  canMerge: (outer: number, inner: number) => boolean = () => true,
+): readonly Loop[] {
+  const axes = shape.flatMap((dim, axis) => (dim === 1 ? [] : [axis]));
+  if (axes.length < 2) {
+    return axes.map((axis) => ({ axes: [axis], extent: extents.extent(shape[axis]) }));
+  }
+  const steps = strideTable(extents, shape, axes, probe);
+  const loops: { axes: number[]; extent: Expr }[] = [];
+  axes.forEach((axis, i) => {
+    const extent = extents.extent(shape[axis]);
+    const last = loops[loops.length - 1];
+    const previous = axes[i - 1];
+    if (i > 0 && canMerge(previous, axis) && merges(steps, previous, axis, shape[axis])) {
+      last.axes.push(axis);
+      last.extent = mulIndex(last.extent, extent);
+    } else loops.push({ axes: [axis], extent });
+  });
+  return loops;
+}
+
+export interface Probe {
+  readonly values: readonly Expr[];
+  readonly addresses: readonly Expr[];
+}
+
+/** By axis: how far each address moves along it; null when the index is used in another way. */
+type StrideTable = ReadonlyMap<number, readonly Dim[] | null>;
+
+function strideTable(
+  extents: Extents,
+  shape: readonly Dim[],
+  axes: readonly number[],
+  probe: (index: readonly Expr[]) => Probe,
+): StrideTable {
+  const index: Expr[] = shape.map(() => zero);
+  const names = new Map<number, string>();
+  const axisOf = new Map<Var, number>();
+  for (const axis of axes) {
+    const variable = e.variable(`i${axis}`, 'i32');
+    index[axis] = variable;
+    axisOf.set(variable, axis);
+    names.set(axis, extents.index(variable, `_index${axis}`).key);
+  }
+  const { values, addresses } = probe(index);
+  const table = new Map<number, Dim[] | null>(axes.map((axis) => [axis, []]));
+  const visit = new Uses(axisOf, table);
+  for (const value of values) visit.value(value);
+  for (const address of addresses) visit.addresses.push(address);
+  while (visit.addresses.length > 0) {
+    const address = visit.addresses.pop()!;
+    const dim = extents.dim(address);
+    const strides = dim === undefined ? undefined : stridesOf(dim, names);
+    if (strides === undefined) visit.value(address);
+    else for (const [axis, stride] of strides) table.get(axis)?.push(stride);
+  }
+  return table;
+}
+
+/** Walks values: loads give addresses, an index in any other place makes its axis immovable. */
+class Uses {
+  readonly addresses: Expr[] = [];
+  readonly #seen: Set<Expr> = new Set();
+  readonly #axisOf: ReadonlyMap<Var, number>;
+  readonly #table: Map<number, Dim[] | null>;
+
+  constructor(axisOf: ReadonlyMap<Var, number>, table: Map<number, Dim[] | null>) {
+    this.#axisOf = axisOf;
+    this.#table = table;
+  }
+
+  value(expr: Expr): void {
+    if (this.#seen.has(expr)) return;
+    this.#seen.add(expr);
+    switch (expr.kind) {
+      case 'var': {
+        const axis = this.#axisOf.get(expr);
+        if (axis !== undefined) this.#table.set(axis, null);
+        return;
+      }
+      case 'load':
+        this.addresses.push(expr.index);
+        return;
+      case 'const':
+        return;
+      case 'binary':
+        this.value(expr.a);
+        this.value(expr.b);
+        return;
+      case 'select':
+        this.value(expr.condition);
+        this.value(expr.a);
+        this.value(expr.b);
+        return;
+      case 'ramp':
+        this.value(expr.base);
+        this.value(expr.stride);
+        return;
+      default:
+        this.value(expr.x);
+    }
+  }
+}
+
+/** The coefficients of the loop indices in an address; undefined unless it is linear in all of them. */
+function stridesOf(
+  address: Dim,
+  names: ReadonlyMap<number, string>,
+): ReadonlyMap<number, Dim> | undefined {
+  const indices = new Set(names.values());
+  if (!isLinear(address, indices)) return undefined;
+  const strides = new Map<number, Dim>();
+  const used = symbolsOf(address);
+  for (const [axis, name] of names) {
+    if (!used.has(name)) strides.set(axis, 0);
+    else {
+      const near = substituteDim(address, new Map([[name, 0]]));
+      const far = substituteDim(address, new Map([[name, 1]]));
+      strides.set(axis, subDim(far, near));
+    }
+  }
+  return strides;
+}
+
+/** Whether every term holds at most one index, and that as a plain factor. */
+function isLinear(address: Dim, indices: ReadonlySet<string>): boolean {
+  if (typeof address === 'number') return true;
+  return address.terms.every(({ atoms }) => {
+    let count = 0;
+    for (const atom of atoms) {
+      if (atom.kind === 'symbol') count += indices.has(atom.name) ? 1 : 0;
+      else {
+        const inside = symbolsOf(atom.right, symbolsOf(atom.left));
+        for (const name of inside) if (indices.has(name)) return false;
+      }
+    }
+    return count <= 1;
+  });
+}
+
+function merges(steps: StrideTable, outer: number, inner: number, extent: Dim): boolean {
+  const along = steps.get(outer);
+  const within = steps.get(inner);
+  if (!along || !within) return false;
+  return along.every((stride, i) => sameDim(stride, mulDim(within[i], extent)));
+}
+
+/** The index of the domain at which the loops stand; `shape` gives its rank. */
+export function indexOf(rank: number, loops: readonly Loop[], at: readonly Expr[]): Expr[] {
+  const index: Expr[] = Array.from({ length: rank }, () => zero);
+  loops.forEach((loop, i) => (index[loop.axes[loop.axes.length - 1]] = at[i]));
+  return index;
+}
+
+/** Nested loops around a body that receives their variables, outermost first. */
+export function nest(
+  loops: readonly Loop[],
+  body: (at: readonly Expr[]) => Stmt,
+  innermost: For['mode'] = 'serial',
+  outer: readonly Expr[] = [],
+): Stmt {
+  if (loops.length === 0) return body(outer);
+  const [loop, ...rest] = loops;
+  const mode = rest.length === 0 ? innermost : 'serial';
+  const name = `i${loop.axes.join('')}`;
+  return e.forLoop(
+    name,
+    zero,
+    loop.extent,
+    (index) => nest(rest, body, innermost, [...outer, index]),
+    { mode },
+  );
+}

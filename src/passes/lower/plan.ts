@@ -1,0 +1,78 @@
+import type { Dim, DimExpr } from '../../base/dim.js';
+import { symbolsOf } from '../../base/dim.js';
+import { UnsupportedError } from '../../base/errors.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
+import type { Program } from '../../ir/program.js';
+import { moduleOf } from '../../loop/build.js';
+import type { Module } from '../../loop/nodes.js';
+import { bytesOf } from '../../base/dtype.js';
+import type { Group } from '../fuse.js';
+import { type OutputSource, type Place, Places } from '../places.js';
+import { lowerGroup, mainKernel } from './group.js';
+
+/** A program as one module of kernels, and all that is needed to call its `main`. */
+export interface Plan {
+  readonly program: Program;
+  readonly groups: readonly Group[];
+  readonly module: Module;
+  /** The table that `main` reads: first these sizes, then the addresses of all places. */
+  readonly sizes: readonly DimExpr[];
+  readonly places: readonly Place[];
+  readonly outputs: readonly OutputSource[];
+}
+
+/** Lowers the groups of a program, in the order in which they are to run. */
+export function lowerProgram(
+  program: Program,
+  groups: readonly Group[],
+  vectorBytes: number,
+): Plan {
+  const places = new Places(program, groups);
+  const lowered = groups.map((group, step) =>
+    lowerGroup(program, group, places, step, vectorBytes),
+  );
+  const sizes = new Map<string, { readonly entry: number; readonly dim: DimExpr }>();
+  for (const { args } of lowered) {
+    for (const arg of args) {
+      if (arg.kind === 'size' && !sizes.has(arg.dim.key)) {
+        sizes.set(arg.dim.key, { entry: sizes.size, dim: arg.dim });
+      }
+    }
+  }
+  const calls = lowered.map((kernel, step) => ({
+    lowered: kernel,
+    entries: kernel.args.map((arg) => {
+      if (arg.kind === 'size') return sizes.get(arg.dim.key)!.entry;
+      if (arg.kind === 'place') return sizes.size + arg.place;
+      return sizes.size + places.addScratch(arg.name, arg.dtype, arg.length, step);
+    }),
+  }));
+  const known = symbolsOfTypes(program.inputs.map(({ type }) => type));
+  for (const { dim } of sizes.values()) refuseUnknown(dim, known);
+  for (const { length } of places.all) refuseUnknown(length, known);
+  return {
+    program,
+    groups,
+    module: moduleOf([...lowered.map(({ kernel }) => kernel), mainKernel(calls)]),
+    sizes: [...sizes.values()].map(({ dim }) => dim),
+    places: places.all,
+    outputs: program.outputs.map(({ value }) => places.outputSource(value)),
+  };
+}
+
+function refuseUnknown(dim: Dim, known: ReadonlyMap<string, unknown>): void {
+  if (typeof dim === 'number') return;
+  for (const name of symbolsOf(dim)) {
+    if (!known.has(name)) {
+      throw new UnsupportedError('a size that only the data decides cannot be planned', {
+        expected: 'dimensions that follow from the shapes of the inputs',
+        actual: `the dimension ${name}`,
+      });
+    }
+  }
+}
+
+/** Bytes that a place takes, for a number of elements. */
+export function placeBytes(place: Place, length: number): number {
+  return bytesOf(place.dtype) * length;
+}

@@ -1,0 +1,47 @@
+import type { Dim } from '../../base/dim.js';
+import * as e from '../../loop/build.js';
+import type { Expr, Stmt, Var } from '../../loop/nodes.js';
+import type { Sink } from '../../ops/lowering.js';
+import type { Extents } from './extents.js';
+import { indexOf, nest, planLoops } from './nest.js';
+
+/** A result of a point nest: what its elements are and where they go. */
+export interface PointResult {
+  readonly sink: Sink;
+  at(index: readonly Expr[]): Expr;
+}
+
+/**
+ * One nest that writes several results of one shape. All elements at an index are computed before the
+ * first is stored, since a result may take the place of an operand that another result still reads.
+ */
+export function pointNest(
+  extents: Extents,
+  shape: readonly Dim[],
+  results: readonly PointResult[],
+): Stmt {
+  if (shape.includes(0)) return e.block();
+  const loops = planLoops(extents, shape, (index) => {
+    const values = results.map((result) => result.at(index));
+    const addresses = results.flatMap(({ sink }, k) => addressesOf(sink.store(index, values[k])));
+    return { values, addresses };
+  });
+  return nest(loops, (at) => storeAll(results, indexOf(shape.length, loops, at)), 'vector');
+}
+
+function storeAll(results: readonly PointResult[], index: readonly Expr[]): Stmt {
+  if (results.length === 1) return results[0].sink.store(index, results[0].at(index));
+  const locals: Var[] = [];
+  const computed = results.map((result, k) => {
+    const value = result.at(index);
+    locals.push(e.variable(`value${k}`, value.type.scalar));
+    return e.declare(locals[k], value);
+  });
+  return e.block(...computed, ...results.map(({ sink }, k) => sink.store(index, locals[k])));
+}
+
+/** The indices at which a statement without loops stores. */
+export function addressesOf(stmt: Stmt): readonly Expr[] {
+  if (stmt.kind === 'store') return [stmt.index];
+  return stmt.kind === 'block' ? stmt.body.flatMap(addressesOf) : [];
+}

@@ -1,0 +1,196 @@
+import { evaluateDim } from '../base/dim.js';
+import type { HostArray } from '../base/dtype.js';
+import { ArgumentError, GraphError, InternalError } from '../base/errors.js';
+import { bindTypes } from '../ir/bind.js';
+import { namedInputs } from '../ir/program.js';
+import { type Plan, placeBytes } from '../passes/lower/plan.js';
+import { planMemory } from '../passes/memory.js';
+import type { Device } from './device.js';
+import type { Operand } from './executable.js';
+import type { Storage } from './storage.js';
+
+/**
+ * A plan for certain sizes and certain pinned storages: every place has an address. Good for any number
+ * of runs in which `fits` holds.
+ */
+export interface Binding {
+  readonly epoch: number;
+  readonly shapes: readonly (readonly number[])[];
+  readonly lengths: readonly number[];
+  /** Addresses of pinned inputs; -1 where the input is staged. */
+  readonly inputAddresses: readonly number[];
+  /** Where unpinned inputs are staged; null for pinned ones and for those that no kernel reads. */
+  readonly staging: readonly (HostArray | null)[];
+  readonly outputShapes: readonly (readonly number[])[];
+  /** Views on the results; null for outputs that are inputs or constants. */
+  readonly results: readonly (HostArray | null)[];
+  /** The addresses `into` had when this was bound; -1 for outputs that are copied out. */
+  readonly outputAddresses: readonly number[];
+}
+
+/**
+ * Binds sizes, plans the arena, and writes the table at `table` for `main`.
+ * @throws ShapeError, DTypeError, ArgumentError for operands that do not fit; DeviceError when the
+ * memory is exhausted. The table is only written when nothing was thrown.
+ */
+export function bind(
+  plan: Plan,
+  device: Device,
+  table: number,
+  constants: ReadonlyMap<number, number>,
+  inputs: readonly Operand[],
+  into: readonly (Storage | null)[] | undefined,
+): Binding {
+  const { program, places } = plan;
+  const sizes = bindOperands(plan, inputs);
+  const outputShapes = program.outputs.map(({ value }) =>
+    value.type.shape.map((dim) => evaluateDim(dim, sizes)),
+  );
+  checkInto(plan, outputShapes, into);
+  const lengths = places.map(({ length }) => evaluateDim(length, sizes));
+  const inputAddresses = inputs.map(({ storage }) => storage.addressOn(device));
+  const direct = directOutputs(plan, device, inputAddresses, into);
+
+  const fixed = new Map(constants);
+  places.forEach(({ role }, place) => {
+    if (role.kind === 'input' && inputAddresses[role.index] >= 0) {
+      fixed.set(place, inputAddresses[role.index]);
+    }
+  });
+  for (const [place, address] of direct) fixed.set(place, address);
+  const planned = places.flatMap((_, place) => (fixed.has(place) ? [] : [place]));
+  const layout = planMemory(
+    planned.map((place) => ({
+      bytes: placeBytes(places[place], lengths[place]),
+      // Inputs are staged before the first step.
+      first: places[place].role.kind === 'input' ? -1 : places[place].first,
+      last: places[place].last,
+    })),
+  );
+  const arena = device.arena(layout.bytes);
+  const addresses = places.map((_, place) => fixed.get(place) ?? -1);
+  planned.forEach((place, i) => (addresses[place] = arena + layout.offsets[i]));
+
+  const entries = new Int32Array(device.buffer, table, plan.sizes.length + places.length);
+  entries.set(plan.sizes.map((dim) => evaluateDim(dim, sizes)));
+  entries.set(addresses, plan.sizes.length);
+
+  const view = (place: number): HostArray =>
+    device.view(places[place].dtype, addresses[place], lengths[place]);
+  const staging: (HostArray | null)[] = inputs.map(() => null);
+  places.forEach(({ role }, place) => {
+    if (role.kind === 'input' && inputAddresses[role.index] < 0) staging[role.index] = view(place);
+  });
+  return {
+    epoch: device.epoch,
+    shapes: inputs.map(({ shape }) => [...shape]),
+    lengths: inputs.map(({ storage }) => storage.length),
+    inputAddresses,
+    staging,
+    outputShapes,
+    results: plan.outputs.map((source) => (source.kind === 'place' ? view(source.place) : null)),
+    outputAddresses: program.outputs.map((_, k) => into?.[k]?.addressOn(device) ?? -1),
+  };
+}
+
+/** Whether a binding serves these operands as it is. The hot path of every run. */
+export function fits(
+  binding: Binding,
+  device: Device,
+  inputs: readonly Operand[],
+  into: readonly (Storage | null)[] | undefined,
+): boolean {
+  if (binding.epoch !== device.epoch || binding.shapes.length !== inputs.length) return false;
+  for (let i = 0; i < inputs.length; i++) {
+    const { storage, shape } = inputs[i];
+    const bound = binding.shapes[i];
+    if (storage.addressOn(device) !== binding.inputAddresses[i]) return false;
+    if (storage.length !== binding.lengths[i] || shape.length !== bound.length) return false;
+    for (let axis = 0; axis < bound.length; axis++) {
+      if (shape[axis] !== bound[axis]) return false;
+    }
+  }
+  for (let k = 0; k < binding.outputAddresses.length; k++) {
+    const target = into === undefined ? null : (into[k] ?? null);
+    const address = target === null ? -1 : target.addressOn(device);
+    if (address !== binding.outputAddresses[k]) return false;
+  }
+  return true;
+}
+
+function bindOperands({ program }: Plan, inputs: readonly Operand[]): Map<string, number> {
+  const declared = namedInputs(program);
+  const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
+  const sizes = bindTypes(declared, actual);
+  inputs.forEach(({ storage, shape }, i) => {
+    const length = shape.reduce((product, extent) => product * extent, 1);
+    if (storage.length !== length) {
+      throw new InternalError(`the storage of input ${declared[i].name} does not have its shape`, {
+        expected: `${length} elements`,
+        actual: `${storage.length} elements`,
+      });
+    }
+  });
+  return sizes;
+}
+
+function checkInto(
+  { program }: Plan,
+  shapes: readonly (readonly number[])[],
+  into: readonly (Storage | null)[] | undefined,
+): void {
+  if (into === undefined) return;
+  if (into.length > program.outputs.length) {
+    throw new GraphError('there are more places for results than results', {
+      expected: `at most ${program.outputs.length}`,
+      actual: String(into.length),
+    });
+  }
+  const seen = new Set<Storage>();
+  into.forEach((storage, k) => {
+    if (storage === null) return;
+    const { name, value } = program.outputs[k];
+    const length = shapes[k].reduce((product, extent) => product * extent, 1);
+    if (storage.dtype !== value.type.dtype || storage.length !== length) {
+      throw new ArgumentError(`output ${name} does not fit where it is to be written`, {
+        expected: `${length} elements of ${value.type.dtype}`,
+        actual: `${storage.length} elements of ${storage.dtype}`,
+      });
+    }
+    if (seen.has(storage)) {
+      throw new ArgumentError(`output ${name} would overwrite another output`, {
+        advice: 'give each output a storage of its own',
+      });
+    }
+    seen.add(storage);
+  });
+}
+
+/**
+ * The places of results that kernels write straight into pinned storage: each but those whose storage
+ * is also an input that is still read when the first element is written, which are copied at the end.
+ */
+function directOutputs(
+  { places, outputs }: Plan,
+  device: Device,
+  inputAddresses: readonly number[],
+  into: readonly (Storage | null)[] | undefined,
+): Map<number, number> {
+  const direct = new Map<number, number>();
+  into?.forEach((storage, k) => {
+    const source = outputs[k];
+    const address = storage?.addressOn(device) ?? -1;
+    if (address < 0 || source.kind !== 'place' || direct.has(source.place)) return;
+    const { first } = places[source.place];
+    const isRead = places.some(
+      ({ role, last }) =>
+        role.kind === 'input' && inputAddresses[role.index] === address && last >= first,
+    );
+    // Outputs that are the input itself are copied after the run, from what was there before it.
+    const isOutput = outputs.some(
+      (other) => other.kind === 'input' && inputAddresses[other.index] === address,
+    );
+    if (!isRead && !isOutput) direct.set(source.place, address);
+  });
+  return direct;
+}

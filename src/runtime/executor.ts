@@ -1,0 +1,145 @@
+import type { HostArray } from '../base/dtype.js';
+import type { Program } from '../ir/program.js';
+import type { Plan } from '../passes/lower/plan.js';
+import { placeBytes } from '../passes/lower/plan.js';
+import { type Binding, bind, fits } from './binding.js';
+import type { Device } from './device.js';
+import type { Executable, Operand } from './executable.js';
+import { planToString } from './explain.js';
+import { copyElements, Storage } from './storage.js';
+
+/** Runs `main` of a module on the table at an address of the device's memory. */
+export type Entry = (table: number) => void;
+
+/** The memory of executables that were dropped. */
+const abandoned = new FinalizationRegistry<{ device: Device; address: number }>(
+  ({ device, address }) => device.release(address),
+);
+
+/** Below this many elements a loop copies faster than a call of `set`. */
+const fewElements = 24;
+
+/**
+ * A plan with code and memory. Owns one region of the device, which holds its constants and the table
+ * that `main` reads; everything else lies in the shared arena or in pinned storage.
+ */
+export class Executor implements Executable {
+  readonly program: Program;
+  readonly #plan: Plan;
+  readonly #device: Device;
+  readonly #entry: Entry;
+  readonly #table: number;
+  readonly #constants: ReadonlyMap<number, number>;
+  #binding: Binding | null = null;
+
+  constructor(program: Program, plan: Plan, device: Device, entry: Entry) {
+    this.program = program;
+    this.#plan = plan;
+    this.#device = device;
+    this.#entry = entry;
+    const { table, constants } = residentMemory(plan, device);
+    this.#table = table;
+    this.#constants = constants;
+    abandoned.register(this, { device, address: table });
+  }
+
+  run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
+    let binding = this.#binding;
+    if (binding === null || !fits(binding, this.#device, inputs, into)) {
+      binding = bind(this.#plan, this.#device, this.#table, this.#constants, inputs, into);
+      this.#binding = binding;
+    }
+    const { staging } = binding;
+    for (let i = 0; i < staging.length; i++) {
+      const place = staging[i];
+      if (place !== null) copy(place, inputs[i].storage.host);
+    }
+    this.#entry(this.#table);
+    return into === undefined
+      ? this.#freshResults(binding, inputs)
+      : this.#resultsInto(binding, inputs, into);
+  }
+
+  toString(): string {
+    return planToString(this.#plan);
+  }
+
+  #freshResults(binding: Binding, inputs: readonly Operand[]): readonly Operand[] {
+    const { results, outputShapes } = binding;
+    const operands: Operand[] = new Array<Operand>(results.length);
+    for (let k = 0; k < results.length; k++) {
+      const elements = results[k] ?? this.#passedThrough(k, inputs);
+      operands[k] = {
+        storage: new Storage(this.#plan.program.outputs[k].value.type.dtype, elements.slice()),
+        shape: outputShapes[k],
+      };
+    }
+    return operands;
+  }
+
+  /** Every result is read before the first storage is written: a storage may be an operand, too. */
+  #resultsInto(
+    binding: Binding,
+    inputs: readonly Operand[],
+    into: readonly (Storage | null)[],
+  ): readonly Operand[] {
+    const { results, outputShapes } = binding;
+    const elements = results.map((result, k) => {
+      const target = into[k] ?? null;
+      if (result !== null) return target === null ? result.slice() : result;
+      return this.#passedThrough(k, inputs).slice();
+    });
+    return elements.map((home, k) => {
+      const target = into[k] ?? null;
+      const shape = outputShapes[k];
+      if (target === null) {
+        return {
+          storage: new Storage(this.#plan.program.outputs[k].value.type.dtype, home),
+          shape,
+        };
+      }
+      const { host } = target;
+      if (host.byteOffset !== home.byteOffset || host.buffer !== home.buffer) {
+        copyElements(host, home);
+      }
+      return { storage: target, shape };
+    });
+  }
+
+  /** The elements of an output that is an input or a constant. */
+  #passedThrough(k: number, inputs: readonly Operand[]): HostArray {
+    const source = this.#plan.outputs[k];
+    if (source.kind === 'constant') return source.data.data;
+    return inputs[(source as { readonly index: number }).index].storage.host;
+  }
+}
+
+function copy(to: HostArray, from: HostArray): void {
+  const { length } = from;
+  if (length > fewElements) copyElements(to, from);
+  else for (let i = 0; i < length; i++) to[i] = from[i];
+}
+
+/** Takes one region for the table and the constants, and fills in the constants. */
+function residentMemory(
+  plan: Plan,
+  device: Device,
+): { readonly table: number; readonly constants: ReadonlyMap<number, number> } {
+  const align = (bytes: number): number => Math.ceil(bytes / 64) * 64;
+  let bytes = align(4 * (plan.sizes.length + plan.places.length));
+  const offsets = new Map<number, number>();
+  plan.places.forEach((place, id) => {
+    if (place.role.kind !== 'constant') return;
+    offsets.set(id, bytes);
+    bytes += align(placeBytes(place, place.role.data.data.length));
+  });
+  const table = device.take(bytes);
+  const constants = new Map<number, number>();
+  for (const [id, offset] of offsets) {
+    const { role, dtype } = plan.places[id];
+    if (role.kind !== 'constant') continue;
+    constants.set(id, table + offset);
+    copyElements(device.view(dtype, table + offset, role.data.data.length), role.data.data);
+  }
+  return { table, constants };
+}
