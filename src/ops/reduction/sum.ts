@@ -1,6 +1,6 @@
 import * as attr from '../../base/attribute.js';
 import { sameDim } from '../../base/dim.js';
-import { isFloat, promote } from '../../base/dtype.js';
+import { type DType, isFloat } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
@@ -14,48 +14,32 @@ import {
 import { checkShape, normalizeAxes, reducedShape, shapeToString } from '../infer.js';
 import { computeScalar, elementwise } from '../lowering.js';
 import { reshape } from '../movement/reshape.js';
-import { axisList, type Reduction, type ShapeArgument, shapeList } from '../signatures.js';
+import { type Reduction, type ShapeArgument, shapeList } from '../signatures.js';
+import { reduction } from './reduce.js';
 
 /*
  * Summing and broadcasting are each other's adjoint, so they are declared together.
  */
 
+/** The dtype in which elements add up and multiply: integers and bool as int64. */
+export function totalDType(dtype: DType): DType {
+  return isFloat(dtype) ? dtype : 'int64';
+}
+
 /**
  * The sum over axes, all by default. Integers and bool add up as int64; an empty sum is 0.
  * `sum(x, axis?, { keepdims })`; the result lacks the axes, or has them with size 1.
  */
-export const sum: OperatorFunction<Reduction> = operator({
+export const sum: OperatorFunction<Reduction> = reduction({
   name: 'sum',
-  family: 'reduction',
-  attributes: { axes: attr.optional(attr.ints), keepdims: attr.bool },
-  operands: 'keep',
-  call: (x, axis, options) => ({
-    inputs: [x],
-    attributes: { axes: axisList(axis), keepdims: options?.keepdims ?? false },
-  }),
-  infer: ({ inputs: [x], attributes: { axes, keepdims } }) => [
-    {
-      dtype: isFloat(x.dtype) ? x.dtype : promote(x.dtype, 'int64'),
-      shape: reducedShape(x.shape, normalizeAxes('sum', axes, x.shape.length), keepdims),
-    },
-  ],
-  gradient: ({ inputs: [x], grads: [g], attributes: { axes } }) => [
-    unreduce('sum', g!, x.type.shape, axes),
-  ],
+  result: totalDType,
+  gradient: ({ g, x, axes }) => unreduce(g, x.type.shape, axes),
   lowering: {
-    kind: 'reduce',
-    axes: ({ axes }, rank) => normalizeAxes('sum', axes, rank),
     initial: ({ outputDTypes: [dtype] }) => [e.constant(computeScalar(dtype), 0)],
     step: ([total], element) => [e.add(total, e.cast(total.type.scalar, element))],
     combine: ([a], [b]) => [e.add(a, b)],
     finish: ([total]) => [total],
   },
-  samples: [
-    { args: [tensor(['n', 'm'])] },
-    { args: [tensor(['n', 'm']), 1, { keepdims: true }] },
-    { args: [tensor(['n', 3, 'm']), [0, -1]] },
-    { args: [tensor(['n', 'm'], { dtype: 'int32', low: -9, high: 9 }), 0] },
-  ],
 });
 
 /**
@@ -107,23 +91,21 @@ export function sumTo<T extends Tensor>(x: T, shape: Shape): T {
   );
 }
 
-/** A reduction's result, or its gradient, with the reduced axes back at size 1. */
+/** What a reduction of `shape` over `axes` gave, with the reduced axes back at size 1. */
 export function restoreAxes<T extends Tensor>(
-  op: string,
   reduced: T,
   shape: Shape,
   axes: readonly number[] | null,
 ): T {
-  const kept = reducedShape(shape, normalizeAxes(op, axes, shape.length), true);
+  const kept = reducedShape(shape, normalizeAxes('reshape', axes, shape.length), true);
   return kept.length === reduced.type.shape.length ? reduced : reshape(reduced, kept);
 }
 
-/** A reduction's result, or its gradient, repeated along the reduced axes of `shape`. */
+/** What a reduction of `shape` over `axes` gave, repeated along the reduced axes. */
 export function unreduce<T extends Tensor>(
-  op: string,
   reduced: T,
   shape: Shape,
   axes: readonly number[] | null,
 ): T {
-  return broadcastTo(restoreAxes(op, reduced, shape, axes), shape);
+  return broadcastTo(restoreAxes(reduced, shape, axes), shape);
 }

@@ -1,0 +1,152 @@
+import * as attr from '../../base/attribute.js';
+import { type DType, isFloat } from '../../base/dtype.js';
+import type { Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { div } from '../elementwise/arithmetic.js';
+import { equal } from '../elementwise/comparison.js';
+import { cast } from '../elementwise/conversion.js';
+import { where } from '../elementwise/selection.js';
+import { normalizeAxis, reducedShape } from '../infer.js';
+import { computeScalar } from '../lowering.js';
+import type { Reduction, ReductionOptions } from '../signatures.js';
+import { checkNotEmpty, reduction, type ReductionAttributes } from './reduce.js';
+import { restoreAxes, sum, unreduce } from './sum.js';
+
+/*
+ * The greatest and the least element, and where they are. NaN counts as greater and less than any
+ * number, as in NumPy. Over axes that are known to be empty they are a `ShapeError`; where the extent is
+ * symbolic and turns out 0, the result is the state before the first element: the least or greatest
+ * value of the dtype, or position 0.
+ */
+
+const ranges: Partial<Record<DType, readonly [bigint, bigint]>> = {
+  int8: [-128n, 127n],
+  uint8: [0n, 255n],
+  int32: [-(2n ** 31n), 2n ** 31n - 1n],
+  int64: [-(2n ** 63n), 2n ** 63n - 1n],
+};
+
+/** The element that loses against, or ties with, every other. */
+export function worst(side: 'max' | 'min', dtype: DType): Expr {
+  const scalar = computeScalar(dtype);
+  const [low, high] = ranges[dtype] ?? (isFloat(dtype) ? [-Infinity, Infinity] : [0, 1]);
+  return e.constant(scalar, side === 'max' ? low : high);
+}
+
+/** The better of two elements; NaN wins. */
+export function better(side: 'max' | 'min', a: Expr, b: Expr): Expr {
+  if (a.type.scalar === 'bool') return side === 'max' ? e.or(a, b) : e.and(a, b);
+  return side === 'max' ? e.max(a, b) : e.min(a, b);
+}
+
+function extremum(name: string, side: 'max' | 'min'): OperatorFunction<Reduction> {
+  return reduction({
+    name,
+    ofNothing: false,
+    gradient: ({ g, x, result, axes }) => share(g, x, result, axes),
+    lowering: {
+      initial: ({ inputDType }) => [worst(side, inputDType)],
+      step: ([best], element) => [better(side, best, element)],
+      combine: ([a], [b]) => [better(side, a, b)],
+      finish: ([best]) => [best],
+    },
+  });
+}
+
+/** The gradient of an extremum, in equal parts to the elements that attain it, as PyTorch's `amax`. */
+function share<T extends Tensor>(g: T, x: T, result: T, axes: ReductionAttributes['axes']): T {
+  const { shape } = x.type;
+  const attains = equal(x, restoreAxes(result, shape, axes));
+  const count = sum(cast(attains, g.type.dtype), axes, { keepdims: true });
+  const part = div(restoreAxes(g, shape, axes), count);
+  return where(attains, unreduce(part, shape, axes), 0);
+}
+
+/** The greatest element over axes, all by default; NaN if there is one. Ties share the gradient. */
+export const max: OperatorFunction<Reduction> = extremum('max', 'max');
+
+/** The least element over axes, all by default; NaN if there is one. Ties share the gradient. */
+export const min: OperatorFunction<Reduction> = extremum('min', 'min');
+
+/** `f(x, axis?, { keepdims })` over one axis; without it (or with null) over the flattened `x`. */
+export type ArgReduction = <T extends Tensor = DefaultTensor>(
+  x: Input<T>,
+  axis?: number | null,
+  options?: ReductionOptions,
+) => T;
+
+function argExtremum(name: string, side: 'max' | 'min'): OperatorFunction<ArgReduction> {
+  const ahead = (a: readonly Expr[], b: readonly Expr[]): readonly Expr[] => {
+    const isBehind = precedes(side, b, a);
+    return a.map((part, k) => e.select(isBehind, b[k], part));
+  };
+  const axesOf = (axis: number | null, rank: number): readonly number[] =>
+    axis === null
+      ? Array.from({ length: rank }, (_, each) => each)
+      : [normalizeAxis(name, axis, rank)];
+  return operator({
+    name,
+    family: 'reduction',
+    attributes: { axis: attr.optional(attr.int), keepdims: attr.bool },
+    operands: 'keep',
+    call: (x, axis, options) => ({
+      inputs: [x],
+      attributes: { axis: axis ?? null, keepdims: options?.keepdims ?? false },
+    }),
+    infer: ({ inputs: [x], attributes: { axis, keepdims } }) => {
+      const folded = axesOf(axis, x.shape.length);
+      checkNotEmpty(name, x.shape, folded);
+      return [{ dtype: 'int64', shape: reducedShape(x.shape, folded, keepdims) }];
+    },
+    gradient: 'none',
+    lowering: {
+      kind: 'reduce',
+      axes: ({ axis }, rank) => axesOf(axis, rank),
+      initial: ({ inputDType }) => [ordered(worst(side, inputDType)), e.i32(nowhere)],
+      step: (best, element, position) => ahead(best, [ordered(element), position]),
+      combine: ahead,
+      finish: ([_best, position]) => [
+        e.cast('i64', e.select(e.eq(position, nowhere), 0, position)),
+      ],
+    },
+    samples: [
+      { args: [tensor(['n', 'm'])], least: { n: 1, m: 1 } },
+      { args: [tensor(['n', 'm']), 1, { keepdims: true }], least: { m: 1 } },
+      { args: [tensor(['n', 'm'], { dtype: 'int32', low: 0, high: 3 }), 0], least: { n: 1 } },
+      { args: [tensor(['n', 'm'], { dtype: 'bool' }), -1], least: { m: 1 } },
+    ],
+  });
+}
+
+/** The position before any element was seen. */
+const nowhere = 2 ** 31 - 1;
+
+const ordered = (x: Expr): Expr => (x.type.scalar === 'bool' ? e.cast('i32', x) : x);
+
+/** Whether candidate `a` goes before `b`: better, or as good and earlier. A total order. */
+function precedes(
+  side: 'max' | 'min',
+  [a, positionA]: readonly Expr[],
+  [b, positionB]: readonly Expr[],
+): Expr {
+  const isBetter = side === 'max' ? e.gt(a, b) : e.lt(a, b);
+  const isEarlier = e.lt(positionA, positionB);
+  const onTie = e.or(isBetter, e.and(e.eq(a, b), isEarlier));
+  if (a.type.scalar !== 'f32' && a.type.scalar !== 'f64') return onTie;
+  const isNaN = e.ne(a, a);
+  return e.or(onTie, e.and(isNaN, e.or(e.eq(b, b), isEarlier)));
+}
+
+/** The position of the greatest element, int64; the first of several, and the first NaN if any. */
+export const argmax: OperatorFunction<ArgReduction> = argExtremum('argmax', 'max');
+
+/** The position of the least element, int64; the first of several, and the first NaN if any. */
+export const argmin: OperatorFunction<ArgReduction> = argExtremum('argmin', 'min');

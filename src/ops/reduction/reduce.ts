@@ -1,0 +1,110 @@
+import * as attr from '../../base/attribute.js';
+import { sizeOf } from '../../base/dim.js';
+import type { DType } from '../../base/dtype.js';
+import { ShapeError } from '../../base/errors.js';
+import type { Shape, Tensor } from '../../ir/types.js';
+import {
+  type Conversion,
+  operator,
+  type OperatorFunction,
+  type Sample,
+  tensor,
+} from '../declare.js';
+import { normalizeAxes, reducedShape, shapeToString } from '../infer.js';
+import type { Decomposition, ReduceLowering } from '../lowering.js';
+import { axisList, type Reduction } from '../signatures.js';
+
+/** What reductions have in common, so that a declaration says the rest. */
+
+export interface ReductionAttributes {
+  /** Null means all. */
+  readonly axes: readonly number[] | null;
+  readonly keepdims: boolean;
+}
+
+interface GradientOf<T extends Tensor> extends ReductionAttributes {
+  /** The gradient of the result. */
+  readonly g: T;
+  readonly x: T;
+  readonly result: T;
+}
+
+interface ReductionSpec {
+  readonly name: string;
+  /** Default `keep`. */
+  readonly operands?: Conversion;
+  /** The dtype of the result, that of the operand unless said. */
+  readonly result?: DType | ((dtype: DType) => DType);
+  /** Whether there is a result for no elements. Default true. */
+  readonly ofNothing?: boolean;
+  /** The gradient of `x`; `zero` when nothing flows. */
+  readonly gradient: 'none' | 'zero' | (<T extends Tensor>(context: GradientOf<T>) => T);
+  readonly lowering: Omit<ReduceLowering<ReductionAttributes>, 'kind' | 'axes'> | Decomposition<ReductionAttributes>; // prettier-ignore
+  /** Default `reductionSamples`. */
+  readonly samples?: readonly Sample[];
+}
+
+export const reductionSamples: readonly Sample[] = [
+  { args: [tensor(['n', 'm'])] },
+  { args: [tensor(['n', 'm']), 1, { keepdims: true }] },
+  { args: [tensor(['n', 3, 'm']), [0, -1]] },
+  { args: [tensor(['n', 'm'], { dtype: 'int32', low: -9, high: 9 }), 0] },
+  { args: [tensor([], { dtype: 'float64' })] },
+];
+
+/** The samples for a reduction that needs at least one element. */
+export const nonEmptySamples: readonly Sample[] = reductionSamples.map((sample) => ({
+  ...sample,
+  least: { n: 1, m: 1 },
+}));
+
+/** Declares `f(x, axis?, { keepdims })`. */
+export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
+  const { name, operands = 'keep', ofNothing = true, gradient, lowering } = spec;
+  const { samples = ofNothing ? reductionSamples : nonEmptySamples } = spec;
+  return operator({
+    name,
+    family: 'reduction',
+    attributes: { axes: attr.optional(attr.ints), keepdims: attr.bool },
+    operands,
+    call: (x, axis, options) => ({
+      inputs: [x],
+      attributes: { axes: axisList(axis), keepdims: options?.keepdims ?? false },
+    }),
+    infer: ({ inputs: [x], attributes: { axes, keepdims } }) => {
+      const folded = normalizeAxes(name, axes, x.shape.length);
+      const shape = reducedShape(x.shape, folded, keepdims);
+      if (!ofNothing) checkNotEmpty(name, x.shape, folded);
+      const dtype = typeof spec.result === 'function' ? spec.result(x.dtype) : (spec.result ?? x.dtype); // prettier-ignore
+      return [{ dtype, shape }];
+    },
+    gradient:
+      gradient === 'none'
+        ? 'none'
+        : ({ inputs: [x], outputs: [result], grads: [g], attributes }) => [
+            gradient === 'zero' ? null : gradient({ g: g!, x, result, ...attributes }),
+          ],
+    lowering:
+      'kind' in lowering
+        ? lowering
+        : {
+            kind: 'reduce',
+            axes: ({ axes }, rank) => normalizeAxes(name, axes, rank),
+            ...lowering,
+          },
+    samples,
+  });
+}
+
+/** Refuses a reduction of no elements to at least one result. Symbolic extents pass. */
+export function checkNotEmpty(op: string, shape: Shape, folded: readonly number[]): void {
+  const isEmpty = folded.some((axis) => shape[axis] === 0);
+  const hasResult = sizeOf(shape.filter((_, axis) => !folded.includes(axis))) !== 0;
+  if (isEmpty && hasResult) {
+    throw new ShapeError('there is no element to choose from', {
+      op,
+      expected: 'reduced axes with at least one element',
+      actual: shapeToString(shape),
+    });
+  }
+}
