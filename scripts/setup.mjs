@@ -11,10 +11,11 @@ export function run(command, args) {
   execFileSync(command, args, { cwd: root, stdio: 'inherit', shell: process.platform === 'win32' });
 }
 
-export function install() {
-  if (modified(`${root}node_modules/.package-lock.json`) >= modified(`${root}package-lock.json`))
-    return;
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+/** Installs the locked packages of a folder of the checkout when they are missing or stale. */
+export function install(folder = '.', ...flags) {
+  const lock = `${root}${folder}/package-lock.json`;
+  if (modified(`${root}${folder}/node_modules/.package-lock.json`) >= modified(lock)) return;
+  run('npm', ['ci', '--prefix', folder, '--no-audit', '--no-fund', '--loglevel=error', ...flags]);
 }
 
 /** Compiles sources, tests and examples into `out`; a second time it only compiles what changed. */

@@ -1,0 +1,76 @@
+// How rows are measured: contestants take turns in short rounds, so that a noisy moment hits all of
+// them alike, and every figure is the median of the rounds' means. Results are compared before timing.
+
+/** Pseudo-random normal-ish numbers, the same for every contestant; never zeros. */
+export function randomData(length, seed = 1, scale = 1) {
+  const data = new Float32Array(length);
+  let state = seed >>> 0 || 1;
+  const next = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+  for (let i = 0; i < length; i++) data[i] = (next() + next() + next() - 1.5) * 1.15 * scale;
+  return data;
+}
+
+/** |out - ref| / |ref| over whole arrays. */
+export function relativeError(out, reference) {
+  if (out.length !== reference.length) return Infinity;
+  let error = 0;
+  let norm = 0;
+  for (let i = 0; i < out.length; i++) {
+    error += (out[i] - reference[i]) ** 2;
+    norm += reference[i] ** 2;
+  }
+  return Math.sqrt(error / Math.max(norm, 1e-30));
+}
+
+async function timeRound(run, milliseconds) {
+  let runs = 0;
+  const start = performance.now();
+  let elapsed = 0;
+  do {
+    const pending = run();
+    if (pending instanceof Promise) await pending;
+    runs++;
+    elapsed = performance.now() - start;
+  } while (elapsed < milliseconds);
+  return elapsed / runs;
+}
+
+/**
+ * Measures a row: `{ name, unit, reference?, tolerance?, scale?, contestants: { name: { run, result? } } }`.
+ * `scale(ms)` turns milliseconds a run into the unit. Returns figures by contestant.
+ */
+export async function measure(
+  row,
+  { rounds = 7, roundMilliseconds = 120, warmupMilliseconds = 400 } = {},
+) {
+  const contestants = Object.entries(row.contestants).filter(
+    ([, contestant]) => contestant !== null,
+  );
+  for (const [name, { result }] of contestants) {
+    if (result === undefined || row.reference === undefined) continue;
+    const error = relativeError(await result(), row.reference);
+    if (!(error <= (row.tolerance ?? 1e-4))) {
+      throw new Error(`${row.name}: ${name} computes something else (relative error ${error})`);
+    }
+  }
+  for (const [, { run }] of contestants) await timeRound(run, warmupMilliseconds);
+  const times = new Map(contestants.map(([name]) => [name, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, { run }] of contestants)
+      times.get(name).push(await timeRound(run, roundMilliseconds));
+  }
+  const figures = {};
+  for (const [name, list] of times) {
+    list.sort((a, b) => a - b);
+    const scale = row.scale ?? ((ms) => ms);
+    figures[name] = {
+      median: scale(list[list.length >> 1]),
+      best: scale(list[0]),
+      spread: list[list.length - 1] / list[0],
+    };
+  }
+  return { name: row.name, unit: row.unit, note: row.note, figures };
+}

@@ -1,0 +1,2 @@
+// The compiled library of this checkout.
+export * from '../dist/src/index.js';

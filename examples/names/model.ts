@@ -1,0 +1,30 @@
+import * as kn from '../../src/index.js';
+import { languages } from './data.js';
+
+const { nn } = kn;
+
+/** Reads a name character by character; logits of the language it is written in. */
+export class NameReader extends nn.HybridBlock {
+  embed: kn.nn.Embedding;
+  cell: kn.nn.LSTMCell;
+  classify: kn.nn.Dense = new nn.Dense(languages.length);
+
+  constructor(alphabet: number, size: number) {
+    super();
+    this.embed = new nn.Embedding(alphabet, 24);
+    this.cell = new nn.LSTMCell(size);
+  }
+
+  override forward(characters: kn.NDArray): kn.NDArray {
+    const [batch, length] = characters.shape;
+    const letters = this.embed.call(characters);
+    let states = this.cell.beginState(batch);
+    let mean: kn.NDArray | null = null;
+    for (let time = 0; time < length; time++) {
+      const [output, next] = this.cell.call(letters.slice(':', time), states);
+      states = next;
+      mean = mean === null ? output : mean.add(output);
+    }
+    return this.classify.call(mean!.div(length));
+  }
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { evaluateDim } from '../../src/base/dim.js';
+import { bytesOf } from '../../src/base/dtype.js';
+import { bindTypes } from '../../src/ir/bind.js';
+import { registry } from '../../src/ops/registry.js';
+import { compile } from '../../src/runtime/compile.js';
+import type { Operand } from '../../src/runtime/executable.js';
+import {
+  bindSizes,
+  generator,
+  sampleCases,
+  sampleOperands,
+  sampleProgram,
+} from '../support/samples.js';
+
+/** The elements as text that tells every bit apart but those of NaN. */
+function elements({ storage }: Operand): string {
+  return [...(storage.host as Iterable<number | bigint>)]
+    .map((value) => (Object.is(value, -0) ? '-0' : String(value)))
+    .join(' ');
+}
+
+/** Sizes that break things: nothing, one, and a few that are no multiple of any vector. */
+const choices = [0, 1, 2, 3, 5, 7, 11];
+
+for (const sampleCase of sampleCases(registry.values())) {
+  const { sample, label } = sampleCase;
+
+  test(`${label}: wasm computes what the interpreter defines, at the inferred types`, () => {
+    const random = generator(label.length + sample.args.length);
+    for (const base of choices) {
+      const sizes = bindSizes(sample, () =>
+        base < 2 ? base : choices[Math.floor(random() * choices.length)],
+      );
+      const program = sampleProgram(sampleCase, { sizes });
+      const operands = sampleOperands(sample, sizes, random);
+      const expected = compile(program, { target: 'interpreter' }).run(operands);
+      const actual = compile(program, { target: 'wasm' }).run(operands);
+      program.outputs.forEach(({ value: { type } }, i) => {
+        // A dimension that the data decides is checked by rank and total size only.
+        const known = type.shape.every((dim) => typeof dim === 'number');
+        if (known) assert.deepEqual(actual[i].shape, type.shape);
+        assert.equal(actual[i].shape.length, type.shape.length);
+        assert.equal(actual[i].storage.dtype, type.dtype);
+        const length = actual[i].shape.reduce((a, b) => a * b, 1);
+        assert.equal(actual[i].storage.host.byteLength, length * bytesOf(type.dtype));
+        assert.equal(
+          elements(actual[i]),
+          elements(expected[i]),
+          `sizes ${JSON.stringify([...sizes])}`,
+        );
+      });
+      if (sizes.size === 0) break;
+    }
+  });
+
+  if (bindSizes(sample, () => 2).size > 0) {
+    test(`${label}: symbolic dimensions give what static ones give`, () => {
+      const symbolic = sampleProgram(sampleCase);
+      const executable = compile(symbolic, { target: 'wasm' });
+      const random = generator(label.length);
+      for (const size of [0, 1, 2, 5]) {
+        const sizes = bindSizes(sample, () => size);
+        const operands = sampleOperands(sample, sizes, random);
+        const fixed = compile(sampleProgram(sampleCase, { sizes }), { target: 'wasm' }).run(
+          operands,
+        );
+        const free = executable.run(operands);
+        const bindings = bindTypes(
+          symbolic.inputs.map(({ type }, i) => ({ name: `x${i}`, type })),
+          operands.map(({ shape, storage }) => ({ shape, dtype: storage.dtype })),
+        );
+        symbolic.outputs.forEach(({ value: { type } }, i) => {
+          assert.deepEqual(free[i].shape, fixed[i].shape);
+          assert.deepEqual(
+            type.shape.map((dim) => evaluateDim(dim, bindings)),
+            fixed[i].shape,
+          );
+          assert.equal(elements(free[i]), elements(fixed[i]), `size ${size}`);
+        });
+      }
+    });
+  }
+}

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isFloat } from '../../src/base/dtype.js';
+import { Program, type Value } from '../../src/ir/program.js';
+import { add, mul, sum } from '../../src/ops/index.js';
+import { registry } from '../../src/ops/registry.js';
+import { gradient } from '../../src/passes/gradient.js';
+import { compile } from '../../src/runtime/compile.js';
+import type { Operand } from '../../src/runtime/executable.js';
+import { Storage } from '../../src/runtime/storage.js';
+import {
+  bindSizes,
+  generator,
+  type SampleCase,
+  sampleCases,
+  sampleOperands,
+  sampleProgram,
+} from '../support/samples.js';
+
+/*
+ * The derivative along a direction, twice: g(x) = <w, f(x)> against a central difference of g, and then
+ * h(x) = <v, grad g(x)> against a central difference of h. Programs compute value and slope together.
+ */
+
+const options = { float: 'float64' } as const;
+
+/** <weights, values> over all float values, as one number. */
+function weigh(program: Program, values: readonly Value[], prefix: string): Value {
+  return values
+    .map((value, i) => sum(mul(value, program.variable(`${prefix}${i}`, value.type))))
+    .reduce((a, b) => add(a, b));
+}
+
+function slopeAlong(
+  program: Program,
+  of: Value,
+  inputs: readonly Value[],
+  prefix: string,
+): { grads: (Value | null)[]; slope: Value | null } {
+  const one = program.constant({
+    type: { dtype: 'float64', shape: [] },
+    data: new Float64Array([1]),
+  });
+  const grads = gradient<Value>({
+    program,
+    outputs: [{ value: of, grad: one }],
+    wrt: inputs,
+    valueOf: (value) => value,
+    add: (a, b) => add(a, b),
+  });
+  const terms = grads.flatMap((grad, i) =>
+    grad === null ? [] : [sum(mul(grad, program.variable(`${prefix}${i}`, inputs[i].type)))],
+  );
+  return {
+    grads: [...grads],
+    slope: terms.length === 0 ? null : terms.reduce((a, b) => add(a, b)),
+  };
+}
+
+function build(
+  sampleCase: SampleCase,
+  sizes: ReadonlyMap<string, number>,
+): { first: Program; second: Program | null } | null {
+  const make = (): { program: Program; inputs: readonly Value[]; g: Value } => {
+    const program = sampleProgram(sampleCase, { ...options, sizes });
+    const inputs = program.inputs.filter(({ type }) => isFloat(type.dtype));
+    const outputs = program.outputs
+      .map(({ value }) => value)
+      .filter(({ type }) => isFloat(type.dtype));
+    return { program, inputs, g: weigh(program, outputs, 'w') };
+  };
+  const first = make();
+  const direct = slopeAlong(first.program, first.g, first.inputs, 'd');
+  if (direct.slope === null) return null;
+  first.program.setOutputs([
+    { name: 'value', value: first.g },
+    { name: 'slope', value: direct.slope },
+  ]);
+  const again = make();
+  const { grads } = slopeAlong(again.program, again.g, again.inputs, 'unused');
+  const flowing = grads.filter((grad) => grad !== null);
+  const h = weigh(again.program, flowing, 'v');
+  const { slope } = slopeAlong(again.program, h, again.inputs, 'd');
+  if (slope === null) return { first: first.program, second: null };
+  again.program.setOutputs([
+    { name: 'value', value: h },
+    { name: 'slope', value: slope },
+  ]);
+  return { first: first.program, second: again.program };
+}
+
+function checkSlope(
+  label: string,
+  program: Program,
+  sampleCase: SampleCase,
+  sizes: ReadonlyMap<string, number>,
+  seed: number,
+): void {
+  const executable = compile(program, { target: 'wasm' });
+  const random = generator(seed);
+  const base = sampleOperands(sampleCase.sample, sizes, random, options);
+  const extra = new Map<string, Operand>();
+  const operand = (value: Value, i: number): Operand => {
+    if (i < base.length) return base[i];
+    const shape = value.type.shape as readonly number[];
+    const length = shape.reduce((a, b) => a * b, 1);
+    const node = program.node(value.node);
+    const name = node.kind === 'variable' ? node.name : '';
+    const made = {
+      storage: new Storage(
+        'float64',
+        Float64Array.from({ length }, () => random() * 2 - 1),
+      ),
+      shape,
+    };
+    extra.set(name, made);
+    return made;
+  };
+  const operands = program.inputs.map(operand);
+  const directions = program.inputs.slice(0, base.length).filter(({ type }) => isFloat(type.dtype));
+  const step = 1e-5;
+  const moved = (by: number): number => {
+    let float = 0;
+    const shifted = operands.map((given, i) => {
+      if (i >= base.length || !isFloat(given.storage.dtype)) return given;
+      const along = extra.get(`d${float++}`);
+      if (along === undefined) return given;
+      const data = Float64Array.from(
+        given.storage.host as Float64Array,
+        (x, k) => x + by * Number(along.storage.host[k]),
+      );
+      return { storage: new Storage('float64', data), shape: given.shape };
+    });
+    return Number(executable.run(shifted)[0].storage.host[0]);
+  };
+  assert.ok(directions.length > 0);
+  const numeric = (moved(step) - moved(-step)) / (2 * step);
+  const analytic = Number(executable.run(operands)[1].storage.host[0]);
+  const scale = Math.max(1, Math.abs(numeric), Math.abs(analytic));
+  assert.ok(
+    Math.abs(numeric - analytic) / scale < 2e-5,
+    `${label}: the gradient says ${analytic}, differences say ${numeric} (sizes ${JSON.stringify([...sizes])})`,
+  );
+}
+
+for (const sampleCase of sampleCases(registry.values())) {
+  const { declaration, sample, label } = sampleCase;
+  if (declaration.gradient === 'none' || sample.differentiable === false) continue;
+  const floats = sampleProgram(sampleCase, { sizes: bindSizes(sample, () => 2) }).inputs;
+  if (!floats.some(({ type }) => isFloat(type.dtype))) continue;
+
+  test(`${label}: first and second derivatives agree with finite differences`, () => {
+    for (const size of [0, 1, 2, 3]) {
+      const sizes = bindSizes(sample, (name) => size + (size > 1 ? name.length % 2 : 0));
+      const programs = build(sampleCase, sizes);
+      if (programs === null) {
+        assert.equal(size, 0, 'a gradient flows');
+        continue;
+      }
+      checkSlope('first', programs.first, sampleCase, sizes, 7 + size);
+      if (programs.second !== null)
+        checkSlope('second', programs.second, sampleCase, sizes, 11 + size);
+      if (sizes.size === 0) break;
+    }
+  });
+}
