@@ -111,12 +111,19 @@ export function substituteType(
   return { dtype: type.dtype, shape: type.shape.map((dim) => substituteDim(dim, replacements)) };
 }
 
-/** The symbols of some types with their ranges, by name. */
+/** The symbols of a shape with their ranges, by name, added to `table`. */
+export function symbolsOfShape(
+  shape: Shape,
+  table: Map<string, Bounds> = new Map(),
+): Map<string, Bounds> {
+  for (const dim of shape) if (typeof dim !== 'number') symbolTable(dim, table);
+  return table;
+}
+
+/** The symbols of several types with their ranges, by name. */
 export function symbolsOfTypes(types: readonly TensorType[]): Map<string, Bounds> {
   const table = new Map<string, Bounds>();
-  for (const { shape } of types) {
-    for (const dim of shape) if (typeof dim !== 'number') symbolTable(dim, table);
-  }
+  for (const { shape } of types) symbolsOfShape(shape, table);
   return table;
 }
 
