@@ -2,7 +2,12 @@ import { symbol } from '../../src/base/dim.js';
 import { allocate, type DType, isFloat, kindOf } from '../../src/base/dtype.js';
 import { writeElement } from '../../src/base/element.js';
 import { Program, Value } from '../../src/ir/program.js';
-import type { Declaration, Sample, SampleArray } from '../../src/ops/declare.js';
+import {
+  type Declaration,
+  installFrontend,
+  type Sample,
+  type SampleArray,
+} from '../../src/ops/declare.js';
 import * as operators from '../../src/ops/index.js';
 import type { Operand } from '../../src/runtime/executable.js';
 import { Storage } from '../../src/runtime/storage.js';
@@ -109,7 +114,10 @@ export function sampleProgram(
     return program.variable(`x${count++}`, { dtype: sampleDType(value, options), shape });
   };
   const call = functions.get(declaration.name)!;
+  // An operator without operands cannot tell its program, so it asks the front floor, which is this one.
+  const previous = installFrontend((op, { attributes }) => program.append(op, [], attributes));
   const result = call(...sample.args.map(place));
+  installFrontend(previous);
   const values = result instanceof Value ? [result] : (Object.values(result as object) as Value[]);
   program.setOutputs(values.map((value, i) => ({ name: `y${i}`, value })));
   return program;

@@ -27,7 +27,7 @@ type Join = <T extends Tensor = DefaultTensor>(arrays: readonly Input<T>[], axis
  * The arrays one after the other along an axis, 0 by default. Their dtypes are promoted; their shapes
  * must agree on every other axis.
  */
-export const concat: OperatorFunction<Join> = operator({
+export const concat: OperatorFunction<Join, false> = operator({
   name: 'concat',
   family: 'movement',
   attributes: { axis: attr.int },
@@ -83,7 +83,7 @@ export const concat: OperatorFunction<Join> = operator({
 });
 
 /** The arrays, all of one shape, side by side along a new axis, which is `axis` of the result. */
-export const stack: OperatorFunction<Join> = operator({
+export const stack: OperatorFunction<Join, false> = operator({
   name: 'stack',
   family: 'movement',
   attributes: { axis: attr.int },

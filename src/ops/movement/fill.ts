@@ -21,7 +21,7 @@ import { type ShapeArgument, shapeList } from '../signatures.js';
  */
 
 /** Any number as an element of a dtype: integers truncate, bool is `!= 0`. */
-function elementOf(dtype: DType, value: number): Expr {
+export function elementOf(dtype: DType, value: number): Expr {
   const scalar = computeScalar(dtype);
   if (scalar !== 'i32' && scalar !== 'i64') return e.constant(scalar, value);
   return e.constant(scalar, Number.isFinite(value) ? Math.trunc(value) : 0);
@@ -29,7 +29,8 @@ function elementOf(dtype: DType, value: number): Expr {
 
 /** An array of a shape with `value` everywhere; float32 unless said. */
 export const fill: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(shape: ShapeArgument, value: number, dtype?: DType) => T
+  <T extends Tensor = DefaultTensor>(shape: ShapeArgument, value: number, dtype?: DType) => T,
+  false
 > = operator({
   name: 'fill',
   family: 'movement',
@@ -66,7 +67,8 @@ export interface ProgressionOptions {
  * in double precision for floats, so errors do not add up.
  */
 export const iota: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(length: Dim, options?: ProgressionOptions) => T
+  <T extends Tensor = DefaultTensor>(length: Dim, options?: ProgressionOptions) => T,
+  false
 > = operator({
   name: 'iota',
   family: 'movement',
@@ -113,7 +115,8 @@ export interface EyeOptions {
 
 /** A matrix of `rows` by `columns` (default: square) with ones on a diagonal and zeros elsewhere. */
 export const eye: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(rows: Dim, columns?: Dim | null, options?: EyeOptions) => T
+  <T extends Tensor = DefaultTensor>(rows: Dim, columns?: Dim | null, options?: EyeOptions) => T,
+  false
 > = operator({
   name: 'eye',
   family: 'movement',
@@ -153,7 +156,8 @@ export interface LikeOptions {
 
 /** An array like `x`, with `value` everywhere; shape and dtype may be given instead. */
 export const fullLike: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, value: number, options?: LikeOptions) => T
+  <T extends Tensor = DefaultTensor>(x: Input<T>, value: number, options?: LikeOptions) => T,
+  false
 > = operator({
   name: 'fullLike',
   family: 'movement',
@@ -169,7 +173,7 @@ export const fullLike: OperatorFunction<
     attributes: { value, ...likeAttributes(options) },
   }),
   infer: ({ inputs: [x], attributes }) => [typeLike('fullLike', x, attributes)],
-  gradient: () => [null],
+  gradient: 'none',
   lowering: {
     kind: 'point',
     elementwise: true,
@@ -181,12 +185,12 @@ export const fullLike: OperatorFunction<
 type Like = <T extends Tensor = DefaultTensor>(x: Input<T>, options?: LikeOptions) => T;
 
 /** An array like `x`, of zeros; shape and dtype may be given instead. */
-export const zerosLike: OperatorFunction<Like> = constantLike('zerosLike', 0);
+export const zerosLike: OperatorFunction<Like, false> = constantLike('zerosLike', 0);
 
 /** An array like `x`, of ones; shape and dtype may be given instead. */
-export const onesLike: OperatorFunction<Like> = constantLike('onesLike', 1);
+export const onesLike: OperatorFunction<Like, false> = constantLike('onesLike', 1);
 
-function constantLike(name: string, value: number): OperatorFunction<Like> {
+function constantLike(name: string, value: number): OperatorFunction<Like, false> {
   return operator({
     name,
     family: 'movement',
@@ -195,7 +199,7 @@ function constantLike(name: string, value: number): OperatorFunction<Like> {
     operands: 'keep',
     call: (x, options) => ({ inputs: [x], attributes: likeAttributes(options) }),
     infer: ({ inputs: [x], attributes }) => [typeLike(name, x, attributes)],
-    gradient: () => [null],
+    gradient: 'none',
     lowering: {
       kind: 'decompose',
       decompose: ({ inputs: [x], outputTypes: [type] }) => [fullLike(x, value, type)],
@@ -203,6 +207,34 @@ function constantLike(name: string, value: number): OperatorFunction<Like> {
     samples: [{ args: [tensor(['n', 2])] }, { args: [tensor(['n']), { shape: [2, 0] }] }],
   });
 }
+
+/**
+ * The value of a dimension as a rank-0 array of the dtype of `x` (or of another): what averaging divides
+ * by where the extent is symbolic.
+ */
+export const dimLike: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, dim: Dim, options?: { dtype?: DType }) => T,
+  false
+> = operator({
+  name: 'dimLike',
+  family: 'movement',
+  attributes: { dim: attr.dim, dtype: attr.optional(attr.dtype) },
+  method: false,
+  operands: 'keep',
+  call: (x, dim, options) => ({
+    inputs: [x],
+    attributes: { dim, dtype: options?.dtype ?? null },
+  }),
+  infer: ({ inputs: [x], attributes: { dtype } }) => [{ dtype: dtype ?? x.dtype, shape: [] }],
+  gradient: 'none',
+  lowering: {
+    kind: 'point',
+    elementwise: true,
+    point: ({ attributes: { dim }, outputType: { dtype }, extent }) =>
+      e.cast(computeScalar(dtype), extent(dim)),
+  },
+  samples: [{ args: [tensor(['n']), 3] }, { args: [tensor(['n']), 7, { dtype: 'int64' }] }],
+});
 
 interface LikeAttributes {
   readonly dtype: DType | null;

@@ -5,3 +5,8 @@ export * from './fill.js';
 export * from './concat.js';
 export * from './repeat.js';
 export * from './turn.js';
+export * from './triangle.js';
+export * from './diagonal.js';
+export * from './pad.js';
+export * from './shift.js';
+export * from './meshgrid.js';

@@ -138,7 +138,10 @@ export const squeeze: OperatorFunction<
   },
   gradient: restoreShape,
   lowering: view,
-  samples: [{ args: [tensor(['n', 1, 3, 1])] }, { args: [tensor([1, 'n', 1]), -1] }],
+  samples: [
+    { args: [tensor(['n', 1, 3, 1])], least: { n: 2 } },
+    { args: [tensor([1, 'n', 1]), -1] },
+  ],
 });
 
 /** All elements of `x` in row-major order, as rank 1. */

@@ -71,7 +71,12 @@ export const slice: OperatorFunction<
 
 /** Zeros of a shape, but `g` at the places that the same indices of `slice` would take. */
 export const sliceAdjoint: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(g: Input<T>, shape: Shape, indices: readonly SliceEntry[]) => T
+  <T extends Tensor = DefaultTensor>(
+    g: Input<T>,
+    shape: Shape,
+    indices: readonly SliceEntry[],
+  ) => T,
+  false
 > = operator({
   name: 'sliceAdjoint',
   family: 'movement',

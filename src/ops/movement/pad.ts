@@ -1,0 +1,219 @@
+import * as attr from '../../base/attribute.js';
+import { describe } from '../../base/attribute.js';
+import { addDim, type Dim, sameShape } from '../../base/dim.js';
+import { ArgumentError, ShapeError } from '../../base/errors.js';
+import type { Shape, Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { shapeToString } from '../infer.js';
+import { accumulate, clamped, overAll, wrapped } from '../loops.js';
+import { elementOf } from './fill.js';
+import { placeBlock } from './place.js';
+import type { SliceEntry } from './range.js';
+import { slice } from './slice.js';
+
+/**
+ * What surrounds the array: `constant` a value, `edge` the nearest element, `reflect` the mirror image
+ * without repeating the edge, `wrap` the other end.
+ */
+export type PadMode = 'constant' | 'edge' | 'reflect' | 'wrap';
+
+/** How much is added: everywhere, before and after on every axis, or that for each axis. */
+export type PadWidths = number | readonly number[] | readonly (readonly number[])[];
+
+export interface PadOptions {
+  /** Default `constant`. */
+  readonly mode?: PadMode;
+  /** For mode `constant`. Default 0. */
+  readonly value?: number;
+}
+
+const modes = attr.oneOf('constant', 'edge', 'reflect', 'wrap');
+
+/**
+ * `x` with a border. Widths are NumPy's: one number, `[before, after]`, or a list of such pairs, one for
+ * each axis. Widths larger than the array reflect and wrap again. A `ShapeError` where a mode other than
+ * `constant` has no element to take.
+ */
+export const pad: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, widths: PadWidths, options?: PadOptions) => T
+> = operator({
+  name: 'pad',
+  family: 'movement',
+  attributes: { widths: attr.list(attr.ints), mode: modes, value: attr.number },
+  operands: 'keep',
+  call: (x, widths, options) => ({
+    inputs: [x],
+    attributes: {
+      widths: widthList(widths),
+      mode: options?.mode ?? 'constant',
+      value: options?.value ?? 0,
+    },
+  }),
+  infer: ({ inputs: [x], attributes: { widths, mode } }) => [
+    { dtype: x.dtype, shape: paddedShape('pad', x.shape, widths, mode) },
+  ],
+  gradient: ({ inputs: [x], grads: [g], attributes: { widths, mode } }) => {
+    const { shape } = x.type;
+    if (mode !== 'constant') return [padAdjoint(g!, shape, widths, mode)];
+    const interior = shape.map((dim, axis): SliceEntry => {
+      const [before] = widthsOf(widths, axis);
+      return [before, addDim(dim, before), 1];
+    });
+    return [slice(g!, ...interior)];
+  },
+  lowering: {
+    kind: 'kernel',
+    kernel: ({ inputs: [x], outputs: [sink], attributes: { widths, mode, value } }) => {
+      if (mode === 'constant') {
+        const axes = x.shape.map((length, axis) => ({
+          start: e.i32(widthsOf(widths, axis)[0]),
+          step: 1,
+          length,
+        }));
+        return placeBlock(sink, axes, (source) => x.at(source), elementOf(sink.dtype, value));
+      }
+      return overAll(sink.shape, (index) =>
+        sink.store(index, x.at(sourceOf(index, x.shape, widths, mode))),
+      );
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 'm']), [[1, 2], [0, 3]]] },
+    { args: [tensor(['n', 2]), 1, { value: 0.5 }] },
+    { args: [tensor(['n', 'm']), [2, 1], { mode: 'edge' }], least: { n: 1, m: 1 } },
+    { args: [tensor(['n', 'm']), [[3, 4], [0, 0]], { mode: 'reflect' }], least: { n: 1 } },
+    { args: [tensor(['n'], { dtype: 'int64' }), [3, 4], { mode: 'wrap' }], least: { n: 1 } },
+  ], // prettier-ignore
+});
+
+/** The adjoint of `pad` in its other modes: every element of the border adds to the one it was taken from. */
+export const padAdjoint: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    g: Input<T>,
+    shape: Shape,
+    widths: PadWidths,
+    mode: PadMode,
+  ) => T,
+  false
+> = operator({
+  name: 'padAdjoint',
+  family: 'movement',
+  attributes: { shape: attr.dims, widths: attr.list(attr.ints), mode: modes },
+  method: false,
+  operands: 'keep',
+  call: (g, shape, widths, mode) => ({
+    inputs: [g],
+    attributes: { shape, widths: widthList(widths), mode },
+  }),
+  infer: ({ inputs: [g], attributes: { shape, widths, mode } }) => {
+    const padded = paddedShape('padAdjoint', shape, widths, mode);
+    if (!sameShape(g.shape, padded)) {
+      throw new ShapeError('the gradient does not have the padded shape', {
+        op: 'padAdjoint',
+        expected: shapeToString(padded),
+        actual: shapeToString(g.shape),
+      });
+    }
+    return [{ dtype: g.dtype, shape }];
+  },
+  gradient: ({ grads: [g], attributes: { widths, mode } }) => [pad(g!, widths, { mode })],
+  lowering: {
+    kind: 'kernel',
+    kernel: (context) => {
+      const { inputs, outputs, attributes } = context;
+      const { widths, mode } = attributes;
+      const [g] = inputs;
+      return accumulate(
+        context,
+        g.shape,
+        (index) => sourceOf(index, outputs[0].shape, widths, mode),
+        (index) => g.at(index),
+      );
+    },
+  },
+  samples: [
+    { args: [tensor([5, 4]), [2, 1], [2, 1], 'edge'] },
+    { args: [tensor([9]), [3], [2, 4], 'reflect'] },
+    { args: [tensor([2, 5]), [2, 2], [[0, 0], [3, 0]], 'wrap'] },
+  ], // prettier-ignore
+});
+
+/** The element of the array that a place of the padded one takes. */
+function sourceOf(
+  index: readonly Expr[],
+  shape: readonly Expr[],
+  widths: readonly (readonly number[])[],
+  mode: PadMode,
+): Expr[] {
+  return index.map((i, axis) => {
+    const [before, after] = widthsOf(widths, axis);
+    if (before === 0 && after === 0) return i;
+    const at = e.sub(i, before);
+    const extent = shape[axis];
+    const last = e.sub(extent, 1);
+    if (mode === 'edge') return clamped(at, 0, last);
+    if (mode === 'wrap') return wrapped(at, extent);
+    const period = e.max(e.mul(last, 2), 1);
+    const phase = wrapped(at, period);
+    return e.min(phase, e.abs(e.sub(period, phase)));
+  });
+}
+
+function paddedShape(
+  op: string,
+  shape: Shape,
+  widths: readonly (readonly number[])[],
+  mode: PadMode,
+): Shape {
+  if (widths.length !== 1 && widths.length !== shape.length) {
+    throw new ArgumentError('widths and axes do not pair up', {
+      op,
+      expected: `one pair, or ${shape.length}`,
+      actual: `${widths.length} pairs`,
+    });
+  }
+  return shape.map((dim, axis): Dim => {
+    const [before, after] = widthsOf(widths, axis);
+    if (dim === 0 && before + after > 0 && mode !== 'constant') {
+      throw new ShapeError(`axis ${axis} has no element to pad with`, {
+        op,
+        expected: `at least one element on axis ${axis}, or mode 'constant'`,
+        actual: shapeToString(shape),
+      });
+    }
+    return addDim(dim, before + after);
+  });
+}
+
+function widthsOf(widths: readonly (readonly number[])[], axis: number): readonly [number, number] {
+  const [before, after] = widths.length === 1 ? widths[0] : widths[axis];
+  return [before, after];
+}
+
+function widthList(widths: PadWidths): readonly (readonly number[])[] {
+  const isWidth = (width: unknown): width is number =>
+    Number.isInteger(width) && Number(width) >= 0;
+  const pairOf = (entry: unknown): readonly number[] | null => {
+    if (isWidth(entry)) return [entry, entry];
+    if (!Array.isArray(entry) || !entry.every(isWidth)) return null;
+    if (entry.length === 1) return [entry[0], entry[0]];
+    return entry.length === 2 ? entry : null;
+  };
+  const single = pairOf(widths);
+  const pairs = single !== null ? [single] : Array.isArray(widths) ? widths.map(pairOf) : [null];
+  const known = pairs.filter((pair) => pair !== null);
+  if (known.length === pairs.length) return known;
+  throw new ArgumentError('these are not widths', {
+    op: 'pad',
+    expected: 'an integer of 0 or more, [before, after], or a list of such pairs',
+    actual: describe(widths),
+  });
+}
