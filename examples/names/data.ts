@@ -1,3 +1,5 @@
+import * as kn from '../../src/index.js';
+
 /** The languages to tell apart: ten that share the Latin script. */
 export const languages = ['de', 'en', 'es', 'fi', 'fr', 'hu', 'it', 'pl', 'tr', 'vi'] as const;
 
@@ -86,6 +88,17 @@ export function batchByLength(
     batch.languages.push(language);
   }
   return [...byLength.values()].flat();
+}
+
+/** A batch as arrays. */
+export function arraysOf(batch: NameBatch): {
+  readonly characters: kn.NDArray;
+  readonly languages: kn.NDArray;
+} {
+  return {
+    characters: kn.array(batch.characters, { dtype: 'int32' }),
+    languages: kn.array(batch.languages, { dtype: 'int32' }),
+  };
 }
 
 /**

@@ -1,0 +1,53 @@
+// `npm start`: two networks learn from real data as imperative TypeScript, turn into static graphs, run
+// faster, are saved, and run again in another process from the files alone.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { runDigits } from './digits/run.js';
+import { runNames } from './names/run.js';
+import { saveGraphs } from './support/graphfiles.js';
+import { milliseconds, percent } from './support/progress.js';
+import type { TrainingReport } from './support/training.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'kaon-'));
+const files = { digits: join(folder, 'digits.json'), names: join(folder, 'names.json') };
+const start = performance.now();
+
+function printSpeeds({ eagerStep, hybridStep }: TrainingReport): void {
+  const ratio = (eagerStep / hybridStep).toFixed(1);
+  console.log(
+    `  a training step: ${milliseconds(eagerStep)} eager, ${milliseconds(hybridStep)} captured: ${ratio} times as fast`,
+  );
+}
+
+console.log('Handwritten digits, a small convolutional network');
+const digits = await runDigits();
+printSpeeds(digits);
+console.log(`  accuracy on 360 held-out images: ${percent(digits.accuracy)}`);
+saveGraphs(files.digits, new Map([['digits', digits.graph]]));
+console.log(`  graph saved to ${files.digits}\n`);
+
+console.log('Which of ten languages is this name written in? A character-level LSTM');
+const names = await runNames();
+printSpeeds(names);
+console.log(
+  `  accuracy on names of unseen entities: ${percent(names.accuracy)}; letter frequencies alone: ${percent(names.baseline)}`,
+);
+const graphs = new Map([...names.graphs].map(([length, graph]) => [String(length), graph]));
+saveGraphs(files.names, graphs, { alphabet: names.alphabet });
+console.log(`  ${graphs.size} graphs, one a length, saved to ${files.names}\n`);
+
+console.log('Another process, which has the files but not the networks:');
+const reload = fileURLToPath(new URL('./reload.js', import.meta.url));
+const output = execFileSync(process.execPath, [reload, files.digits, files.names], {
+  encoding: 'utf8',
+});
+const again = JSON.parse(output) as { readonly digits: number; readonly names: number };
+console.log(`  digits ${percent(again.digits)}, names ${percent(again.names)}`);
+if (again.digits !== digits.accuracy || again.names !== names.accuracy) {
+  console.error('  which is not what the first process measured');
+  process.exitCode = 1;
+}
+console.log(`\n${((performance.now() - start) / 1000).toFixed(0)} seconds in all`);

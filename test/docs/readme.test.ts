@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { checkout } from '../support/sources.js';
+
+/** The TypeScript examples of a page, in order. */
+function examplesOf(page: string): readonly string[] {
+  const text = readFileSync(join(checkout, page), 'utf8');
+  return [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code);
+}
+
+/** What an example prints, by its position on the page. */
+const expected: readonly (readonly RegExp[])[] = [
+  [/\[\[12, 24\],\n\s*\[16, 28\]\]/, /\[ 12, 16 \]/, /\[ \[ 2, 4 \], \[ 6, 8 \] \]/, /\[ 18 \]/],
+  [/^\d\.\d+ -> 0\.0\d+$/m],
+  [/^true \[ 8, 10 \]$/m, /float32\[8, 10\]/, /^true$/m],
+];
+
+test('the examples of the README compile against the published types and print what they say', () => {
+  const folder = join(checkout, '.build', 'readme');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const examples = examplesOf('README.md');
+  assert.equal(examples.length, expected.length);
+  examples.forEach((code, i) => writeFileSync(join(folder, `example${i}.ts`), code));
+  const options = { cwd: checkout, encoding: 'utf8' } as const;
+  const settings = [
+    '--strict',
+    '--module',
+    'NodeNext',
+    '--target',
+    'ES2022',
+    '--lib',
+    'ES2023,DOM',
+    '--types',
+    'node',
+    '--skipLibCheck',
+  ];
+  const files = examples.map((_, i) => join(folder, `example${i}.ts`));
+  const compiled = spawnSync(
+    process.execPath,
+    ['node_modules/typescript/bin/tsc', '--ignoreConfig', ...settings, ...files],
+    options,
+  );
+  assert.equal(compiled.status, 0, compiled.stdout + compiled.stderr);
+  examples.forEach((_, i) => {
+    const ran = spawnSync(process.execPath, [join(folder, `example${i}.js`)], options);
+    assert.equal(ran.status, 0, ran.stderr);
+    for (const pattern of expected[i]) assert.match(ran.stdout, pattern);
+  });
+});
