@@ -1,1 +1,2 @@
 export * from './call.js';
+export * from './identity.js';

@@ -1,0 +1,97 @@
+import { sameShape } from '../../base/dim.js';
+import { isFloat } from '../../base/dtype.js';
+import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
+import { add, onesLike, zerosLike } from '../../ops/index.js';
+import { withMode } from '../mode.js';
+import { type BackwardOptions, describeType, NDArray } from '../ndarray.js';
+import { aliasOf, setGradient, gradOf } from '../values.js';
+import { gradientsOf, layOutRecording, release, sessionsOf } from './tape.js';
+
+/**
+ * Leaves the gradients of `head` on every array that took part in the recording and has one attached:
+ * zeros where nothing flows.
+ */
+export function backward(
+  head: NDArray,
+  headGrad: NDArray | undefined,
+  { retainGraph = false }: BackwardOptions,
+): void {
+  const op = 'backward';
+  const tape = layOutRecording(op, [head]);
+  const grad = withMode({ session: null }, op, () => checkedHeadGrad(op, head, headGrad));
+  const reached = [...tape.valueOf.keys()].filter(wantsGradient);
+  if (reached.length === 0) {
+    throw new ArgumentError('the backward pass reaches no array that keeps a gradient', {
+      op,
+      expected: 'at least one array with attachGrad() behind the result',
+      actual: `${tape.program.inputs.length} arrays, none with a gradient attached`,
+      advice: 'call x.attachGrad() before x is used inside autograd.record',
+    });
+  }
+  const grads = gradientsOf(op, tape, [{ array: head, grad }], reached, false);
+  withMode({ session: null }, op, () => {
+    const passed = new Set<NDArray>();
+    for (const session of sessionsOf(tape.origins)) {
+      for (const array of session.participants) if (wantsGradient(array)) passed.add(array);
+    }
+    const flowing = new Map(reached.map((array, i) => [array, grads[i]]));
+    const given = new Set<NDArray>([grad]);
+    for (const array of passed) {
+      const found = flowing.get(array) ?? null;
+      if (array.gradient!.req === 'write') {
+        setGradient(array, found === null ? zerosLike(array) : unshared(found, given));
+      } else if (found !== null) setGradient(array, add(gradOf(array)!, found));
+    }
+  });
+  if (!retainGraph) release(tape);
+}
+
+/** Two arrays never share one gradient object, and none is the user's own head gradient. */
+function unshared(grad: NDArray, given: Set<NDArray>): NDArray {
+  if (given.has(grad)) return aliasOf(grad);
+  given.add(grad);
+  return grad;
+}
+
+function wantsGradient({ gradient }: NDArray): boolean {
+  return gradient !== null && gradient.req !== 'null';
+}
+
+/** The gradient that a pass starts with: ones unless given, else of the head's own type. */
+export function checkedHeadGrad(
+  op: string,
+  head: NDArray,
+  grad: NDArray | null | undefined,
+): NDArray {
+  if (!isFloat(head.dtype)) {
+    throw new DTypeError('only arrays of floats have gradients', {
+      op,
+      expected: 'a float dtype',
+      actual: head.dtype,
+      advice: 'convert with astype before the recorded computation ends',
+    });
+  }
+  if (grad === null || grad === undefined) return onesLike(head);
+  if (!(grad instanceof NDArray)) {
+    throw new ArgumentError('the head gradient is not an array', {
+      op,
+      expected: describeType(head.type),
+      actual: typeof grad,
+    });
+  }
+  if (!sameShape(grad.type.shape, head.type.shape)) {
+    throw new ShapeError('the head gradient has another shape than the array', {
+      op,
+      expected: describeType(head.type),
+      actual: describeType(grad.type),
+    });
+  }
+  if (grad.dtype !== head.dtype) {
+    throw new DTypeError('the head gradient has another dtype than the array', {
+      op,
+      expected: describeType(head.type),
+      actual: describeType(grad.type),
+    });
+  }
+  return grad;
+}

@@ -1,0 +1,86 @@
+import { ArgumentError } from '../../base/errors.js';
+import { zerosLike } from '../../ops/index.js';
+import { withMode } from '../mode.js';
+import type { NDArray } from '../ndarray.js';
+import { aliasOf } from '../values.js';
+import { checkedHeadGrad } from './backward.js';
+import { gradientsOf, layOutRecording, release, sessionsOf } from './tape.js';
+
+export interface GradOptions {
+  /** The gradients that enter at `ys`; ones unless given. */
+  readonly headGrads?: NDArray | readonly (NDArray | null)[] | null;
+  /** Record the pass itself, so that its results can be differentiated again. Default false. */
+  readonly createGraph?: boolean;
+  /** Keep what the pass needs for another one. Default: what `createGraph` is. */
+  readonly retainGraph?: boolean;
+}
+
+/**
+ * The gradients of the sum of `ys` with respect to `xs`, one for each, zeros where `ys` do not depend on
+ * it. Attached gradients stay as they are. A bare array among the arguments gives a bare result.
+ */
+export function grad(ys: NDArray | readonly NDArray[], xs: NDArray, options?: GradOptions): NDArray;
+export function grad(
+  ys: NDArray | readonly NDArray[],
+  xs: readonly NDArray[],
+  options?: GradOptions,
+): NDArray[];
+export function grad(
+  ys: NDArray | readonly NDArray[],
+  xs: NDArray | readonly NDArray[],
+  options: GradOptions = {},
+): NDArray | NDArray[] {
+  const op = 'autograd.grad';
+  const heads = listOf(ys);
+  const wrt = listOf(xs);
+  const { createGraph = false, retainGraph = createGraph } = options;
+  const given = options.headGrads == null ? [] : listOf(options.headGrads);
+  if (given.length > 0 && given.length !== heads.length) {
+    throw new ArgumentError('there must be one head gradient for each y', {
+      op,
+      expected: String(heads.length),
+      actual: String(given.length),
+    });
+  }
+  if (heads.length === 0) throw new ArgumentError('there is nothing to differentiate', { op });
+  const tape = layOutRecording(op, heads);
+  const sessions = sessionsOf(tape.origins);
+  for (const x of wrt) {
+    if (tape.valueOf.has(x) || tookPart(x, sessions)) continue;
+    throw new ArgumentError('an array took no part in what was recorded', {
+      op,
+      expected: 'arrays that recorded calls read or made',
+      actual: `array ${wrt.indexOf(x)} of shape [${x.shape.join(', ')}]`,
+      advice: 'use the array itself inside autograd.record, not a copy or another view of it',
+    });
+  }
+  const known = wrt.filter((x) => tape.valueOf.has(x));
+  const found = gradientsOf(
+    op,
+    tape,
+    heads.map((array, i) => ({
+      array,
+      grad: withMode({ session: null }, op, () => checkedHeadGrad(op, array, given[i])),
+    })),
+    known,
+    createGraph,
+  );
+  const flowing = new Map(known.map((x, i) => [x, found[i]]));
+  const result = wrt.map(
+    (x) => flowing.get(x) ?? withMode({ session: null }, op, () => zerosLike(x)),
+  );
+  if (!retainGraph) release(tape);
+  const own = result.map((each, i) => (result.indexOf(each) === i ? each : aliasOf(each)));
+  return Array.isArray(xs) ? own : own[0];
+}
+
+function tookPart(x: NDArray, sessions: ReadonlySet<unknown>): boolean {
+  return (
+    (x.session !== null && sessions.has(x.session)) ||
+    (x.origin?.session != null && sessions.has(x.origin.session))
+  );
+}
+
+function listOf<T extends NDArray | null>(arrays: T | readonly T[]): readonly T[] {
+  return Array.isArray(arrays) ? (arrays as readonly T[]) : [arrays as T];
+}

@@ -1,0 +1,12 @@
+export type { GradReq } from '../ndarray.js';
+export { grad, type GradOptions } from './grad.js';
+export {
+  isRecording,
+  isTraining,
+  pause,
+  type PauseOptions,
+  predictMode,
+  record,
+  type RecordOptions,
+  trainMode,
+} from './scopes.js';

@@ -1,0 +1,41 @@
+import { Session } from '../history.js';
+import { mode, withMode } from '../mode.js';
+
+export interface RecordOptions {
+  /** Whether layers behave as in training meanwhile. Default true. */
+  readonly trainMode?: boolean;
+}
+
+export interface PauseOptions {
+  /** Whether layers behave as in training meanwhile. Default false. */
+  readonly trainMode?: boolean;
+}
+
+/** Runs `fn` and records its operator calls, so that gradients of what it computes can be asked for. */
+export function record<R>(fn: () => R, options: RecordOptions = {}): R {
+  const session = mode.session ?? new Session();
+  return withMode({ session, training: options.trainMode ?? true }, 'autograd.record', fn);
+}
+
+/** Runs `fn` without recording, even inside `record`: its results are constants to gradients. */
+export function pause<R>(fn: () => R, options: PauseOptions = {}): R {
+  return withMode({ session: null, training: options.trainMode ?? false }, 'autograd.pause', fn);
+}
+
+/** Runs `fn` with layers behaving as in training. Recording stays as it is. */
+export function trainMode<R>(fn: () => R): R {
+  return withMode({ training: true }, 'autograd.trainMode', fn);
+}
+
+/** Runs `fn` with layers behaving as in prediction. Recording stays as it is. */
+export function predictMode<R>(fn: () => R): R {
+  return withMode({ training: false }, 'autograd.predictMode', fn);
+}
+
+export function isRecording(): boolean {
+  return mode.session !== null;
+}
+
+export function isTraining(): boolean {
+  return mode.training;
+}

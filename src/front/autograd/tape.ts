@@ -1,0 +1,116 @@
+import { ArgumentError } from '../../base/errors.js';
+import { Program, type Value } from '../../ir/program.js';
+import { add } from '../../ops/index.js';
+import { gradient } from '../../passes/gradient.js';
+import { collectOrigins, type Origin, Session } from '../history.js';
+import { mode, withMode } from '../mode.js';
+import { NDArray } from '../ndarray.js';
+
+/** What was recorded behind some arrays, laid out for the gradient pass. */
+export interface Tape {
+  readonly program: Program;
+  readonly origins: readonly Origin[];
+  readonly valueOf: ReadonlyMap<NDArray, Value>;
+  readonly arrayOf: ReadonlyMap<Value, NDArray>;
+}
+
+/**
+ * The recorded calls behind `heads` as a program, with every array in it beside its value.
+ * @throws ArgumentError when nothing was recorded, or a backward pass has used it up already.
+ */
+export function layOutRecording(op: string, heads: readonly NDArray[]): Tape {
+  for (const head of heads) refuseUnrecorded(op, head);
+  const origins = collectOrigins(heads, (_array, origin) => {
+    if (origin.session === null) return false;
+    if (origin.isReleased) throw usedUp(op, origin);
+    return true;
+  });
+  const program = new Program();
+  const valueOf = new Map<NDArray, Value>();
+  const arrayOf = new Map<Value, NDArray>();
+  const place = (array: NDArray, value: Value): void => {
+    valueOf.set(array, value);
+    arrayOf.set(value, array);
+  };
+  const operand = (array: NDArray): Value => {
+    let value = valueOf.get(array);
+    if (value === undefined) {
+      value = program.variable(`x${program.inputs.length}`, array.type);
+      place(array, value);
+    }
+    return value;
+  };
+  for (const origin of origins) {
+    const { declaration, operands, attributes, regions, results, source } = origin;
+    const values = program.appendTyped(
+      declaration,
+      operands.map(operand),
+      attributes,
+      results.map(({ type }) => type),
+      { regions, source },
+    );
+    results.forEach((array, i) => place(array, values[i]));
+  }
+  return { program, origins, valueOf, arrayOf };
+}
+
+/**
+ * The gradients of the tape's outputs with respect to `wrt`; null where nothing flows. With `record` the
+ * pass itself is recorded, so that it can be differentiated in turn.
+ */
+export function gradientsOf(
+  op: string,
+  { program, valueOf, arrayOf }: Tape,
+  outputs: readonly { readonly array: NDArray; readonly grad: NDArray }[],
+  wrt: readonly NDArray[],
+  record: boolean,
+): readonly (NDArray | null)[] {
+  const session = record ? (mode.session ?? new Session()) : null;
+  return withMode({ session }, op, () =>
+    gradient<NDArray>({
+      program,
+      outputs: outputs.map(({ array, grad }) => ({ value: valueOf.get(array)!, grad })),
+      wrt: wrt.map((array) => valueOf.get(array)!),
+      valueOf: (value) => arrayOf.get(value)!,
+      add: (a, b) => add(a, b),
+    }),
+  );
+}
+
+/** The recordings that a tape belongs to. */
+export function sessionsOf(origins: readonly Origin[]): ReadonlySet<Session> {
+  return new Set(origins.map((origin) => origin.session!));
+}
+
+/** Ends recordings: what they held can be collected, and their arrays may change again. */
+export function release({ origins }: Tape): void {
+  for (const session of sessionsOf(origins)) session.isOpen = false;
+  for (const origin of origins) origin.release();
+}
+
+function refuseUnrecorded(op: string, head: NDArray): void {
+  if (!(head instanceof NDArray)) {
+    throw new ArgumentError('a gradient was asked of something that is not an array', {
+      op,
+      expected: 'arrays',
+      actual: typeof head,
+    });
+  }
+  if (head.origin?.isReleased === true) throw usedUp(op, head.origin);
+  if (head.origin === null || head.origin.session === null) {
+    throw new ArgumentError('the array was not computed from recorded calls', {
+      op,
+      expected: 'the result of a computation inside autograd.record',
+      actual: 'an array that no recorded call made',
+      advice: 'compute it inside autograd.record(() => ...), outside of autograd.pause',
+    });
+  }
+}
+
+function usedUp(op: string, origin: Origin): ArgumentError {
+  return new ArgumentError('a backward pass has already used this recording up', {
+    op,
+    actual: `${origin.declaration.name} is part of an earlier backward pass`,
+    advice: 'pass { retainGraph: true } to the earlier pass, or detach() what came from it',
+  });
+}

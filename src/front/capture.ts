@@ -1,0 +1,97 @@
+import { type Bounds, type Dim, evaluateDim, symbol, symbolsOf } from '../base/dim.js';
+import type { TensorType } from '../ir/types.js';
+import { type ArrayType, arrayType } from './arraytype.js';
+import { mode, withMode } from './mode.js';
+import { NDArray } from './ndarray.js';
+
+/**
+ * What a captured run of user code does with reading: `deferred` computes the value, which is then the
+ * user's own constant; `trace` refuses, because the captured code is replayed with other values.
+ */
+export type CaptureKind = 'deferred' | 'trace';
+
+/** One run of user code whose operator calls are remembered instead of run. */
+export class Capture {
+  readonly kind: CaptureKind;
+  /** The placeholders of a trace: the arrays that each replay brings anew. */
+  readonly placeholders: Set<NDArray> = new Set();
+  /** Sizes of symbols: those of a trace's inputs, and those found when lazy arrays were computed. */
+  readonly sizes: Map<string, number>;
+  /** State written in traced code: the array, and what it will hold after each replay. */
+  readonly updates: Map<NDArray, NDArray> = new Map();
+  /** Gradients that traced code left on arrays from outside. */
+  readonly gradients: Map<NDArray, NDArray> = new Map();
+  /** Stand-ins for the gradients that arrays from outside bring along. */
+  readonly gradientReads: Map<NDArray, NDArray> = new Map();
+  /** Sizes of input dimensions that traced code has read as numbers, and so relies on. */
+  readonly sizesRead: Set<string> = new Set();
+
+  constructor(kind: CaptureKind, sizes: ReadonlyMap<string, number> = new Map()) {
+    this.kind = kind;
+    this.sizes = new Map(sizes);
+  }
+
+  /** An array that stands for what each replay brings. */
+  placeholder(type: TensorType): NDArray {
+    const array = new NDArray(type, null);
+    this.placeholders.add(array);
+    return array;
+  }
+
+  /** What an array stands for at this point of the captured code: state may have been written. */
+  current(array: NDArray): NDArray {
+    return this.updates.size === 0 ? array : (this.updates.get(array) ?? array);
+  }
+
+  /**
+   * The gradient of an array from outside: what this code left there, else a stand-in for what each
+   * replay finds there.
+   */
+  gradientOf(array: NDArray): NDArray {
+    const left = this.gradients.get(array);
+    if (left !== undefined) return left;
+    let read = this.gradientReads.get(array);
+    if (read === undefined) {
+      read = this.placeholder(array.type);
+      this.gradientReads.set(array, read);
+    }
+    return read;
+  }
+
+  /**
+   * A type as traced code sees it when it asks for numbers. The trace then holds for these sizes only.
+   * Undefined when the data decides a size.
+   */
+  readSizes(type: TensorType): ArrayType | undefined {
+    const names = new Set<string>();
+    for (const dim of type.shape) symbolsOf(dim, names);
+    for (const name of names) if (!this.sizes.has(name)) return undefined;
+    for (const name of names) this.sizesRead.add(name);
+    return arrayType(
+      type.dtype,
+      type.shape.map((dim) => evaluateDim(dim, this.sizes)),
+    );
+  }
+
+  /** A symbol that no other capture uses either: arrays of several captures may meet in one graph. */
+  freshDim(hint: string, bounds?: Partial<Bounds>): Dim {
+    return symbol(`${hint.replace(/_\d+$/, '')}_${nextFresh++}`, bounds);
+  }
+}
+
+let nextFresh = 0;
+
+/** Whether operator calls are being captured rather than run. */
+export function isCapturing(): boolean {
+  return mode.capture !== null;
+}
+
+/** The trace that is going on, if any. */
+export function currentTrace(): Capture | null {
+  return mode.capture?.kind === 'trace' ? mode.capture : null;
+}
+
+/** Runs `fn` eagerly and unrecorded even in the middle of a capture: for state that is made once. */
+export function outsideCapture<R>(fn: () => R): R {
+  return withMode({ capture: null, session: null }, 'outsideCapture', fn);
+}

@@ -1,0 +1,187 @@
+import './install.js';
+import { checkAttributes } from '../base/schema.js';
+import { allocate, type DType, isDType, isFloat, isWeak } from '../base/dtype.js';
+import { writeElement } from '../base/element.js';
+import { ArgumentError, DTypeError, ShapeError } from '../base/errors.js';
+import { describe } from '../base/attribute.js';
+import { describeHost, hostConstant, type HostValue } from '../ir/host.js';
+import { eye as eyeOperator, fill, iota, fullLike, onesLike, zerosLike } from '../ops/index.js';
+import { checkShape } from '../ops/infer.js';
+import { arrayType } from './arraytype.js';
+import { mode } from './mode.js';
+import { arrayOf, NDArray } from './ndarray.js';
+
+export { fullLike, onesLike, zerosLike };
+
+export interface ArrayOptions {
+  /** Default float32; bool for booleans, int64 for bigints, a typed array's own. */
+  readonly dtype?: DType;
+  /** Another shape for the same number of elements. */
+  readonly shape?: readonly number[];
+}
+
+export interface CreationOptions {
+  /** Default float32. */
+  readonly dtype?: DType;
+}
+
+/**
+ * An array of given elements: a number, nested lists, a typed array (rank 1 unless `shape` is given), or
+ * another array, which is copied.
+ *
+ * @throws ShapeError for ragged lists or a `shape` that does not fit; DTypeError for elements that the
+ * dtype cannot hold.
+ */
+export function array(data: HostValue | NDArray, options: ArrayOptions = {}): NDArray {
+  const { dtype, shape } = options;
+  if (dtype !== undefined) checkDType('array', dtype);
+  if (data instanceof NDArray) {
+    const same = data.astype(dtype ?? data.dtype);
+    return shape === undefined ? same.add(0) : same.reshape(shape);
+  }
+  const constant = hostConstant(data, dtype ?? defaultDType(data), 'array');
+  const made = arrayOf(
+    arrayType(
+      constant.type.dtype,
+      shape === undefined ? constant.type.shape : fitted(shape, constant.type.shape),
+    ),
+    constant.data,
+  );
+  made.isConstant = mode.capture !== null;
+  return made;
+}
+
+/** Numbers and lists of them are float32, booleans bool; typed arrays and bigints keep their dtype. */
+function defaultDType(data: HostValue): DType {
+  const { kind } = describeHost(data, 'array');
+  if (!isWeak(kind)) return kind;
+  return kind === 'weak-bool' ? 'bool' : 'float32';
+}
+
+function fitted(shape: readonly number[], from: readonly number[]): readonly number[] {
+  checkShape('array', shape);
+  const count = (extents: readonly number[]): number => extents.reduce((a, b) => a * b, 1);
+  if (count(shape) !== count(from)) {
+    throw new ShapeError('the data does not fill the shape', {
+      op: 'array',
+      expected: `${count(shape)} elements, for the shape [${shape.join(', ')}]`,
+      actual: String(count(from)),
+    });
+  }
+  return shape;
+}
+
+/** An array of zeros. */
+export function zeros(shape: number | readonly number[], options: CreationOptions = {}): NDArray {
+  return filled('zeros', shape, 0, options);
+}
+
+/** An array of ones. */
+export function ones(shape: number | readonly number[], options: CreationOptions = {}): NDArray {
+  return filled('ones', shape, 1, options);
+}
+
+/** An array with `value` everywhere. */
+export function full(
+  shape: number | readonly number[],
+  value: number | boolean,
+  options: CreationOptions = {},
+): NDArray {
+  return filled('full', shape, Number(value), {
+    dtype: options.dtype ?? (typeof value === 'boolean' ? 'bool' : 'float32'),
+  });
+}
+
+function filled(
+  op: string,
+  extents: number | readonly number[],
+  value: number,
+  { dtype = 'float32' }: CreationOptions,
+): NDArray {
+  const shape = typeof extents === 'number' ? [extents] : extents;
+  checkDType(op, dtype);
+  if (mode.capture !== null) return fill(shape, value, dtype);
+  // Eagerly no kernel is needed: the host fills memory as fast as anything.
+  checkAttributes(op, { shape: fill.declaration.attributes.shape }, { shape });
+  checkShape(op, shape);
+  const type = arrayType(dtype, shape);
+  const elements = allocate(dtype, type.size);
+  if (value !== 0 && type.size > 0) {
+    writeElement(dtype, elements, 0, value);
+    (elements as Float32Array).fill(elements[0] as number); // one element type: the cast picks an overload
+  }
+  return arrayOf(type, elements);
+}
+
+/**
+ * `start, start + step, ...` below `stop`. `arange(stop)` starts at 0.
+ * @throws ArgumentError when `step` is 0.
+ */
+export function arange(stop: number, options?: CreationOptions): NDArray;
+export function arange(
+  start: number,
+  stop: number,
+  step?: number | CreationOptions,
+  options?: CreationOptions,
+): NDArray;
+export function arange(
+  first: number,
+  second?: number | CreationOptions,
+  third?: number | CreationOptions,
+  fourth?: CreationOptions,
+): NDArray {
+  const [start, stop] = typeof second === 'number' ? [first, second] : [0, first];
+  const step = typeof third === 'number' ? third : 1;
+  const options = [second, third, fourth].find((each) => typeof each === 'object') ?? {};
+  const length = step === 0 ? NaN : Math.max(0, Math.ceil((stop - start) / step));
+  if (!Number.isSafeInteger(length)) {
+    throw new ArgumentError('the range has no length', {
+      op: 'arange',
+      expected: 'finite numbers, and a step other than 0',
+      actual: `arange(${start}, ${stop}, ${step})`,
+    });
+  }
+  return iota(length, { start, step, dtype: options.dtype ?? 'float32' });
+}
+
+/** `count` evenly spaced numbers from `start` to `stop`, both included unless `endpoint` is false. */
+export function linspace(
+  start: number,
+  stop: number,
+  count: number = 50,
+  options: CreationOptions & { readonly endpoint?: boolean } = {},
+): NDArray {
+  const { dtype = 'float32', endpoint = true } = options;
+  if (!Number.isSafeInteger(count) || count < 0) {
+    throw new ArgumentError('not a number of points', {
+      op: 'linspace',
+      expected: 'an integer that is not negative',
+      actual: describe(count),
+    });
+  }
+  const gaps = endpoint ? count - 1 : count;
+  const points = Array.from({ length: count }, (_, i) =>
+    endpoint && i === count - 1 && count > 1
+      ? stop
+      : start + (gaps > 0 ? (i * (stop - start)) / gaps : 0),
+  );
+  return array(isFloat(dtype) ? points : points.map(Math.trunc), { dtype });
+}
+
+/** A matrix with ones on a diagonal: the main one, or the `k`-th above it. */
+export function eye(
+  rows: number,
+  columns: number = rows,
+  options: CreationOptions & { readonly k?: number } = {},
+): NDArray {
+  return eyeOperator(rows, columns, options);
+}
+
+function checkDType(op: string, dtype: unknown): void {
+  if (isDType(dtype)) return;
+  throw new DTypeError('there is no such dtype', {
+    op,
+    expected: 'float32, float64, float16, bfloat16, int8, uint8, int32, int64 or bool',
+    actual: describe(dtype),
+  });
+}

@@ -1,0 +1,109 @@
+import { currentSource, TraceError } from '../base/errors.js';
+import { checkAttributes } from '../base/schema.js';
+import type { DType } from '../base/dtype.js';
+import {
+  type Call,
+  conversionOperator,
+  type Declaration,
+  installFrontend,
+} from '../ops/declare.js';
+import type { Capture } from './capture.js';
+import { operandsOf } from './eager/operands.js';
+import type { Operation } from './eager/plan.js';
+import { runNow } from './eager/run.js';
+import { Origin, Session } from './history.js';
+import { mode } from './mode.js';
+import { NDArray } from './ndarray.js';
+
+/*
+ * The one way in: every operator call on arrays comes through here. Whether it runs now or is captured
+ * for later is the mode's business, and so, independently, is whether gradients may flow through it.
+ */
+
+const noRegions: readonly never[] = [];
+
+/** Runs or captures a call, as users make it. */
+export function dispatch(declaration: Declaration, call: Call): readonly NDArray[] {
+  const { arrays, dtypes } = operandsOf(declaration, call);
+  return perform(
+    { declaration, attributes: call.attributes, regions: call.regions ?? noRegions },
+    dtypes === null ? arrays : arrays.map((array, i) => convert(array, dtypes[i])),
+  );
+}
+
+/** Runs or captures an operation on operands that have the dtypes it wants. */
+export function perform(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
+  const { capture, session } = mode;
+  if (capture === null && session === null) return runNow(operation, operands);
+  const results =
+    capture === null ? runNow(operation, operands) : defer(operation, operands, capture);
+  const read = capture === null ? operands : operands.map((operand) => capture.current(operand));
+  const origin = new Origin({
+    ...operation,
+    operands: read,
+    source: capture === null ? undefined : currentSource(),
+    capture,
+    session: session === null ? null : openSession(),
+  });
+  origin.results = results;
+  for (const result of results) result.origin = origin;
+  for (const operand of read) noteUse(operand, origin);
+  return results;
+}
+
+/** The array with another dtype; itself when it has it already. */
+export function convert(array: NDArray, dtype: DType): NDArray {
+  if (array.dtype === dtype) return array;
+  const declaration = conversionOperator();
+  return perform({ declaration, attributes: { dtype }, regions: noRegions }, [array])[0];
+}
+
+/** Lazy arrays of the types that the operation will have. */
+function defer(
+  { declaration, attributes, regions }: Operation,
+  operands: readonly NDArray[],
+  capture: Capture,
+): readonly NDArray[] {
+  checkAttributes(declaration.name, declaration.attributes, attributes);
+  for (const operand of operands) refuseEscaped(operand, declaration, capture);
+  const types = declaration.infer({
+    inputs: operands.map((operand) => capture.current(operand).type),
+    attributes,
+    regions,
+    fresh: (hint, bounds) => capture.freshDim(hint, bounds),
+  });
+  return types.map((type) => new NDArray(type, null));
+}
+
+/** A value of a finished trace stands for nothing any more. */
+function refuseEscaped(operand: NDArray, declaration: Declaration, capture: Capture): void {
+  const from = operand.elements === null ? operand.origin?.capture : undefined;
+  if (from?.kind === 'trace' && from !== capture) throw escaped(declaration.name, operand);
+}
+
+/** The error for using a lazy array of a trace outside of that trace. */
+export function escaped(op: string, array: NDArray): TraceError {
+  const source = array.origin?.source;
+  return new TraceError('an array of captured code was used outside of it', {
+    op,
+    actual: `the result of ${array.origin?.declaration.name ?? 'an input'}${source === undefined ? '' : ` at ${source}`}`,
+    advice: 'return it from the captured function, and use what the call returns',
+  });
+}
+
+/** The session that goes on; a new one when a backward pass inside `record` has closed it. */
+function openSession(): Session {
+  if (mode.session === null || !mode.session.isOpen) mode.session = new Session();
+  return mode.session;
+}
+
+function noteUse(operand: NDArray, origin: Origin): void {
+  const { session, capture } = origin;
+  if (session !== null) {
+    operand.session = session;
+    if (operand.gradient !== null) session.participants.add(operand);
+  }
+  if (capture !== null) operand.reader = origin;
+}
+
+installFrontend(dispatch as (declaration: Declaration, call: Call) => readonly NDArray[]);

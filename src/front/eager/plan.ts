@@ -1,0 +1,159 @@
+import { checkAttributes } from '../../base/schema.js';
+import { symbol } from '../../base/dim.js';
+import { Program } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import type { Attributes } from '../../base/schema.js';
+import type { Declaration } from '../../ops/declare.js';
+import type { Executable } from '../../runtime/executable.js';
+import { compile } from '../../runtime/compile.js';
+import { type ArrayType, staticType } from '../arraytype.js';
+import { generalize } from './generalize.js';
+import { attributeKey } from './key.js';
+
+/** How one operator runs on operands of certain types. */
+export interface Plan {
+  /** The result types; null where the data decides them. */
+  readonly types: readonly ArrayType[] | null;
+  /** Null for a view: the operand's elements are the result's. */
+  readonly executable: Executable | null;
+}
+
+/** An operator, with everything about a call but its operands. */
+export interface Operation {
+  readonly declaration: Declaration;
+  readonly attributes: Attributes;
+  readonly regions: readonly Program[];
+}
+
+/** How many plans and executables an operator may have before the oldest goes. */
+const planCapacity = 1024;
+const executableCapacity = 128;
+/** After so many executables of one pattern of shapes, the next one is for all sizes. */
+const specializations = 3;
+
+/** What is known of one operator (and, for one with regions, of those regions). */
+class OperatorCache {
+  /** By operand types and attributes, exactly. */
+  readonly #plans: Map<number | string, Plan> = new Map();
+  readonly #executables: Map<string, Executable> = new Map();
+  /** How often each pattern was specialised. */
+  readonly #patterns: Map<string, number> = new Map();
+
+  plan(operation: Operation, types: readonly ArrayType[]): Plan {
+    const key = planKey(operation, types);
+    let plan = this.#plans.get(key);
+    if (plan === undefined) {
+      plan = this.#make(operation, types, String(key));
+      remember(this.#plans, key, plan, planCapacity);
+    }
+    return plan;
+  }
+
+  #make(operation: Operation, types: readonly ArrayType[], key: string): Plan {
+    const { declaration, attributes, regions } = operation;
+    checkAttributes(declaration.name, declaration.attributes, attributes);
+    let count = 0;
+    const inferred = declaration
+      .infer({
+        inputs: types,
+        attributes,
+        regions,
+        fresh: (hint, bounds) => symbol(`${hint}_${count++}`, bounds),
+      })
+      .map(staticType);
+    const known = inferred.every((type) => type !== undefined) ? inferred : null;
+    if (declaration.lowering.kind === 'view') return { types: known, executable: null };
+    if (declaration.lowering.kind === 'inline') {
+      return { types: known, executable: executableOf(regions[0]) };
+    }
+    return { types: known, executable: this.#executable(operation, types, key) };
+  }
+
+  #executable(operation: Operation, types: readonly ArrayType[], key: string): Executable {
+    const general = operation.regions.length > 0 ? null : generalize(operation, types);
+    if (general !== null) {
+      const known = this.#executables.get(general.key);
+      if (known !== undefined) return known;
+      const times = (this.#patterns.get(general.key) ?? 0) + 1;
+      remember(this.#patterns, general.key, times, planCapacity);
+      const program = times === specializations + 1 ? general.program() : null;
+      if (program !== null) {
+        return remember(this.#executables, general.key, compile(program), executableCapacity);
+      }
+    }
+    const program = programOf(operation, types);
+    return remember(this.#executables, key, compile(program), executableCapacity);
+  }
+}
+
+/** One number for the frequent case of one or two operands and nothing else; ids stay far below 2^26. */
+function planKey(
+  { declaration, attributes }: Operation,
+  types: readonly ArrayType[],
+): number | string {
+  const text = attributeKey(declaration, attributes);
+  if (text === '') {
+    if (types.length === 1) return types[0].id;
+    if (types.length === 2 && types[0].id < 2 ** 26) return types[0].id + types[1].id * 2 ** 26;
+  }
+  let key = '';
+  for (const type of types) key += `${type.id},`;
+  return key + text;
+}
+
+/** A program of one call. */
+export function programOf(
+  { declaration, attributes, regions }: Operation,
+  types: readonly TensorType[],
+): Program {
+  const program = new Program();
+  const inputs = types.map((type, i) => program.variable(`x${i}`, type));
+  const results = program.append(declaration, inputs, attributes, { regions });
+  program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
+  return program;
+}
+
+const executables = new WeakMap<Program, Executable>();
+
+/** The compiled form of a program that lives longer than one call. Kept as long as the program is. */
+export function executableOf(program: Program): Executable {
+  let executable = executables.get(program);
+  if (executable === undefined) executables.set(program, (executable = compile(program)));
+  return executable;
+}
+
+const byOperator = new Map<Declaration, OperatorCache>();
+/** Operators with regions: what is known goes when the region goes. */
+const byRegion = new WeakMap<Program, Map<string, OperatorCache>>();
+const regionIds = new WeakMap<Program, number>();
+let nextRegionId = 0;
+
+/** How to run an operator on operands of these types; compiled when they are new. */
+export function planFor(operation: Operation, types: readonly ArrayType[]): Plan {
+  const { declaration, regions } = operation;
+  let cache: OperatorCache | undefined;
+  if (regions.length === 0) {
+    cache = byOperator.get(declaration);
+    if (cache === undefined) byOperator.set(declaration, (cache = new OperatorCache()));
+  } else {
+    let caches = byRegion.get(regions[0]);
+    if (caches === undefined) byRegion.set(regions[0], (caches = new Map<string, OperatorCache>()));
+    const key = `${declaration.name}:${regions.map(regionId).join()}`;
+    cache = caches.get(key);
+    if (cache === undefined) caches.set(key, (cache = new OperatorCache()));
+  }
+  return cache.plan(operation, types);
+}
+
+function regionId(region: Program): number {
+  let id = regionIds.get(region);
+  if (id === undefined) regionIds.set(region, (id = nextRegionId++));
+  return id;
+}
+
+/** Adds an entry; the oldest one goes when there are too many. */
+function remember<K, V>(map: Map<K, V>, key: K, value: V, capacity: number): V {
+  if (!map.has(key) && map.size >= capacity) map.delete(map.keys().next().value!);
+  map.set(key, value);
+  return value;
+}

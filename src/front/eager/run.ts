@@ -1,0 +1,24 @@
+import { InternalError } from '../../base/errors.js';
+import { type ArrayType, arrayType } from '../arraytype.js';
+import { NDArray } from '../ndarray.js';
+import { type Operation, planFor } from './plan.js';
+
+/** Runs an operator now. Operands that are still lazy are computed first. */
+export function runNow(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
+  const types: ArrayType[] = [];
+  // A computed array's type is always an interned one.
+  for (const operand of operands) types.push(operand.computed().type as ArrayType);
+  const plan = planFor(operation, types);
+  if (plan.executable === null) {
+    if (plan.types === null) throw new InternalError('a view whose size the data decides');
+    return [new NDArray(plan.types[0], operands[0].elements)];
+  }
+  const results = plan.executable.run(operands);
+  const arrays: NDArray[] = [];
+  for (let i = 0; i < results.length; i++) {
+    const { storage, shape } = results[i];
+    const type = plan.types === null ? arrayType(storage.dtype, shape) : plan.types[i];
+    arrays.push(new NDArray(type, storage));
+  }
+  return arrays;
+}

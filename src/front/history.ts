@@ -1,0 +1,90 @@
+import type { Attributes } from '../base/schema.js';
+import type { Program } from '../ir/program.js';
+import type { Declaration } from '../ops/declare.js';
+import type { Capture } from './capture.js';
+import type { NDArray } from './ndarray.js';
+
+/**
+ * What one `record` has seen. It is over when a backward pass has used it up; until then the arrays
+ * that took part must keep their values.
+ */
+export class Session {
+  isOpen = true;
+  /** The arrays with an attached gradient that took part, whether or not the result depends on them. */
+  readonly participants: Set<NDArray> = new Set();
+}
+
+/**
+ * A call that an array remembers, because it is still to be run (deferred) or because gradients may
+ * flow back through it (recorded). Calls link to the arrays they read and arrays to the call that made
+ * them, so whatever nothing can reach any more is simply collected: there is no tape to grow. `layOut`
+ * turns the part that matters into a `Program`, which is what everything else works on.
+ */
+export class Origin {
+  readonly declaration: Declaration;
+  readonly attributes: Attributes;
+  readonly regions: readonly Program[];
+  /** The user's line; known for captured calls only, where there is time to find it. */
+  readonly source: string | undefined;
+  /** Grows from call to call: ascending order is an order in which the calls can run. */
+  readonly serial: number;
+  /** The capture the call was deferred by; null for one that ran at once. */
+  readonly capture: Capture | null;
+  /** The recording the call took part in; null when gradients stop here. */
+  readonly session: Session | null;
+  operands: readonly NDArray[];
+  results: readonly NDArray[] = [];
+  /** True once a backward pass has used the call up and dropped what it held. */
+  isReleased = false;
+
+  constructor(fields: {
+    readonly declaration: Declaration;
+    readonly operands: readonly NDArray[];
+    readonly attributes: Attributes;
+    readonly regions: readonly Program[];
+    readonly source: string | undefined;
+    readonly capture: Capture | null;
+    readonly session: Session | null;
+  }) {
+    this.declaration = fields.declaration;
+    this.operands = fields.operands;
+    this.attributes = fields.attributes;
+    this.regions = fields.regions;
+    this.source = fields.source;
+    this.capture = fields.capture;
+    this.session = fields.session;
+    this.serial = nextSerial++;
+  }
+
+  /**
+   * Ends the call's part in gradients. One that ran at once forgets operands and results, so that the
+   * chain behind it can be collected; a deferred one still needs them to run.
+   */
+  release(): void {
+    this.isReleased = true;
+    if (this.capture !== null) return;
+    this.operands = [];
+    this.results = [];
+  }
+}
+
+let nextSerial = 0;
+
+/**
+ * The calls that `heads` depend on, in an order in which they can run. `follow` says whether to look
+ * behind an array; where it refuses, the array is a leaf.
+ */
+export function collectOrigins(
+  heads: Iterable<NDArray>,
+  follow: (array: NDArray, origin: Origin) => boolean,
+): Origin[] {
+  const found = new Set<Origin>();
+  const stack: NDArray[] = [...heads];
+  for (let array = stack.pop(); array !== undefined; array = stack.pop()) {
+    const { origin } = array;
+    if (origin === null || found.has(origin) || !follow(array, origin)) continue;
+    found.add(origin);
+    for (const operand of origin.operands) stack.push(operand);
+  }
+  return [...found].sort((a, b) => a.serial - b.serial);
+}

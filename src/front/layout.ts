@@ -1,0 +1,95 @@
+import type { Dim } from '../base/dim.js';
+import { substituteDim } from '../base/dim.js';
+import { mapAttributeDims } from '../base/schema.js';
+import { Program, type Value } from '../ir/program.js';
+import type { TensorType } from '../ir/types.js';
+import { stopGradient } from '../ops/structure/identity.js';
+import { collectOrigins, type Origin } from './history.js';
+import type { NDArray } from './ndarray.js';
+
+export interface Named {
+  readonly name: string;
+  readonly array: NDArray;
+}
+
+export interface LayoutRequest {
+  /** Arrays that become inputs under their names, whatever made them. Their types may be given anew. */
+  readonly inputs: readonly (Named & { readonly type?: TensorType })[];
+  readonly outputs: readonly Named[];
+  /** What an array that no captured call made becomes; `program` is the one being built. */
+  leaf(array: NDArray, reader: Origin | null, program: Program): Value;
+  /** Whether to look behind an array. */
+  follow(origin: Origin): boolean;
+}
+
+export interface Layout {
+  readonly program: Program;
+  readonly values: ReadonlyMap<NDArray, Value>;
+}
+
+/**
+ * The calls behind `outputs` as a program, up to `inputs` and to leaves. Types are inferred again as it
+ * is built, so symbols get names that depend on nothing but the program, and equal code gives equal text.
+ */
+export function layOut({ inputs, outputs, leaf, follow }: LayoutRequest): Layout {
+  const program = new Program();
+  const values = new Map<NDArray, Value>();
+  const renamed = new Map<string, Dim>();
+  for (const { name, array, type } of inputs) {
+    if (!values.has(array)) values.set(array, program.variable(name, type ?? array.type));
+  }
+  const stops = new Map<NDArray, Value>();
+  const valueOf = (array: NDArray, reader: Origin | null): Value => {
+    let value = values.get(array);
+    if (value === undefined) values.set(array, (value = leaf(array, reader, program)));
+    if (!mustStop(array, reader)) return value;
+    let stop = stops.get(array);
+    if (stop === undefined) {
+      [stop] = program.append(stopGradient.declaration, [value]);
+      stops.set(array, stop);
+    }
+    return stop;
+  };
+  const origins = collectOrigins(
+    outputs.map(({ array }) => array),
+    (array, origin) => !values.has(array) && follow(origin),
+  );
+  const isRecorded = origins.some((origin) => origin.session !== null);
+  const mustStop = (array: NDArray, reader: Origin | null): boolean =>
+    isRecorded &&
+    reader?.session !== null &&
+    array.origin?.capture != null &&
+    array.origin.session === null &&
+    !inputArrays.has(array);
+  const inputArrays = new Set(inputs.map(({ array }) => array));
+
+  for (const origin of origins) {
+    const operands = origin.operands.map((operand) => valueOf(operand, origin));
+    const attributes =
+      renamed.size === 0
+        ? origin.attributes
+        : mapAttributeDims(origin.declaration.attributes, origin.attributes, (dim) =>
+            substituteDim(dim, renamed),
+          );
+    const results = program.append(origin.declaration, operands, attributes, {
+      regions: origin.regions,
+      source: origin.source,
+    });
+    origin.results.forEach((array, i) => {
+      if (values.has(array)) return;
+      values.set(array, results[i]);
+      noteNames(array.type, results[i].type, renamed);
+    });
+  }
+  program.setOutputs(outputs.map(({ name, array }) => ({ name, value: valueOf(array, null) })));
+  return { program, values };
+}
+
+/** Where a size is one symbol on both sides, the program's name for it is the one from now on. */
+function noteNames(from: TensorType, to: TensorType, renamed: Map<string, Dim>): void {
+  from.shape.forEach((dim, axis) => {
+    if (typeof dim !== 'number' && String(dim) !== String(to.shape[axis])) {
+      renamed.set(String(dim), to.shape[axis]);
+    }
+  });
+}

@@ -1,0 +1,81 @@
+import { bindShapes } from '../ir/bind.js';
+import { isStatic, substituteDim } from '../base/dim.js';
+import { inContext, TraceError } from '../base/errors.js';
+import { mapAttributeDims } from '../base/schema.js';
+import type { Attributes } from '../base/schema.js';
+import type { Capture } from './capture.js';
+import { currentTrace } from './capture.js';
+import { escaped } from './dispatch.js';
+import { runNow } from './eager/run.js';
+import { collectOrigins, type Origin } from './history.js';
+import { describeType, type NDArray } from './ndarray.js';
+
+/**
+ * Computes lazy arrays and what they need, each call once. The calls run one by one on the eager path,
+ * which has its kernels ready from other calls: reading a value never waits for a compiler to look at a
+ * whole graph. Compiled graphs are what `exportGraph` and `hybridize` are for.
+ */
+export function computeLazy(arrays: readonly NDArray[]): void {
+  for (const array of arrays) refuseTraced(array);
+  for (const origin of collectOrigins(arrays, (array) => array.elements === null)) {
+    const { declaration, regions, operands } = origin;
+    for (const operand of operands) refuseTraced(operand);
+    try {
+      const attributes = withSizes(origin);
+      settle(origin, runNow({ declaration, attributes, regions }, operands));
+    } catch (error) {
+      throw inContext(error, 'computing a lazy array failed', {
+        op: declaration.name,
+        ...(origin.source !== undefined && { source: origin.source }),
+      });
+    }
+  }
+}
+
+/** Values of a trace do not exist: the captured code is replayed with others. */
+function refuseTraced(array: NDArray): void {
+  if (array.elements !== null) return;
+  const trace = currentTrace();
+  const from = array.origin?.capture ?? null;
+  if (trace !== null && (from === trace || trace.placeholders.has(array))) {
+    throw new TraceError('the value of an array was read while its code is being captured', {
+      op: array.origin?.declaration.name ?? 'an input',
+      actual: describeType(array.type),
+      advice:
+        'choose with where or cond, repeat with whileLoop or foreach, or return the array and read it after the call',
+    });
+  }
+  if (array.origin === null || from?.kind === 'trace') throw escaped('reading', array);
+}
+
+/** Hands the results to the arrays that have been waiting for them, and notes the sizes they brought. */
+function settle(origin: Origin, computed: readonly NDArray[]): void {
+  const matches = origin.results.flatMap((array, i) =>
+    array.type.shape.every(isStatic)
+      ? []
+      : [{ name: `result ${i}`, declared: array.type.shape, actual: computed[i].shape }],
+  );
+  if (matches.length > 0) {
+    const { sizes } = origin.capture!;
+    for (const [name, size] of bindShapes(matches, origin.declaration.name, sizes)) {
+      sizes.set(name, size);
+    }
+  }
+  origin.results.forEach((array, i) => {
+    array.type = computed[i].type;
+    array.elements = computed[i].elements;
+  });
+}
+
+/** The attributes with numbers in the place of sizes that are known by now. */
+function withSizes({ declaration, attributes, operands, capture }: Origin): Attributes {
+  const captures = new Set<Capture | null | undefined>([
+    capture,
+    ...operands.map((operand) => operand.origin?.capture),
+  ]);
+  return mapAttributeDims(declaration.attributes, attributes, (dim) => {
+    let known = dim;
+    for (const each of captures) if (each) known = substituteDim(known, each.sizes);
+    return known;
+  });
+}

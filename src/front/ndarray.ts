@@ -1,0 +1,234 @@
+import { allocate, type DType, type HostArray } from '../base/dtype.js';
+import { type Element, fromBFloat16Bits, fromFloat16Bits, readElement } from '../base/element.js';
+import { ArgumentError, InternalError, TraceError } from '../base/errors.js';
+import { Tensor, type TensorType } from '../ir/types.js';
+import type { Operand } from '../runtime/executable.js';
+import { Storage } from '../runtime/storage.js';
+import { type ArrayType, staticType } from './arraytype.js';
+import { currentTrace } from './capture.js';
+import { arrayToString, nestedList, type NestedList } from './display.js';
+import type { Origin, Session } from './history.js';
+import type { ArrayMethods } from './methods.js';
+
+/** The typed arrays that reading an array gives; 16-bit floats are read as float32. */
+export type ArrayData = Exclude<HostArray, Uint16Array>;
+
+/**
+ * What a backward pass does with an array's gradient: replace it, add to it, or leave it alone. An
+ * array with `null` is state (running statistics, a frozen weight): recorded code may assign to it.
+ */
+export type GradReq = 'write' | 'add' | 'null';
+
+/** What arrays need from the rest of the front floor, which is built on them. */
+export interface ArrayRuntime {
+  /** Computes a lazy array and what it needs. */
+  compute(array: NDArray): void;
+  backward(head: NDArray, headGrad: NDArray | undefined, options: BackwardOptions): void;
+  attachGrad(array: NDArray, req: GradReq): void;
+  gradOf(array: NDArray): NDArray | null;
+  detach(array: NDArray): NDArray;
+  assign(target: NDArray, value: NDArray): void;
+  cast(array: NDArray, dtype: DType): NDArray;
+}
+
+let runtime: ArrayRuntime | undefined;
+
+export function installArrayRuntime(implementation: ArrayRuntime): void {
+  runtime = implementation;
+}
+
+function installed(): ArrayRuntime {
+  if (runtime === undefined) throw new InternalError('arrays were used before the front floor');
+  return runtime;
+}
+
+export interface BackwardOptions {
+  /** Keep what the pass needs, so that there can be another one. Default false. */
+  readonly retainGraph?: boolean;
+}
+
+// The methods derived from the operators; `methods.ts` puts them on the prototype.
+export interface NDArray extends ArrayMethods {}
+
+/**
+ * An n-dimensional array. Made by `array`, `zeros` and their like, and by operators. It is a value: no
+ * operator changes it, and `assign` is the one way to give it other elements.
+ */
+export class NDArray extends Tensor implements Operand {
+  /** @internal Shape and dtype; sizes that only the data decides are symbolic until it is computed. */
+  type: TensorType;
+  /** @internal Null while the array is lazy. Never written to, since views share it. */
+  elements: Storage | null;
+  /** @internal The call that makes or made it, where that still matters. */
+  origin: Origin | null = null;
+  /** @internal */
+  gradient: { readonly req: GradReq; value: NDArray | null } | null = null;
+  /** @internal The recording that used it last. */
+  session: Session | null = null;
+  /** @internal The last deferred call that reads it. */
+  reader: Origin | null = null;
+  /** @internal Plain data that captured code brought in: part of the graph, not an input of it. */
+  isConstant = false;
+
+  /** @internal Use `array`, `zeros` and so on. */
+  constructor(type: TensorType, elements: Storage | null) {
+    super();
+    this.type = type;
+    this.elements = elements;
+  }
+
+  /** @internal */
+  get storage(): Storage {
+    return this.computed().elements!;
+  }
+
+  /** The extents. Where only the data decides them, a lazy array is computed first. */
+  get shape(): readonly number[] {
+    return (staticType(this.type) ?? this.sized()).shape;
+  }
+
+  get dtype(): DType {
+    return this.type.dtype;
+  }
+
+  /** The number of axes. */
+  get ndim(): number {
+    return this.type.shape.length;
+  }
+
+  /** The number of elements. */
+  get size(): number {
+    return (staticType(this.type) ?? this.sized()).size;
+  }
+
+  /** Where the elements live. */
+  get device(): 'cpu' {
+    return 'cpu';
+  }
+
+  /**
+   * A copy of the elements in row-major order. int64 reads as bigints, bool as 0 and 1, and the 16-bit
+   * floats as a `Float32Array` of their values.
+   */
+  dataSync(): ArrayData {
+    const { host } = this.storage;
+    if (!(host instanceof Uint16Array)) return host.slice();
+    return Float32Array.from(host, this.dtype === 'float16' ? fromFloat16Bits : fromBFloat16Bits);
+  }
+
+  /** Like `dataSync`; the promise lets devices that cannot answer at once be read in the same way. */
+  async data(): Promise<ArrayData> {
+    return this.dataSync();
+  }
+
+  /** The only element: a number, a bigint for int64, a boolean for bool. */
+  item(): Element {
+    if (this.size !== 1) {
+      throw new ArgumentError('the array has not exactly one element', {
+        op: 'item',
+        expected: 'one element',
+        actual: `${this.size}, in the shape [${this.shape.join(', ')}]`,
+      });
+    }
+    return readElement(this.dtype, this.storage.host, 0);
+  }
+
+  /** The elements as nested lists; a bare element for rank 0. */
+  tolist(): NestedList {
+    return nestedList(this.shape, (index) => readElement(this.dtype, this.storage.host, index));
+  }
+
+  /** NumPy's notation; the middle of a large array is left out. */
+  override toString(): string {
+    return arrayToString(this.dtype, this.shape, (index) =>
+      readElement(this.dtype, this.storage.host, index),
+    );
+  }
+
+  /** Template literals get the text; arithmetic on the object itself is refused, since it could only be wrong. */
+  [Symbol.toPrimitive](hint: string): string {
+    if (hint === 'string') return this.toString();
+    throw new ArgumentError('JavaScript operators do not work on arrays', {
+      expected: 'a method or function: x.add(y), x.mul(2), x.less(y)',
+      advice: 'for one element as a number use x.item()',
+    });
+  }
+
+  /** The array with another dtype, converted like `cast`. */
+  astype(dtype: DType): NDArray {
+    return installed().cast(this, dtype);
+  }
+
+  /**
+   * Gives the array the elements of `value`, which must have the same shape and dtype: the one change in
+   * place there is. Refused on arrays that are recorded, lazy, or captured by a graph still to be run.
+   */
+  assign(value: NDArray): void {
+    installed().assign(this, value);
+  }
+
+  /** Starts to keep a gradient, zeros at first; attaching again resets it. */
+  attachGrad(options: { readonly req?: GradReq } = {}): void {
+    installed().attachGrad(this, options.req ?? 'write');
+  }
+
+  /** The gradient of the last backward pass; null where none is attached. */
+  get grad(): NDArray | null {
+    return installed().gradOf(this);
+  }
+
+  /** The same elements as a constant: no gradient flows through. */
+  detach(): NDArray {
+    return installed().detach(this);
+  }
+
+  /**
+   * Computes the gradients of this array and leaves them on the arrays that have one attached. Starts
+   * from `headGrad`, ones by default.
+   */
+  backward(headGrad?: NDArray, options: BackwardOptions = {}): void {
+    installed().backward(this, headGrad, options);
+  }
+
+  /** @internal Itself, computed. */
+  computed(): this {
+    if (this.elements === null) installed().compute(this);
+    return this;
+  }
+
+  /** The static type of an array with symbolic sizes. */
+  private sized(): ArrayType {
+    const trace = currentTrace();
+    if (trace !== null) {
+      const known = trace.readSizes(this.type);
+      if (known !== undefined) return known;
+      throw new TraceError('a size that only the data decides was read while tracing', {
+        op: this.origin?.declaration.name ?? 'shape',
+        actual: describeType(this.type),
+        advice: 'use shapeOf(x), which gives the sizes as an array',
+      });
+    }
+    return staticType(this.computed().type)!;
+  }
+}
+
+/** A fresh array around elements. */
+export function arrayOf(type: ArrayType, elements: HostArray): NDArray {
+  return new NDArray(type, new Storage(type.dtype, elements));
+}
+
+/** A fresh array of zeros. */
+export function zerosOf(type: ArrayType): NDArray {
+  return arrayOf(type, allocate(type.dtype, type.size));
+}
+
+/** `float32[2, n]`. */
+export function describeType(type: TensorType): string {
+  return `${type.dtype}[${type.shape.map(String).join(', ')}]`;
+}
+
+declare module '../ops/declare.js' {
+  interface Frontend {
+    array: NDArray;
+  }
+}

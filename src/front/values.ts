@@ -1,0 +1,163 @@
+import { sameShape } from '../base/dim.js';
+import { isFloat } from '../base/dtype.js';
+import { ArgumentError, DTypeError, GraphError, ShapeError, TraceError } from '../base/errors.js';
+import { zerosLike } from '../ops/index.js';
+import { identity, stopGradient } from '../ops/structure/identity.js';
+import { currentTrace } from './capture.js';
+import { perform } from './dispatch.js';
+import type { Operation } from './eager/plan.js';
+import { mode, withMode } from './mode.js';
+import { describeType, type GradReq, NDArray } from './ndarray.js';
+
+/** What arrays do beside being computed with: keep gradients, be detached, be assigned to. */
+
+/** Another array object of the same elements and history, without the gradient. */
+export function aliasOf(array: NDArray): NDArray {
+  if (array.elements === null) return perform(operation(identity), [array])[0];
+  const alias = new NDArray(array.type, array.elements);
+  alias.isConstant = array.isConstant;
+  return alias;
+}
+
+/** Another array object of the same elements, through which gradients of `array` flow. */
+export function linkTo(array: NDArray): NDArray {
+  return mode.session === null && mode.capture === null
+    ? aliasOf(array)
+    : perform(operation(identity), [array])[0];
+}
+
+/** The same elements as a constant. Captured code must say so in the graph, too. */
+export function detach(array: NDArray): NDArray {
+  if (mode.capture !== null) {
+    return withMode(
+      { session: null },
+      'detach',
+      () => perform(operation(stopGradient), [array])[0],
+    );
+  }
+  return aliasOf(array.computed());
+}
+
+function operation({ declaration }: typeof identity): Operation {
+  return { declaration, attributes: {}, regions: [] };
+}
+
+/** Starts to keep a gradient of zeros. */
+export function attachGrad(array: NDArray, req: GradReq): void {
+  if (req !== 'write' && req !== 'add' && req !== 'null') {
+    throw new ArgumentError('there is no such gradient request', {
+      op: 'attachGrad',
+      expected: "'write', 'add' or 'null'",
+      actual: String(req),
+    });
+  }
+  if (!isFloat(array.dtype) && req !== 'null') {
+    throw new DTypeError('only arrays of floats have gradients', {
+      op: 'attachGrad',
+      expected: 'a float dtype',
+      actual: array.dtype,
+    });
+  }
+  const trace = currentTrace();
+  if (trace !== null && array.elements !== null && array.gradient?.req === req) {
+    trace.gradients.set(
+      array,
+      withMode({ session: null }, 'attachGrad', () => zerosLike(array)),
+    );
+    return;
+  }
+  array.gradient = { req, value: null };
+  for (const session of [array.session, array.origin?.session]) {
+    if (session?.isOpen === true) session.participants.add(array);
+  }
+}
+
+/** The gradient that is kept; null where none is. */
+export function gradOf(array: NDArray): NDArray | null {
+  const { gradient } = array;
+  if (gradient === null || gradient.req === 'null') return null;
+  const trace = currentTrace();
+  if (trace !== null && array.elements !== null) return trace.gradientOf(array);
+  gradient.value ??= withMode({ session: null }, 'grad', () => zerosLike(array));
+  return gradient.value;
+}
+
+/** Replaces the gradient that is kept. In traced code that is done after each replay. */
+export function setGradient(array: NDArray, grad: NDArray): void {
+  const trace = currentTrace();
+  if (trace !== null && array.elements !== null) trace.gradients.set(array, grad);
+  else if (array.gradient !== null) array.gradient.value = grad;
+}
+
+/** Gives `target` the elements of `value`; in traced code, after each replay. */
+export function assign(target: NDArray, value: NDArray): void {
+  const op = 'assign';
+  if (!(value instanceof NDArray)) {
+    throw new ArgumentError('the new value is not an array', {
+      op,
+      expected: describeType(target.type),
+      actual: typeof value,
+      advice: 'make one with kn.array',
+    });
+  }
+  if (!sameShape(target.type.shape, value.type.shape)) {
+    throw new ShapeError('the new value has another shape', {
+      op,
+      expected: describeType(target.type),
+      actual: describeType(value.type),
+    });
+  }
+  if (target.dtype !== value.dtype) {
+    throw new DTypeError('the new value has another dtype', {
+      op,
+      expected: describeType(target.type),
+      actual: describeType(value.type),
+    });
+  }
+  refuseChange(op, target);
+  const trace = currentTrace();
+  if (trace !== null) {
+    trace.updates.set(
+      target,
+      withMode({ session: null }, op, () => detach(value)),
+    );
+    return;
+  }
+  target.elements = value.computed().elements;
+  target.origin = null;
+  target.isConstant = false;
+}
+
+/** An array that others still rely on must not change under them. */
+function refuseChange(op: string, target: NDArray): void {
+  const { origin, session, reader, gradient } = target;
+  const trace = currentTrace();
+  if (target.elements === null) {
+    throw new GraphError('a lazy array cannot be changed in place', {
+      op,
+      actual: describeType(target.type),
+      advice: 'use the new value in its place',
+    });
+  }
+  const isResult = origin?.session?.isOpen === true && !origin.isReleased;
+  if (isResult || (session?.isOpen === true && gradient?.req !== 'null')) {
+    throw new ArgumentError('an array that is part of a recording cannot be changed in place', {
+      op,
+      actual: describeType(target.type),
+      advice:
+        'run the backward pass first; state that recorded code writes is marked by attachGrad({ req: "null" })',
+    });
+  }
+  if (trace !== null) return;
+  const isPending = reader !== null && reader.results.some((result) => result.elements === null);
+  if (mode.capture !== null || (isPending && reader.capture?.kind === 'deferred')) {
+    throw new TraceError('an array that captured code reads cannot be changed in place', {
+      op,
+      actual: describeType(target.type),
+      ...(reader?.source !== undefined && {
+        expected: `nothing waits for it; it is read at ${reader.source}`,
+      }),
+      advice: 'compute what was captured first, or assign to state inside a hybridized function',
+    });
+  }
+}
