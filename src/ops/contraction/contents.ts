@@ -1,7 +1,7 @@
 import { type Dim, sameShape, sizeOf } from '../../base/dim.js';
-import type { DType } from '../../base/dtype.js';
 import * as e from '../../loop/build.js';
 import type { Expr, Scalar, Stmt, Storage } from '../../loop/nodes.js';
+import { wideDType } from '../loops.js';
 import type { Access, KernelContext } from '../lowering.js';
 import { type Prepared, rowMajor } from './offsets.js';
 
@@ -11,14 +11,6 @@ export interface Placement {
   readonly steps: readonly number[];
   readonly shifts: readonly Dim[];
 }
-
-/** The dtype of temporary memory that holds a compute type as it is. */
-const dtypeOf: Readonly<Record<Exclude<Scalar, 'bool'>, DType>> = {
-  f32: 'float32',
-  f64: 'float64',
-  i32: 'int32',
-  i64: 'int64',
-};
 
 type Context = Pick<KernelContext<unknown>, 'scratch' | 'extent'>;
 
@@ -41,7 +33,7 @@ export function contents(
   const { buffer } = from;
   if (buffer !== null && isDirect(buffer.storage, scalar))
     return { prepare: [], at: (index) => e.load(buffer, index) };
-  const copy = context.scratch(name, dtypeOf[scalar], context.extent(sizeOf(shape)));
+  const copy = context.scratch(name, wideDType(from.dtype), context.extent(sizeOf(shape)));
   const ranges = shape.map((extent) => ({ begin: e.i32(0), end: context.extent(extent) }));
   const strides = rowMajor(shape).map((stride) => context.extent(stride));
   const fill = nest(name, ranges, (index) =>
@@ -73,7 +65,7 @@ export function placed(
     return contents(context, name, from, shape, scalar);
   const target = [...lead, ...extents];
   const size = e.max(context.extent(sizeOf(target)), 0);
-  const field = context.scratch(name, dtypeOf[scalar], size);
+  const field = context.scratch(name, wideDType(from.dtype), size);
   const clear = e.forLoop(
     `${name}Clear`,
     0,

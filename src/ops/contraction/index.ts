@@ -1,2 +1,5 @@
 export * from './convolution.js';
 export * from './matmul.js';
+export * from './pooling.js';
+export * from './slidingWindows.js';
+export * from './windowCounts.js';

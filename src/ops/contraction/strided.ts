@@ -2,6 +2,7 @@ import { type Dim, sizeOf } from '../../base/dim.js';
 import type { DType } from '../../base/dtype.js';
 import * as e from '../../loop/build.js';
 import type { Expr, Scalar, Stmt } from '../../loop/nodes.js';
+import { ravel } from '../loops.js';
 import { computeScalar, type KernelContext, type Sink } from '../lowering.js';
 import { isDirect } from './contents.js';
 import { contract } from './gemm.js';
@@ -125,7 +126,7 @@ function write(
   value: Expr,
 ): Stmt {
   if (sink.buffer !== null && isDirect(sink.buffer.storage, scalar)) {
-    const row = lead.reduce((flat, index, axis) => e.add(e.mul(flat, sink.shape[axis]), index));
+    const row = ravel(lead, sink.shape);
     return e.store(sink.buffer, e.add(e.mul(row, context.extent(sizeOf(columns))), j), value);
   }
   const extents = columns.map((dim) => context.extent(dim));

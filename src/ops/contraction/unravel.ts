@@ -1,5 +1,6 @@
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
+import { divisor } from '../loops.js';
 
 /**
  * The index along each axis of the element at row-major position `flat`. Axes of the constant extent 1
@@ -11,8 +12,8 @@ export function unravel(flat: Expr, extents: readonly Expr[]): Expr[] {
   let rest = flat;
   for (const axis of long.toReversed()) {
     const last = axis === long[0];
-    index[axis] = last ? rest : e.rem(rest, extents[axis]);
-    if (!last) rest = e.div(rest, extents[axis]);
+    index[axis] = last ? rest : e.rem(rest, divisor(extents[axis]));
+    if (!last) rest = e.div(rest, divisor(extents[axis]));
   }
   return index;
 }

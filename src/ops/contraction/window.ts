@@ -31,11 +31,27 @@ export interface WindowOptions {
 /** Padding before and after one axis, a pair. */
 export type Ends = readonly Dim[];
 
+/** Where windows are, in full. */
 export interface Windows {
   readonly strides: readonly number[];
-  readonly dilation: readonly number[];
   readonly padding: readonly Ends[];
+  readonly dilation: readonly number[];
 }
+
+/** Windows and their size. */
+export interface SizedWindows extends Windows {
+  readonly kernel: readonly number[];
+}
+
+/** How `SizedWindows` travel. */
+export const windowAttributes: {
+  readonly [K in keyof SizedWindows]: attr.Attribute<SizedWindows[K]>;
+} = {
+  kernel: attr.ints,
+  strides: attr.ints,
+  padding: attr.list(attr.dims),
+  dilation: attr.ints,
+};
 
 /** The shape of an operand before it is an array. */
 export function shapeOfInput(input: Input<Tensor>, op: string): Shape {

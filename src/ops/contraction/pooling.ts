@@ -1,0 +1,240 @@
+import * as attr from '../../base/attribute.js';
+import { addDim, ceilDivDim, type Dim, minDim, subDim } from '../../base/dim.js';
+import type { HostValue } from '../../ir/host.js';
+import type { Shape, Tensor } from '../../ir/types.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { div } from '../elementwise/arithmetic.js';
+import { equal } from '../elementwise/comparison.js';
+import { where } from '../elementwise/selection.js';
+import { expandDims, reshape } from '../movement/reshape.js';
+import { argmax, max } from '../reduction/extremum.js';
+import { broadcastTo, sum } from '../reduction/sum.js';
+import { slidingWindows, slidingWindowsAdjoint } from './slidingWindows.js';
+import {
+  checkSpatialAxes,
+  type Ends,
+  endsFor,
+  perAxis,
+  type PerAxis,
+  positions,
+  reach,
+  shapeOfInput,
+  type SizedWindows,
+  windowAttributes,
+  type WindowOptions,
+  windowsOf,
+} from './window.js';
+import { windowCounts } from './windowCounts.js';
+
+export interface PoolOptions extends WindowOptions {
+  /** Also take windows that begin inside the padded input and end beyond it. Default false. */
+  readonly ceilMode?: boolean;
+}
+
+export interface AvgPoolOptions extends Omit<PoolOptions, 'dilation'> {
+  /** Whether padding counts among the elements that are averaged. Default true. */
+  readonly countIncludePad?: boolean;
+}
+
+/** `f(x, kernelSize, options?)`; `strides` are the kernel size unless said. */
+export type Pool<O> = <T extends Tensor = DefaultTensor>(
+  x: Input<T>,
+  kernelSize: PerAxis,
+  options?: O,
+) => T;
+
+/**
+ * The greatest element of every window over the spatial axes of `[N, C, ...size]`; padding never wins.
+ * The gradient goes to the first greatest element of a window, in row-major order.
+ */
+export const maxPool: OperatorFunction<Pool<PoolOptions>> = operator({
+  name: 'maxPool',
+  family: 'contraction',
+  attributes: windowAttributes,
+  operands: 'keep',
+  call: (x, kernelSize, options = {}) => ({
+    inputs: [x],
+    attributes: covering(poolWindows('maxPool', x, kernelSize, options)),
+  }),
+  infer: ({ inputs: [x], attributes: windows }) => [
+    { dtype: x.dtype, shape: pooledShape('maxPool', x.shape, windows) },
+  ],
+  gradient: ({ inputs: [x], grads: [g], attributes: windows }) => {
+    const { kernel } = windows;
+    const all = slidingWindows(x, kernel, { ...windows, outside: 'lowest' });
+    const count = kernel.reduce((size, extent) => size * extent, 1);
+    const [images, channels, ...places] = g!.type.shape;
+    const flat = reshape(all, [images, channels, count, ...places]);
+    const isFirst = equal(argmax(flat, 2, { keepdims: true }), column(count, places.length));
+    const routed = reshape(where(isFirst, expandDims(g!, 2), 0), all.type.shape);
+    return [slidingWindowsAdjoint(routed, x.type.shape.slice(2), windows)];
+  },
+  lowering: {
+    kind: 'decompose',
+    decompose: ({ inputs: [x], attributes: windows }) => [
+      max(
+        slidingWindows(x, windows.kernel, { ...windows, outside: 'lowest' }),
+        windowAxes(windows),
+      ),
+    ],
+  },
+  samples: [
+    { args: [tensor(['n', 2, 7]), 3] },
+    {
+      args: [tensor(['n', 1, 'h', 5]), [2, 3], { strides: [1, 2], padding: [1, 1], dilation: 2 }],
+      least: { h: 1 },
+    },
+    { args: [tensor(['n', 1, 2, 3, 4]), 2, { strides: 1, ceilMode: true }] },
+    { args: [tensor(['n', 1, 4], { dtype: 'int32' }), 2, { padding: 1 }] },
+  ],
+});
+
+/** The positions `0 .. count` as a column: one axis, then `trailing` axes of size 1. */
+function column(count: number, trailing: number): HostValue {
+  const nested = (value: HostValue, depth: number): HostValue =>
+    depth === 0 ? value : [nested(value, depth - 1)];
+  return Array.from({ length: count }, (_, at) => nested(at, trailing));
+}
+
+/**
+ * The mean of every window over the spatial axes of `[N, C, ...size]`. With `countIncludePad` a window
+ * over padding counts its zeros; what `ceilMode` adds beyond the padding never counts, as in PyTorch.
+ */
+export const avgPool: OperatorFunction<Pool<AvgPoolOptions>> = operator({
+  name: 'avgPool',
+  family: 'contraction',
+  attributes: { ...windowAttributes, beyond: attr.dims, countIncludePad: attr.bool },
+  operands: 'float',
+  call: (x, kernelSize, options = {}) => ({
+    inputs: [x],
+    attributes: {
+      ...poolWindows('avgPool', x, kernelSize, options),
+      countIncludePad: options.countIncludePad ?? true,
+    },
+  }),
+  infer: ({ inputs: [x], attributes: windows }) => [
+    { dtype: x.dtype, shape: pooledShape('avgPool', x.shape, covering(windows)) },
+  ],
+  gradient: ({ inputs: [x], grads: [g], attributes }) => {
+    const windows = covering(attributes);
+    const share = div(g!, divisorOf(x, attributes));
+    const [images, channels, ...places] = g!.type.shape;
+    const all = [images, channels, ...windows.kernel, ...places];
+    const spread = broadcastTo(expandDims(share, windowAxes(windows)), all);
+    return [slidingWindowsAdjoint(spread, x.type.shape.slice(2), windows)];
+  },
+  lowering: {
+    kind: 'decompose',
+    decompose: ({ inputs: [x], attributes }) => {
+      const windows = covering(attributes);
+      const total = sum(slidingWindows(x, windows.kernel, windows), windowAxes(windows));
+      return [div(total, divisorOf(x, attributes))];
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 2, 7]), 3] },
+    {
+      args: [
+        tensor(['n', 1, 'h', 5]),
+        [2, 3],
+        { strides: [1, 2], padding: [1, 1], countIncludePad: false },
+      ],
+      least: { h: 1 },
+    },
+    { args: [tensor(['n', 1, 2, 3, 4]), 2, { strides: 3, padding: 1, ceilMode: true }] },
+  ],
+});
+
+/** `maxPool` over one spatial axis: `[N, C, W]`. */
+export const maxPool1d: Pool<PoolOptions> = overAxes('maxPool1d', 1, maxPool);
+/** `maxPool` over two spatial axes: `[N, C, H, W]`. */
+export const maxPool2d: Pool<PoolOptions> = overAxes('maxPool2d', 2, maxPool);
+/** `maxPool` over three spatial axes: `[N, C, D, H, W]`. */
+export const maxPool3d: Pool<PoolOptions> = overAxes('maxPool3d', 3, maxPool);
+/** `avgPool` over one spatial axis: `[N, C, W]`. */
+export const avgPool1d: Pool<AvgPoolOptions> = overAxes('avgPool1d', 1, avgPool);
+/** `avgPool` over two spatial axes: `[N, C, H, W]`. */
+export const avgPool2d: Pool<AvgPoolOptions> = overAxes('avgPool2d', 2, avgPool);
+/** `avgPool` over three spatial axes: `[N, C, D, H, W]`. */
+export const avgPool3d: Pool<AvgPoolOptions> = overAxes('avgPool3d', 3, avgPool);
+
+function overAxes<O>(name: string, axes: number, pool: Pool<O>): Pool<O> {
+  return (x, kernelSize, options) => {
+    checkSpatialAxes(name, axes, x);
+    return pool(x, kernelSize, options);
+  };
+}
+
+interface PoolWindows extends SizedWindows {
+  /** What `ceilMode` adds after the padding; negative where windows leave elements over. */
+  readonly beyond: readonly Dim[];
+}
+
+function poolWindows(
+  op: string,
+  x: Input<Tensor>,
+  kernelSize: PerAxis,
+  options: PoolOptions,
+): PoolWindows {
+  checkSpatialAxes(op, Math.max(shapeOfInput(x, op).length - 2, 1), x);
+
+  const size = shapeOfInput(x, op).slice(2);
+  const kernel = perAxis(op, 'kernelSize', kernelSize, size.length);
+  const windows = windowsOf(op, { ...options, strides: options.strides ?? kernel }, size, kernel);
+  const { strides, padding, dilation } = windows;
+  const beyond = size.map((extent, axis): Dim => {
+    if (!(options.ceilMode ?? false)) return 0;
+    const [before, after] = padding[axis];
+    const start = addDim(extent, before);
+    const slack = subDim(addDim(start, after), reach(kernel[axis], dilation[axis]));
+    const stride = strides[axis];
+    const count = minDim(addDim(ceilDivDim(slack, stride), 1), ceilDivDim(start, stride));
+    const ends = endsFor(extent, before, kernel[axis], count, stride, dilation[axis]);
+    return subDim(ends[1], after);
+  });
+  return { kernel, ...windows, beyond };
+}
+
+/** The windows with their padding stretched over what `ceilMode` adds. */
+function covering({ kernel, strides, padding, dilation, beyond }: PoolWindows): SizedWindows {
+  const stretched = padding.map(([before, after], axis): Ends => [
+    before,
+    addDim(after, beyond[axis]),
+  ]);
+  return { kernel, strides, padding: stretched, dilation };
+}
+
+function pooledShape(op: string, shape: Shape, windows: SizedWindows): Shape {
+  const { kernel, strides, padding, dilation } = windows;
+  const places = shape
+    .slice(2)
+    .map((extent, axis) =>
+      positions(op, extent, padding[axis], kernel[axis], strides[axis], dilation[axis]),
+    );
+  return [...shape.slice(0, 2), ...places];
+}
+
+/** The axes of `slidingWindows`'s result that run within a window. */
+function windowAxes({ kernel }: SizedWindows): readonly number[] {
+  return kernel.map((_, axis) => axis + 2);
+}
+
+/** How many elements each mean is over: one number where it is the same everywhere. */
+function divisorOf<T extends Tensor>(
+  x: T,
+  attributes: PoolWindows & { readonly countIncludePad: boolean },
+): T | number {
+  const { kernel, padding, beyond, countIncludePad } = attributes;
+  const isUniform = countIncludePad
+    ? beyond.every((extra) => typeof extra === 'number' && extra <= 0)
+    : covering(attributes).padding.every((ends) => ends[0] === 0 && ends[1] === 0);
+  if (isUniform) return kernel.reduce((size, extent) => size * extent, 1);
+  const margin = countIncludePad ? padding : padding.map(() => [0, 0]);
+  return windowCounts(x, covering(attributes), margin);
+}

@@ -1,0 +1,79 @@
+import * as attr from '../../base/attribute.js';
+import type { Dim } from '../../base/dim.js';
+import type { Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { computeScalar } from '../lowering.js';
+import { positions, type SizedWindows, windowAttributes } from './window.js';
+
+/**
+ * How many places of each (undilated) window lie in the input or within `margin` of it: what the mean
+ * of a padded window is over. `x` gives size and dtype, its elements do not matter; the result has one
+ * element a window, without batch and channels.
+ */
+export const windowCounts: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    x: Input<T>,
+    windows: SizedWindows,
+    margin: readonly (readonly Dim[])[],
+  ) => T,
+  false
+> = operator({
+  name: 'windowCounts',
+  family: 'contraction',
+  attributes: { ...windowAttributes, margin: attr.list(attr.dims) },
+  operands: 'keep',
+  method: false,
+  call: (x, windows, margin) => ({ inputs: [x], attributes: { ...windows, margin } }),
+  infer: ({ inputs: [x], attributes: { kernel, strides, padding, dilation } }) => [
+    {
+      dtype: x.dtype,
+      shape: x.shape
+        .slice(-kernel.length)
+        .map((extent, axis) =>
+          positions(
+            'windowCounts',
+            extent,
+            padding[axis],
+            kernel[axis],
+            strides[axis],
+            dilation[axis],
+          ),
+        ),
+    },
+  ],
+  gradient: 'none',
+  lowering: {
+    kind: 'point',
+    elementwise: false,
+    point: ({ attributes: { kernel, strides, padding, margin }, inputs: [x], index, extent }) => {
+      const size = x.shape.slice(-kernel.length);
+      const counts = index.map((q, axis) => {
+        const begin = e.sub(e.mul(q, strides[axis]), extent(padding[axis][0]));
+        const [low, high] = margin[axis].map(extent);
+        const from = e.max(begin, e.neg(low));
+        const to = e.min(e.add(begin, kernel[axis]), e.add(size[axis], high));
+        return e.max(e.sub(to, from), 0);
+      });
+      return e.cast(
+        computeScalar(x.dtype),
+        counts.reduce((product, count) => e.mul(product, count)),
+      );
+    },
+  },
+  samples: [
+    {
+      args: [
+        tensor(['n', 1, 5]),
+        { kernel: [3], strides: [2], padding: [[1, 2]], dilation: [1] },
+        [[1, 0]],
+      ],
+    },
+  ],
+});
