@@ -180,8 +180,8 @@ export const slidingWindowsAdjoint: OperatorFunction<
     },
     {
       args: [
-        tensor(['n', 2, 3, 2, 'w']),
-        [5, 'w'],
+        tensor(['n', 2, 3, 2, 4]),
+        [5, 4],
         {
           kernel: [2, 3],
           strides: [3, 1],
