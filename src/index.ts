@@ -1,5 +1,3 @@
-import './front/install.js';
-
 export * from './ops/index.js';
 export * from './base/errors.js';
 export { type DType, dtypes } from './base/dtype.js';

@@ -1,4 +1,3 @@
-import './install.js';
 import { checkAttributes } from '../base/schema.js';
 import { allocate, type DType, isDType, isFloat, isWeak } from '../base/dtype.js';
 import { writeElement } from '../base/element.js';
@@ -9,7 +8,10 @@ import { eye as eyeOperator, fill, iota, fullLike, onesLike, zerosLike } from '.
 import { checkShape } from '../ops/infer.js';
 import { arrayType } from './arraytype.js';
 import { mode } from './mode.js';
+import { install } from './install.js';
 import { arrayOf, NDArray } from './ndarray.js';
+
+install();
 
 export { fullLike, onesLike, zerosLike };
 

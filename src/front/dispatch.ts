@@ -9,7 +9,7 @@ import {
 } from '../ops/declare.js';
 import type { Capture } from './capture.js';
 import { operandsOf } from './eager/operands.js';
-import type { Operation } from './eager/plan.js';
+import type { Operation } from './eager/operation.js';
 import { runNow } from './eager/run.js';
 import { Origin, Session } from './history.js';
 import { mode } from './mode.js';
@@ -37,7 +37,7 @@ export function perform(operation: Operation, operands: readonly NDArray[]): rea
   if (capture === null && session === null) return runNow(operation, operands);
   const results =
     capture === null ? runNow(operation, operands) : defer(operation, operands, capture);
-  const read = capture === null ? operands : operands.map((operand) => capture.current(operand));
+  const read = operands.map(capture === null ? snapshot : (operand) => capture.current(operand));
   const origin = new Origin({
     ...operation,
     operands: read,
@@ -56,6 +56,11 @@ export function convert(array: NDArray, dtype: DType): NDArray {
   if (array.dtype === dtype) return array;
   const declaration = conversionOperator();
   return perform({ declaration, attributes: { dtype }, regions: noRegions }, [array])[0];
+}
+
+/** Recorded code may write state that it has read; the recording keeps what was read. */
+function snapshot(operand: NDArray): NDArray {
+  return operand.gradient?.req === 'null' ? new NDArray(operand.type, operand.elements) : operand;
 }
 
 /** Lazy arrays of the types that the operation will have. */

@@ -32,6 +32,8 @@ export class Origin {
   readonly capture: Capture | null;
   /** The recording the call took part in; null when gradients stop here. */
   readonly session: Session | null;
+  /** Whether an array with an attached gradient lies behind the call. */
+  readonly isTracked: boolean;
   operands: readonly NDArray[];
   results: readonly NDArray[] = [];
   /** True once a backward pass has used the call up and dropped what it held. */
@@ -53,6 +55,7 @@ export class Origin {
     this.source = fields.source;
     this.capture = fields.capture;
     this.session = fields.session;
+    this.isTracked = fields.session !== null && fields.operands.some(isTracked);
     this.serial = nextSerial++;
   }
 
@@ -69,6 +72,11 @@ export class Origin {
 }
 
 let nextSerial = 0;
+
+/** Whether a backward pass is likely to ask for the array's gradient. */
+export function isTracked({ gradient, origin }: NDArray): boolean {
+  return (gradient !== null && gradient.req !== 'null') || origin?.isTracked === true;
+}
 
 /**
  * The calls that `heads` depend on, in an order in which they can run. `follow` says whether to look

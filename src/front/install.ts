@@ -1,25 +1,33 @@
 import { convert } from './dispatch.js';
 import { backward } from './autograd/backward.js';
-import { computeLazy } from './lazy.js';
+import { computeLazy, sizedType } from './lazy.js';
 import { installMethods } from './methods.js';
 import { describeType, installArrayRuntime, NDArray } from './ndarray.js';
 import { assign, attachGrad, detach, gradOf } from './values.js';
 
-// Arrays are defined below everything that works on them; here they get what they need from above.
-installArrayRuntime({
-  compute: (array) => computeLazy([array]),
-  backward,
-  attachGrad,
-  gradOf,
-  detach,
-  assign,
-  cast: convert,
-});
-installMethods();
+let isInstalled = false;
 
-// What `console.log` prints in Node. An array that is still lazy is described, not computed.
-Object.defineProperty(NDArray.prototype, Symbol.for('nodejs.util.inspect.custom'), {
-  value(this: NDArray): string {
-    return this.elements === null ? `<lazy ${describeType(this.type)}>` : this.toString();
-  },
-});
+/** Makes arrays ready for use. Called by every module from which they can be made. */
+export function install(): void {
+  if (isInstalled) return;
+  isInstalled = true;
+  // Arrays are defined below everything that works on them; here they get what they need from above.
+  installArrayRuntime({
+    compute: (array) => computeLazy([array]),
+    sizedType,
+    backward,
+    attachGrad,
+    gradOf,
+    detach,
+    assign,
+    cast: convert,
+  });
+  installMethods();
+
+  // What `console.log` prints in Node. An array that is still lazy is described, not computed.
+  Object.defineProperty(NDArray.prototype, Symbol.for('nodejs.util.inspect.custom'), {
+    value(this: NDArray): string {
+      return this.elements === null ? `<lazy ${describeType(this.type)}>` : this.toString();
+    },
+  });
+}

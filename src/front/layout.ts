@@ -38,6 +38,7 @@ export function layOut({ inputs, outputs, leaf, follow }: LayoutRequest): Layout
   for (const { name, array, type } of inputs) {
     if (!values.has(array)) values.set(array, program.variable(name, type ?? array.type));
   }
+  const isInput = new Set(inputs.map(({ array }) => array));
   const stops = new Map<NDArray, Value>();
   const valueOf = (array: NDArray, reader: Origin | null): Value => {
     let value = values.get(array);
@@ -58,10 +59,10 @@ export function layOut({ inputs, outputs, leaf, follow }: LayoutRequest): Layout
   const mustStop = (array: NDArray, reader: Origin | null): boolean =>
     isRecorded &&
     reader?.session !== null &&
-    array.origin?.capture != null &&
+    array.origin !== null &&
+    array.origin.capture !== null &&
     array.origin.session === null &&
-    !inputArrays.has(array);
-  const inputArrays = new Set(inputs.map(({ array }) => array));
+    !isInput.has(array);
 
   for (const origin of origins) {
     const operands = origin.operands.map((operand) => valueOf(operand, origin));

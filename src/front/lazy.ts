@@ -3,6 +3,7 @@ import { isStatic, substituteDim } from '../base/dim.js';
 import { inContext, TraceError } from '../base/errors.js';
 import { mapAttributeDims } from '../base/schema.js';
 import type { Attributes } from '../base/schema.js';
+import type { ArrayType } from './arraytype.js';
 import type { Capture } from './capture.js';
 import { currentTrace } from './capture.js';
 import { escaped } from './dispatch.js';
@@ -30,6 +31,22 @@ export function computeLazy(arrays: readonly NDArray[]): void {
       });
     }
   }
+}
+
+/**
+ * Sizes as numbers: in a trace those of the inputs it runs on, which it then relies on; otherwise the
+ * array is computed.
+ */
+export function sizedType(array: NDArray): ArrayType {
+  const trace = currentTrace();
+  if (trace === null) return array.computed().type as ArrayType;
+  const known = trace.readSizes(array.type);
+  if (known !== undefined) return known;
+  throw new TraceError('a size that only the data decides was read while tracing', {
+    op: array.origin?.declaration.name ?? 'shape',
+    actual: describeType(array.type),
+    advice: 'use shapeOf(x), which gives the sizes as an array',
+  });
 }
 
 /** Values of a trace do not exist: the captured code is replayed with others. */

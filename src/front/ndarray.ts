@@ -1,11 +1,10 @@
 import { allocate, type DType, type HostArray } from '../base/dtype.js';
 import { type Element, fromBFloat16Bits, fromFloat16Bits, readElement } from '../base/element.js';
-import { ArgumentError, InternalError, TraceError } from '../base/errors.js';
+import { ArgumentError, InternalError } from '../base/errors.js';
 import { Tensor, type TensorType } from '../ir/types.js';
 import type { Operand } from '../runtime/executable.js';
 import { Storage } from '../runtime/storage.js';
 import { type ArrayType, staticType } from './arraytype.js';
-import { currentTrace } from './capture.js';
 import { arrayToString, nestedList, type NestedList } from './display.js';
 import type { Origin, Session } from './history.js';
 import type { ArrayMethods } from './methods.js';
@@ -23,6 +22,8 @@ export type GradReq = 'write' | 'add' | 'null';
 export interface ArrayRuntime {
   /** Computes a lazy array and what it needs. */
   compute(array: NDArray): void;
+  /** The type of an array with symbolic sizes, once it has to have numbers. */
+  sizedType(array: NDArray): ArrayType;
   backward(head: NDArray, headGrad: NDArray | undefined, options: BackwardOptions): void;
   attachGrad(array: NDArray, req: GradReq): void;
   gradOf(array: NDArray): NDArray | null;
@@ -48,12 +49,14 @@ export interface BackwardOptions {
 }
 
 // The methods derived from the operators; `methods.ts` puts them on the prototype.
+// oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- that file and this type have one source
 export interface NDArray extends ArrayMethods {}
 
 /**
  * An n-dimensional array. Made by `array`, `zeros` and their like, and by operators. It is a value: no
  * operator changes it, and `assign` is the one way to give it other elements.
  */
+// oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- as above
 export class NDArray extends Tensor implements Operand {
   /** @internal Shape and dtype; sizes that only the data decides are symbolic until it is computed. */
   type: TensorType;
@@ -84,7 +87,7 @@ export class NDArray extends Tensor implements Operand {
 
   /** The extents. Where only the data decides them, a lazy array is computed first. */
   get shape(): readonly number[] {
-    return (staticType(this.type) ?? this.sized()).shape;
+    return (staticType(this.type) ?? installed().sizedType(this)).shape;
   }
 
   get dtype(): DType {
@@ -98,7 +101,7 @@ export class NDArray extends Tensor implements Operand {
 
   /** The number of elements. */
   get size(): number {
-    return (staticType(this.type) ?? this.sized()).size;
+    return (staticType(this.type) ?? installed().sizedType(this)).size;
   }
 
   /** Where the elements live. */
@@ -194,21 +197,6 @@ export class NDArray extends Tensor implements Operand {
   computed(): this {
     if (this.elements === null) installed().compute(this);
     return this;
-  }
-
-  /** The static type of an array with symbolic sizes. */
-  private sized(): ArrayType {
-    const trace = currentTrace();
-    if (trace !== null) {
-      const known = trace.readSizes(this.type);
-      if (known !== undefined) return known;
-      throw new TraceError('a size that only the data decides was read while tracing', {
-        op: this.origin?.declaration.name ?? 'shape',
-        actual: describeType(this.type),
-        advice: 'use shapeOf(x), which gives the sizes as an array',
-      });
-    }
-    return staticType(this.computed().type)!;
   }
 }
 

@@ -5,7 +5,7 @@ import { zerosLike } from '../ops/index.js';
 import { identity, stopGradient } from '../ops/structure/identity.js';
 import { currentTrace } from './capture.js';
 import { perform } from './dispatch.js';
-import type { Operation } from './eager/plan.js';
+import type { Operation } from './eager/operation.js';
 import { mode, withMode } from './mode.js';
 import { describeType, type GradReq, NDArray } from './ndarray.js';
 

@@ -34,7 +34,7 @@ export function grad(
   const heads = listOf(ys);
   const wrt = listOf(xs);
   const { createGraph = false, retainGraph = createGraph } = options;
-  const given = options.headGrads == null ? [] : listOf(options.headGrads);
+  const given = listOf(options.headGrads ?? []);
   if (given.length > 0 && given.length !== heads.length) {
     throw new ArgumentError('there must be one head gradient for each y', {
       op,
@@ -75,10 +75,7 @@ export function grad(
 }
 
 function tookPart(x: NDArray, sessions: ReadonlySet<unknown>): boolean {
-  return (
-    (x.session !== null && sessions.has(x.session)) ||
-    (x.origin?.session != null && sessions.has(x.origin.session))
-  );
+  return sessions.has(x.session) || sessions.has(x.origin?.session);
 }
 
 function listOf<T extends NDArray | null>(arrays: T | readonly T[]): readonly T[] {

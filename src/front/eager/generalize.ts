@@ -5,7 +5,7 @@ import type { Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { ArrayType } from '../arraytype.js';
 import { attributeKey } from './key.js';
-import { type Operation, programOf } from './plan.js';
+import { type Operation, programOf } from './operation.js';
 
 /** The pattern that a call's shapes are one case of. */
 export interface General {

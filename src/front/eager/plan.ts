@@ -1,14 +1,13 @@
 import { checkAttributes } from '../../base/schema.js';
 import { symbol } from '../../base/dim.js';
-import { Program } from '../../ir/program.js';
-import type { TensorType } from '../../ir/types.js';
-import type { Attributes } from '../../base/schema.js';
+import type { Program } from '../../ir/program.js';
 import type { Declaration } from '../../ops/declare.js';
 import type { Executable } from '../../runtime/executable.js';
 import { compile } from '../../runtime/compile.js';
 import { type ArrayType, staticType } from '../arraytype.js';
 import { generalize } from './generalize.js';
 import { attributeKey } from './key.js';
+import { type Operation, programOf } from './operation.js';
 
 /** How one operator runs on operands of certain types. */
 export interface Plan {
@@ -16,13 +15,6 @@ export interface Plan {
   readonly types: readonly ArrayType[] | null;
   /** Null for a view: the operand's elements are the result's. */
   readonly executable: Executable | null;
-}
-
-/** An operator, with everything about a call but its operands. */
-export interface Operation {
-  readonly declaration: Declaration;
-  readonly attributes: Attributes;
-  readonly regions: readonly Program[];
 }
 
 /** How many plans and executables an operator may have before the oldest goes. */
@@ -99,18 +91,6 @@ function planKey(
   let key = '';
   for (const type of types) key += `${type.id},`;
   return key + text;
-}
-
-/** A program of one call. */
-export function programOf(
-  { declaration, attributes, regions }: Operation,
-  types: readonly TensorType[],
-): Program {
-  const program = new Program();
-  const inputs = types.map((type, i) => program.variable(`x${i}`, type));
-  const results = program.append(declaration, inputs, attributes, { regions });
-  program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
-  return program;
 }
 
 const executables = new WeakMap<Program, Executable>();

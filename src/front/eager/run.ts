@@ -1,7 +1,8 @@
 import { InternalError } from '../../base/errors.js';
 import { type ArrayType, arrayType } from '../arraytype.js';
 import { NDArray } from '../ndarray.js';
-import { type Operation, planFor } from './plan.js';
+import type { Operation } from './operation.js';
+import { planFor } from './plan.js';
 
 /** Runs an operator now. Operands that are still lazy are computed first. */
 export function runNow(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
