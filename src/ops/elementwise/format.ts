@@ -48,6 +48,38 @@ export class FloatFormat {
     return this.fromBits(e.or(e.and(this.bitsOf(x), this.integer(~this.signMask)), sign));
   }
 
+  /** Adding it to a whole number leaves that number in the low bits, in two's complement. */
+  get #shifter(): number {
+    return 1.5 * 2 ** this.fraction;
+  }
+
+  /** The low bits of a whole number below 2^(fraction - 1), as an integer; conversions do not vectorise. */
+  wholeBits(n: Expr): Expr {
+    return this.bitsOf(e.add(n, this.#shifter));
+  }
+
+  /** A small integer as a float. */
+  fromWhole(n: Expr): Expr {
+    const shifter = e.constant(this.scalar, this.#shifter);
+    return e.sub(this.fromBits(e.add(n, this.bitsOf(shifter))), shifter);
+  }
+
+  /** 2^n for a whole `n` of a normal number. */
+  powerOfTwo(n: Expr): Expr {
+    return this.fromBits(e.shl(e.add(this.wholeBits(n), this.bias), this.fraction));
+  }
+
+  /** `x * 2^n` for a whole `n` of up to twice the normal range, rounded once. */
+  scale(x: Expr, n: Expr): Expr {
+    const half = e.floor(e.mul(n, 0.5));
+    return e.mul(e.mul(x, this.powerOfTwo(half)), this.powerOfTwo(e.sub(n, half)));
+  }
+
+  /** A constant that differs between the formats. */
+  pick(f32: number, f64: number): number {
+    return this.scalar === 'f32' ? f32 : f64;
+  }
+
   /** A constant of the integer type. */
   integer(value: bigint): Expr {
     return e.constant(this.bits, this.bits === 'i32' ? Number(BigInt.asIntN(32, value)) : value);
@@ -64,6 +96,24 @@ export function formatOf(x: Expr): FloatFormat {
   const format = formats[x.type.scalar];
   if (format === undefined) throw new InternalError(`${x.type.scalar} is not a floating type`);
   return format;
+}
+
+/** The coefficients of a polynomial, the constant one first, for each format. */
+export interface Coefficients {
+  readonly f32: readonly number[];
+  readonly f64: readonly number[];
+}
+
+/** The polynomial at `x`, by Horner's rule. */
+export function polynomial(x: Expr, coefficients: Coefficients): Expr {
+  const { scalar } = formatOf(x);
+  const list = coefficients[scalar];
+  return list
+    .slice(0, -1)
+    .reduceRight<Expr>(
+      (sum, coefficient) => e.add(e.mul(sum, x), coefficient),
+      e.constant(scalar, list[list.length - 1]),
+    );
 }
 
 /**
@@ -85,4 +135,16 @@ function leadingHalf(x: Expr): Expr {
   const dropped = BigInt(format.fraction + 2) >> 1n;
   const half = e.add(format.bitsOf(x), format.integer(1n << (dropped - 1n)));
   return format.fromBits(e.and(half, format.integer(-1n << dropped)));
+}
+
+/** `a + b` as an unevaluated sum of the rounded one and its error (Knuth 1969). */
+export function exactSum(a: Expr, b: Expr): readonly [sum: Expr, error: Expr] {
+  const sum = e.add(a, b);
+  const virtual = e.sub(sum, a);
+  return [sum, e.add(e.sub(a, e.sub(sum, virtual)), e.sub(b, virtual))];
+}
+
+/** For odd functions: zero is its own value, with its sign. */
+export function keepingZero(x: Expr, value: Expr): Expr {
+  return e.select(e.eq(x, 0), x, value);
 }

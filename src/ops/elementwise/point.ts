@@ -23,8 +23,6 @@ interface PointSpec {
   readonly operands?: Conversion;
   /** The dtype of the result where it is not the operands'. */
   readonly result?: DType;
-  /** Default true. */
-  readonly method?: boolean;
   readonly samples: readonly Sample[];
 }
 
@@ -47,12 +45,11 @@ interface BinarySpec extends PointSpec {
 
 /** Declares `f(x)`. */
 export function unary(spec: UnarySpec): OperatorFunction<Unary> {
-  const { name, operands = 'promote', method = true, gradient, samples } = spec;
+  const { name, operands = 'promote', gradient, samples } = spec;
   return operator({
     name,
     family: 'elementwise',
     attributes: {},
-    method,
     operands,
     call: (x) => ({ inputs: [x], attributes: {} }),
     infer: inferPoint(spec),
@@ -69,12 +66,11 @@ export function unary(spec: UnarySpec): OperatorFunction<Unary> {
 
 /** Declares `f(x, y)` with broadcasting. */
 export function binary(spec: BinarySpec): OperatorFunction<Binary> {
-  const { name, operands = 'promote', method = true, gradient, samples } = spec;
+  const { name, operands = 'promote', gradient, samples } = spec;
   return operator({
     name,
     family: 'elementwise',
     attributes: {},
-    method,
     operands,
     call: (x, y) => ({ inputs: [x, y], attributes: {} }),
     infer: inferPoint(spec),

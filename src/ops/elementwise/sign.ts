@@ -3,8 +3,10 @@ import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Binary, Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
+import { equal } from './comparison.js';
 import { formatOf } from './format.js';
 import { binary, unary } from './point.js';
+import { where } from './selection.js';
 
 /** `|x|`. The least integer of a dtype is its own magnitude. The gradient at 0 is 0. */
 export const abs: OperatorFunction<Unary> = unary({
@@ -44,5 +46,18 @@ export const copysign: OperatorFunction<Binary> = binary({
   samples: [
     { args: [tensor(['n', 2], { low: 0.1 }), tensor([2], { low: -2, high: -0.1 })] },
     { args: [tensor(['n'], { low: -2, high: -0.1 }), 1] },
+  ],
+});
+
+/** 0 below zero, `middle` at zero, 1 above; NaN for NaN. */
+export const heaviside: OperatorFunction<Binary> = binary({
+  name: 'heaviside',
+  domain: 'number',
+  value: (x, middle) =>
+    e.select(e.gt(x, 0), e.constant(x.type.scalar, 1), e.select(e.lt(x, 0), 0, e.select(e.eq(x, 0), middle, x))), // prettier-ignore
+  gradient: ['zero', (g, x) => where(equal(x, 0), g, 0)],
+  samples: [
+    { args: [tensor(['n', 2], { low: 0.1 }), 0.5] },
+    { args: [tensor(['n'], { dtype: 'int32' }), tensor([], { dtype: 'int32' })] },
   ],
 });

@@ -1,0 +1,115 @@
+import * as attr from '../../base/attribute.js';
+import type { Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { inferElementwise } from '../infer.js';
+import { elementwise } from '../lowering.js';
+import { logistic, sigmoid } from './activation.js';
+import { add, mul, square, sub } from './arithmetic.js';
+import { greater } from './comparison.js';
+import { normalCumulative, normalDensity, normalProbability } from './error-function.js';
+import { exp, exponentialMinusOne } from './exponential.js';
+import { where } from './selection.js';
+
+const bothSides = [
+  { args: [tensor(['n', 3], { low: -4, high: -0.1 })] },
+  { args: [tensor(['n', 3], { low: 0.1, high: 4 })] },
+];
+
+/** `leakyRelu(x, { slope })`. */
+export type LeakyRelu = <T extends Tensor = DefaultTensor>(
+  x: Input<T>,
+  options?: { readonly slope?: number },
+) => T;
+
+/** `x` above 0, `slope * x` elsewhere; the slope is 0.01 unless given. Integers become float32. */
+export const leakyRelu: OperatorFunction<LeakyRelu> = operator({
+  name: 'leakyRelu',
+  family: 'elementwise',
+  attributes: { slope: attr.number },
+  operands: 'float',
+  call: (x, options) => ({ inputs: [x], attributes: { slope: options?.slope ?? 0.01 } }),
+  infer: inferElementwise('leakyRelu'),
+  gradient: ({ inputs: [x], grads: [g], attributes: { slope } }) => [
+    where(greater(x, 0), g!, mul(g!, slope)),
+  ],
+  lowering: elementwise<{ readonly slope: number }>(([x], { attributes: { slope } }) =>
+    e.select(e.gt(x, 0), x, e.mul(x, slope)),
+  ),
+  samples: [...bothSides, { args: [tensor(['n'], { low: 0.1 }), { slope: 0.2 }] }],
+});
+
+/** `elu(x, { alpha })`. */
+export type Elu = <T extends Tensor = DefaultTensor>(
+  x: Input<T>,
+  options?: { readonly alpha?: number },
+) => T;
+
+/** `x` above 0, `alpha * (exp(x) - 1)` elsewhere; alpha is 1 unless given. Integers become float32. */
+export const elu: OperatorFunction<Elu> = operator({
+  name: 'elu',
+  family: 'elementwise',
+  attributes: { alpha: attr.number },
+  operands: 'float',
+  call: (x, options) => ({ inputs: [x], attributes: { alpha: options?.alpha ?? 1 } }),
+  infer: inferElementwise('elu'),
+  gradient: ({ inputs: [x], grads: [g], attributes: { alpha } }) => [
+    mul(g!, where(greater(x, 0), 1, mul(exp(x), alpha))),
+  ],
+  lowering: elementwise<{ readonly alpha: number }>(([x], { attributes: { alpha } }) =>
+    e.select(e.gt(x, 0), x, e.mul(exponentialMinusOne(e.min(x, 0)), alpha)),
+  ),
+  samples: [...bothSides, { args: [tensor(['n'], { low: -2, high: -0.1 }), { alpha: 0.5 }] }],
+});
+
+/** `gelu(x, { approximate })`. */
+export type Gelu = <T extends Tensor = DefaultTensor>(
+  x: Input<T>,
+  options?: { readonly approximate?: 'none' | 'tanh' },
+) => T;
+
+/**
+ * `x` times the probability that a standard normal number is below it (Hendrycks and Gimpel 2016): exact
+ * unless `approximate` is `tanh`, the paper's cheaper form. Integers become float32.
+ */
+export const gelu: OperatorFunction<Gelu> = operator({
+  name: 'gelu',
+  family: 'elementwise',
+  attributes: { approximate: attr.oneOf('none', 'tanh') },
+  operands: 'float',
+  call: (x, options) => ({
+    inputs: [x],
+    attributes: { approximate: options?.approximate ?? 'none' },
+  }),
+  infer: inferElementwise('gelu'),
+  gradient: ({ inputs: [x], grads: [g], attributes: { approximate } }) => {
+    if (approximate === 'none') {
+      return [mul(g!, add(normalCumulative(x), mul(x, normalDensity(x))))];
+    }
+    const cube = mul(square(x), x);
+    const s = sigmoid(mul(add(x, mul(cube, cubic)), steepness));
+    const slope = mul(add(mul(square(x), 3 * cubic), 1), steepness);
+    return [mul(g!, add(s, mul(mul(x, slope), mul(s, sub(1, s)))))];
+  },
+  lowering: elementwise<{ readonly approximate: 'none' | 'tanh' }>(
+    ([x], { attributes: { approximate } }) => {
+      // (1 + tanh u) / 2 is the logistic function of 2u.
+      const u = e.mul(e.add(x, e.mul(e.mul(e.mul(x, x), x), cubic)), steepness);
+      const share = approximate === 'none' ? normalProbability(x) : logistic(u);
+      return e.select(e.eq(x, -Infinity), 0, e.mul(x, share)); // the limit, where 0 times infinity is NaN
+    },
+  ),
+  samples: [
+    ...bothSides,
+    ...bothSides.map(({ args }) => ({ args: [...args, { approximate: 'tanh' }] })),
+  ],
+});
+
+const cubic = 0.044715;
+const steepness = 2 * Math.sqrt(2 / Math.PI);

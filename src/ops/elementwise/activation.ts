@@ -1,0 +1,167 @@
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import { type OperatorFunction, type Sample, tensor } from '../declare.js';
+import type { Unary } from '../signatures.js';
+import { add, div, mul, neg, square, sub } from './arithmetic.js';
+import { greater, less } from './comparison.js';
+import { exponential, exponentialMinusOne } from './exponential.js';
+import { logarithmOfOnePlus } from './logarithm.js';
+import { logicalAnd } from './logic.js';
+import { unary } from './point.js';
+import { where } from './selection.js';
+import { abs } from './sign.js';
+
+/** Activations without options; those with options are in `activation-options.ts`. */
+
+const samples: readonly Sample[] = [
+  { args: [tensor(['n', 3], { low: -4, high: -0.1 })] },
+  { args: [tensor(['n', 3], { low: 0.1, high: 4 })] },
+];
+const withIntegers: readonly Sample[] = [...samples, { args: [tensor(['n'], { dtype: 'int32' })] }];
+
+/** `max(x, 0)`, integers too. The gradient at 0 is 0. */
+export const relu: OperatorFunction<Unary> = unary({
+  name: 'relu',
+  domain: 'number',
+  value: (x) => e.max(x, 0),
+  gradient: (g, _x, y) => where(greater(y, 0), g, 0),
+  samples: withIntegers,
+});
+
+/** `min(max(x, 0), 6)`, integers too. The gradient at 0 and 6 is 0. */
+export const relu6: OperatorFunction<Unary> = unary({
+  name: 'relu6',
+  domain: 'number',
+  value: (x) => e.min(e.max(x, 0), 6),
+  gradient: (g, _x, y) => where(logicalAnd(greater(y, 0), less(y, 6)), g, 0),
+  samples: withIntegers,
+});
+
+/** `1 / (1 + exp(-x))`, accurate in both tails. Integers become float32. */
+export const sigmoid: OperatorFunction<Unary> = unary({
+  name: 'sigmoid',
+  operands: 'float',
+  value: logistic,
+  gradient: (g, _x, y) => mul(g, mul(y, sub(1, y))),
+  samples: withIntegers,
+});
+
+/** `log(sigmoid(x))`, accurate in both tails. Integers become float32. */
+export const logSigmoid: OperatorFunction<Unary> = unary({
+  name: 'logSigmoid',
+  operands: 'float',
+  value: (x) => e.neg(softened(e.neg(x))),
+  gradient: (g, x) => mul(g, sigmoid(neg(x))),
+  samples: withIntegers,
+});
+
+/** `x * sigmoid(x)`, also called swish. Integers become float32. */
+export const silu: OperatorFunction<Unary> = unary({
+  name: 'silu',
+  operands: 'float',
+  // -Infinity times 0 would be NaN; the limit is 0.
+  value: (x) => e.select(e.eq(x, -Infinity), 0, e.mul(x, logistic(x))),
+  gradient: (g, x, y) => {
+    const s = sigmoid(x);
+    return mul(g, add(s, mul(y, sub(1, s))));
+  },
+  samples: withIntegers,
+});
+
+/** `log(1 + exp(x))`, accurate in both tails. Integers become float32. */
+export const softplus: OperatorFunction<Unary> = unary({
+  name: 'softplus',
+  operands: 'float',
+  value: softened,
+  gradient: (g, x) => mul(g, sigmoid(x)),
+  samples: withIntegers,
+});
+
+/** `x / (1 + abs(x))`. Integers become float32. */
+export const softsign: OperatorFunction<Unary> = unary({
+  name: 'softsign',
+  operands: 'float',
+  value: (x) => {
+    // The same quotient in a form that survives infinities.
+    const inverse = e.div(1, e.abs(x));
+    const far = e.div(e.select(e.gt(x, 0), e.constant(x.type.scalar, 1), -1), e.add(inverse, 1));
+    return e.select(e.gt(e.abs(x), 1), far, e.div(x, e.add(e.abs(x), 1)));
+  },
+  gradient: (g, x) => div(g, square(add(abs(x), 1))),
+  samples: withIntegers,
+});
+
+/** `x` times the hyperbolic tangent of `softplus(x)` (Misra 2019). Integers become float32. */
+export const mish: OperatorFunction<Unary> = unary({
+  name: 'mish',
+  operands: 'float',
+  value: (x) => {
+    // With w = e^x, the tangent of log(1 + w) is (w^2 + 2w) / (w^2 + 2w + 2), 1 beyond the bound.
+    const w = exponential(e.min(x, 20));
+    const n = e.mul(w, e.add(w, 2));
+    return e.select(e.eq(x, -Infinity), 0, e.mul(x, e.div(n, e.add(n, 2))));
+  },
+  gradient: (g, x) => {
+    const [s, q] = [sigmoid(x), sigmoid(neg(x))];
+    const tangent = div(mul(s, add(q, 1)), add(square(q), 1));
+    return mul(g, add(tangent, mul(mul(x, s), sub(1, square(tangent)))));
+  },
+  samples: withIntegers,
+});
+
+/** `relu6(x + 3) / 6`. Integers become float32. */
+export const hardSigmoid: OperatorFunction<Unary> = unary({
+  name: 'hardSigmoid',
+  operands: 'float',
+  value: hardLogistic,
+  gradient: (g, x) => where(insideBend(x), mul(g, 1 / 6), 0),
+  samples: [
+    { args: [tensor(['n', 3], { low: -2.9, high: 2.9 })] },
+    { args: [tensor(['n', 3], { low: 3.1, high: 4 })] },
+  ],
+});
+
+/** `x * hardSigmoid(x)`. Integers become float32. */
+export const hardSwish: OperatorFunction<Unary> = unary({
+  name: 'hardSwish',
+  operands: 'float',
+  value: (x) => e.select(e.le(x, -3), 0, e.mul(x, hardLogistic(x))),
+  gradient: (g, x) => {
+    const bent = add(mul(x, 1 / 3), 0.5);
+    return mul(g, where(insideBend(x), bent, where(greater(x, 0), 1, 0)));
+  },
+  samples: [
+    { args: [tensor(['n', 3], { low: -2.9, high: 2.9 })] },
+    { args: [tensor(['n', 3], { low: 3.1, high: 4 })] },
+  ],
+});
+
+/** Scaled exponential units (Klambauer et al. 2017): `elu` with fixed scales. Integers become float32. */
+export const selu: OperatorFunction<Unary> = unary({
+  name: 'selu',
+  operands: 'float',
+  value: (x) =>
+    e.select(e.gt(x, 0), e.mul(x, seluScale), e.mul(exponentialMinusOne(e.min(x, 0)), seluScale * seluAlpha)), // prettier-ignore
+  gradient: (g, x, y) => mul(g, where(greater(x, 0), seluScale, add(y, seluScale * seluAlpha))),
+  samples: withIntegers,
+});
+
+const seluAlpha = 1.6732632423543772;
+const seluScale = 1.0507009873554805;
+
+const insideBend = <T extends Parameters<typeof abs>[0]>(x: T): T =>
+  logicalAnd(greater(x, -3), less(x, 3)) as T;
+
+/** sigmoid of a float expression. */
+export function logistic(x: Expr): Expr {
+  const decay = exponential(e.neg(e.abs(x)));
+  return e.div(e.select(e.lt(x, 0), decay, 1), e.add(decay, 1));
+}
+
+function softened(x: Expr): Expr {
+  return e.add(e.max(x, 0), logarithmOfOnePlus(exponential(e.neg(e.abs(x)))));
+}
+
+function hardLogistic(x: Expr): Expr {
+  return e.mul(e.min(e.max(e.add(x, 3), 0), 6), 1 / 6);
+}

@@ -1,0 +1,104 @@
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import { formatOf } from './format.js';
+
+/*
+ * Angles modulo a quarter turn, for every finite argument (Payne and Hanek 1983, in floating point).
+ *
+ * 1 / (2 pi) is cut into chunks of 26 bits. A chunk times a number of at most 27 bits is exact in f64, and
+ * so is what remains of the product when its whole turns are dropped: the fraction of a turn is a short
+ * sum, added from its largest term so that cancellation loses nothing.
+ */
+
+/** The first 1246 bits of 1 / (2 pi), whose leading bit weighs 2^-3. */
+const inverseTurn =
+  0x28be60db9391054a7f09d5f47d4d377036d8a5664f10e4107f9458eaf7aef1586dc91b8e909374b801924bba827464873f877ac72c4a69cfba208d7d4baed1213a671c09ad17df904e64758e60d4ce7d272117e2ef7e4a0ec7fe25fff7816603fbcbc462d6829b47db4d9fb3c9f2c26dd3d18fd9a797fa8b5d49eeb1faf97c5ecf41ce7de294a4ba9afed7ec47e357421580cc11bf1edaeafc33ef08n;
+const inverseTurnBits = 1246;
+const chunkBits = 26;
+
+/** Chunk `i`, to be scaled by 2^(-26 i). */
+const chunks: readonly number[] = Array.from({ length: 46 }, (_, i) => {
+  const shift = BigInt(inverseTurnBits - chunkBits * (i + 1));
+  const chunk = (inverseTurn >> shift) & ((1n << BigInt(chunkBits)) - 1n);
+  return Number(chunk) * 2 ** -(chunkBits + 2);
+});
+
+/** An angle as quarter turns and a rest. */
+export interface Angle {
+  /** -2, -1, 0, 1 or 2 quarter turns, f64. */
+  readonly quarter: Expr;
+  /** Radians between -pi/4 and pi/4, f64. */
+  readonly rest: Expr;
+}
+
+/** Splits an angle in radians, an f32 or f64 expression. Infinite angles give NaN. */
+export function splitAngle(x: Expr): Angle {
+  const wide = e.cast('f64', x);
+  const terms = x.type.scalar === 'f32' ? narrowTerms(wide) : wideTerms(wide);
+  const quarters = e.nearest(e.mul(terms.reduce(e.add), 4));
+  const [first, ...others] = terms;
+  const fraction = others.reduce(e.add, e.sub(first, e.mul(quarters, 0.25)));
+  const small = e.lt(e.abs(wide), Math.PI / 4);
+  return {
+    quarter: withinTurn(quarters),
+    rest: e.select(small, wide, e.mul(fraction, 2 * Math.PI)),
+  };
+}
+
+/** Splits an angle given in half turns; exact, since nothing is to be multiplied by pi but the rest. */
+export function splitHalfTurns(x: Expr): Angle {
+  const wide = e.cast('f64', x);
+  const quarters = e.nearest(e.mul(wide, 2));
+  const rest = e.mul(e.sub(wide, e.mul(quarters, 0.5)), Math.PI);
+  return { quarter: withinTurn(quarters), rest };
+}
+
+function withinTurn(quarters: Expr): Expr {
+  return e.sub(quarters, e.mul(e.nearest(e.mul(quarters, 0.25)), 4));
+}
+
+function dropTurns(turns: Expr): Expr {
+  return e.sub(turns, e.nearest(turns));
+}
+
+/** Fractions of a turn that sum up to those of `x`, a number of 24 bits below 2^128. */
+function narrowTerms(x: Expr): readonly Expr[] {
+  return chunks.slice(0, 8).map((chunk, i) => {
+    const turns = e.mul(x, chunk * 2 ** (-chunkBits * i));
+    return i < 5 ? dropTurns(turns) : turns;
+  });
+}
+
+/** The same for f64: of the chunks those are chosen that matter at the exponent of `x`. */
+function wideTerms(x: Expr): readonly Expr[] {
+  const format = formatOf(x);
+  const field = e.shrU(format.bitsOf(e.abs(x)), format.fraction);
+  const exponent = e.sub(format.fromWhole(field), format.bias);
+  // Chunks before this one only make whole turns. The half keeps the product off whole numbers.
+  const skipped = e.max(e.floor(e.mul(e.sub(exponent, 53.5), 1 / chunkBits)), 0);
+  const scaled = e.mul(x, format.powerOfTwo(e.mul(skipped, -chunkBits)));
+  const high = format.fromBits(e.and(format.bitsOf(scaled), format.integer(-1n << 26n)));
+  const low = e.sub(scaled, high);
+  return window(skipped, 8).flatMap((chunk, i) =>
+    [high, low].map((part) => {
+      const turns = e.mul(e.mul(part, 2 ** (-chunkBits * i)), chunk);
+      return i < 4 ? dropTurns(turns) : turns;
+    }),
+  );
+}
+
+/** `length` chunks from the one numbered `start` (below 64, an f64), by shifting the list by powers of two. */
+function window(start: Expr, length: number): readonly Expr[] {
+  let list: readonly Expr[] = chunks.map((chunk) => e.constant('f64', chunk));
+  let left = start;
+  for (let shift = 32; shift >= 1; shift /= 2) {
+    const shifted = e.ge(left, shift);
+    list = list
+      .slice(0, length + shift - 1)
+      .map((chunk, i) =>
+        i + shift < list.length ? e.select(shifted, list[i + shift], chunk) : chunk,
+      );
+    left = e.select(shifted, e.sub(left, shift), left);
+  }
+  return list;
+}

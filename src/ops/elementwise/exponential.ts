@@ -1,0 +1,133 @@
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import { type OperatorFunction, tensor } from '../declare.js';
+import type { Unary } from '../signatures.js';
+import { add, mul } from './arithmetic.js';
+import { type Coefficients, formatOf, polynomial } from './format.js';
+import { unary } from './point.js';
+
+/*
+ * Exponentials. x = n ln 2 + r with a whole n and |r| <= ln(2) / 2, where ln 2 is a sum of two numbers
+ * (Cody and Waite 1980) whose first has so few bits that its product with n is exact; then e^r by a
+ * polynomial. Polynomials are Chebyshev fits in 60-digit arithmetic. Within 1 ulp.
+ */
+
+const samples = [{ args: [tensor(['n', 3])] }, { args: [tensor(['n'], { dtype: 'int32' })] }];
+
+/** `e ** x`. Integers become float32. */
+export const exp: OperatorFunction<Unary> = unary({
+  name: 'exp',
+  operands: 'float',
+  value: exponential,
+  gradient: (g, _x, y) => mul(g, y),
+  samples,
+});
+
+/** `2 ** x`, exact for whole `x`. Integers become float32. */
+export const exp2: OperatorFunction<Unary> = unary({
+  name: 'exp2',
+  operands: 'float',
+  value: binaryExponential,
+  gradient: (g, _x, y) => mul(g, mul(y, Math.LN2)),
+  samples,
+});
+
+/** `e ** x - 1`, accurate also where `x` is small. Integers become float32. */
+export const expm1: OperatorFunction<Unary> = unary({
+  name: 'expm1',
+  operands: 'float',
+  value: exponentialMinusOne,
+  gradient: (g, _x, y) => mul(g, add(y, 1)),
+  samples,
+});
+
+/** (e^r - 1 - r) / r^2 */
+const naturalTail: Coefficients = {
+  f32: [0.500000001, 0.166666667, 0.041666465, 0.00833331093, 0.0013933641, 0.000198909809],
+  f64: [
+    0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333326141,
+    0.0013888888888883752, 0.00019841269874800493, 2.4801587325533363e-5,
+    2.7557255425746435e-6, 2.7557273661348637e-7, 2.510520637395701e-8, 2.0914679376583935e-9,
+  ],
+}; // prettier-ignore
+
+/** (2^r - 1) / r */
+const binaryTail: Coefficients = {
+  f32: [0.693147188, 0.240226508, 0.0555035711, 0.00961808256, 0.00133908634, 0.000154531629],
+  f64: [
+    Math.LN2, 0.24022650695910097, 0.0555041086648216, 0.009618129107606888,
+    0.0013333558146416936, 0.0001540353044173605, 1.525273382983612e-5,
+    1.321544258792169e-6, 1.0178062445845774e-7, 7.0725859692492235e-9, 4.4549605981865186e-10,
+  ],
+}; // prettier-ignore
+
+interface SplitExponential {
+  /** e^r - 1. */
+  readonly excess: Expr;
+  /** The whole power of two, a float. */
+  readonly power: Expr;
+}
+
+/** With `refine`, the excess is accurate relative to itself, not only to e^r. */
+function split(x: Expr, refine: boolean): SplitExponential {
+  const format = formatOf(x);
+  const power = e.nearest(e.mul(x, Math.LOG2E));
+  const high = e.sub(x, e.mul(power, format.pick(0.693359375, 0.6931471803691238)));
+  const low = e.mul(power, format.pick(-0.00021219444005469057, 1.9082149292705877e-10));
+  const r = e.sub(high, low);
+  const tail = e.mul(e.mul(r, r), polynomial(r, naturalTail));
+  // The second term is what rounding took from r.
+  const rest = refine ? e.add(tail, e.sub(e.sub(high, r), low)) : tail;
+  return { excess: e.add(r, rest), power };
+}
+
+/** Beyond these `exp` is infinite, or 0. */
+function bounded(x: Expr): Expr {
+  const format = formatOf(x);
+  return e.min(e.max(x, format.pick(-104, -746)), format.pick(89, 710));
+}
+
+/** e^x of a float expression. */
+export function exponential(x: Expr): Expr {
+  return scaledExponential(x, 0);
+}
+
+/** `factor * e^(x + error)`, where the error is below an ulp of `x`; rounded into denormals only once. */
+export function exponentialOfSum(x: Expr, error: Expr, factor: Expr): Expr {
+  const { excess, power } = split(bounded(x), false);
+  const value = e.add(excess, 1);
+  return formatOf(x).scale(e.mul(factor, e.add(value, e.mul(value, error))), power);
+}
+
+/** e^x * 2^shift, without overflow in between. */
+export function scaledExponential(x: Expr, shift: number): Expr {
+  const { excess, power } = split(bounded(x), false);
+  return formatOf(x).scale(e.add(excess, 1), shift === 0 ? power : e.add(power, shift));
+}
+
+/** 2^x of a float expression. */
+export function binaryExponential(x: Expr): Expr {
+  return binaryExponentialOfSum(x, null);
+}
+
+/** 2^(x + error), where the error is below an ulp of `x`. */
+export function binaryExponentialOfSum(x: Expr, error: Expr | null): Expr {
+  const format = formatOf(x);
+  const inside = e.min(e.max(x, format.pick(-151, -1076)), format.pick(129, 1025));
+  const power = e.nearest(inside);
+  const exact = e.sub(inside, power);
+  const r = error === null ? exact : e.add(exact, error);
+  return format.scale(e.add(e.mul(r, polynomial(r, binaryTail)), 1), power);
+}
+
+/** e^x - 1 of a float expression. */
+export function exponentialMinusOne(x: Expr): Expr {
+  const format = formatOf(x);
+  // Below the bound the result rounds to -1.
+  const { excess, power } = split(e.max(bounded(x), format.pick(-24, -50)), true);
+  const unit = format.powerOfTwo(e.min(power, format.bias));
+  const moderate = e.add(e.sub(unit, 1), e.mul(unit, excess));
+  const large = format.scale(e.add(excess, 1), power); // where 1 is less than half an ulp
+  const value = e.select(e.gt(power, format.fraction + 3), large, moderate);
+  return e.select(e.eq(x, 0), x, value); // keeps -0
+}

@@ -1,0 +1,228 @@
+import * as attr from '../../base/attribute.js';
+import { ArgumentError } from '../../base/errors.js';
+import type { Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { inferElementwise } from '../infer.js';
+import { elementwise } from '../lowering.js';
+import type { Unary } from '../signatures.js';
+import { mul } from './arithmetic.js';
+import { formatOf, polynomial } from './format.js';
+import { logarithm } from './logarithm.js';
+import { unary } from './point.js';
+import { cotangentOfHalfTurns, sineOfHalfTurns } from './trigonometric.js';
+
+/*
+ * The logarithm of the gamma function and its derivatives. Large arguments by Stirling's series and its
+ * derivatives (Abramowitz and Stegun 6.1.41, 6.3.18, 6.4.11), smaller ones brought there by recurrence,
+ * negative ones by reflection. All in f64, so float32 results are rounded once. For float64: within a few
+ * ulp for positive `x`; where a function crosses zero elsewhere, within a few units of 1e-16.
+ */
+
+const samples = [
+  { args: [tensor(['n', 3], { low: 0.1, high: 12 })] },
+  { args: [tensor(['n'], { low: -1.9, high: -1.1 })] },
+  { args: [tensor(['n'], { dtype: 'int32', low: 1, high: 9 })] },
+];
+
+/** `log(abs(gamma(x)))`; infinite at 0 and the negative integers. Integers become float32. */
+export const lgamma: OperatorFunction<Unary> = unary({
+  name: 'lgamma',
+  operands: 'float',
+  value: inDouble(logarithmOfGamma),
+  gradient: (g, x) => mul(g, digamma(x)),
+  samples,
+});
+
+/** The derivative of `lgamma`; NaN at the negative integers. Integers become float32. */
+export const digamma: OperatorFunction<Unary> = unary({
+  name: 'digamma',
+  operands: 'float',
+  value: inDouble(logarithmicDerivative),
+  gradient: (g, x) => mul(g, polygamma(1, x)),
+  samples,
+});
+
+/** `polygamma(order, x)`. */
+export type Polygamma = <T extends Tensor = DefaultTensor>(order: number, x: Input<T>) => T;
+
+/** The derivative of `digamma` of an order of at least 1; NaN at the negative integers. */
+export const polygamma: OperatorFunction<Polygamma, false> = operator({
+  name: 'polygamma',
+  family: 'elementwise',
+  attributes: { order: attr.int },
+  method: false,
+  operands: 'float',
+  call: (order, x) => {
+    if (!Number.isInteger(order) || order < 1) {
+      throw new ArgumentError('the order is not one of a derivative', {
+        op: 'polygamma',
+        expected: 'an integer of at least 1',
+        actual: String(order),
+        advice: 'use digamma for order 0',
+      });
+    }
+    return { inputs: [x], attributes: { order } };
+  },
+  infer: inferElementwise('polygamma'),
+  gradient: ({ inputs: [x], grads: [g], attributes: { order } }) => [
+    mul(g!, polygamma(order + 1, x)),
+  ],
+  lowering: elementwise<{ readonly order: number }>(([x], { attributes: { order } }) =>
+    inDouble((wide) => derivative(order, wide))(x),
+  ),
+  samples: [
+    { args: [1, tensor(['n', 3], { low: 0.1, high: 12 })] },
+    { args: [2, tensor(['n'], { low: -1.9, high: -1.1 })] },
+  ],
+});
+
+function inDouble(f: (x: Expr) => Expr): (x: Expr) => Expr {
+  return (x) => e.cast(x.type.scalar, f(e.cast('f64', x)));
+}
+
+const polynomial64 = (x: Expr, f64: readonly number[]): Expr => polynomial(x, { f32: [], f64 });
+
+/** B_2, B_4, ... */
+const bernoulli: readonly number[] = [
+  1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330,
+]; // prettier-ignore
+
+/** Where the asymptotic series are as good as f64. */
+const farOff = 8;
+
+/** lgamma(y) / ((y - 1) (y - 2)) in y - 3/2, for y from 1 to 2; a Chebyshev fit in 60-digit arithmetic. */
+const betweenRoots: readonly number[] = [
+  0.4831289505409809, -0.14595989591430594, 0.06291140107456485, -0.03130848750105327,
+  0.01679709863121395, -0.009425622444829649, 0.005446457842219553, -0.0032120742206072908,
+  0.0019229162321227923, -0.001164411377219605, 0.0007115202752051298, -0.00043803516132580534,
+  0.00027130273545114005, -0.0001685717945035172, 0.00010541715222185904, -6.793733027397047e-5,
+  4.281642862794779e-5, -2.148770252062576e-5, 1.3584275459130943e-5,
+  -1.8527803997032962e-5, 1.1820969445467145e-5,
+]; // prettier-ignore
+
+function logarithmOfGamma(x: Expr): Expr {
+  const magnitude = e.abs(x);
+  const positive = e.select(
+    e.lt(magnitude, farOff),
+    smallLogarithm(magnitude),
+    stirling(magnitude),
+  );
+  const sine = e.abs(sineOfHalfTurns(x));
+  const sum = e.sub(logarithm(e.div(Math.PI, sine)), e.add(logarithm(magnitude), positive));
+  const reflected = e.select(e.lt(magnitude, 2 ** -60), e.neg(logarithm(magnitude)), sum);
+  const value = e.select(e.lt(x, 0), reflected, positive);
+  return e.select(e.eq(magnitude, Infinity), Infinity, value);
+}
+
+function stirling(x: Expr): Expr {
+  const inverse = e.div(1, x);
+  const series = bernoulli.slice(0, 8).map((b, i) => b / ((2 * i + 2) * (2 * i + 1)));
+  const rest = e.mul(inverse, polynomial64(e.mul(inverse, inverse), series));
+  const offset = 0.5 * Math.log(2 * Math.PI) - 0.5;
+  const main = e.mul(e.sub(x, 0.5), e.sub(logarithm(x), 1));
+  return e.add(main, e.add(rest, offset));
+}
+
+/** For 0 <= x < 8: by recurrence to y in [1, 2), where both roots are factors. */
+function smallLogarithm(x: Expr): Expr {
+  const steps = e.sub(e.floor(x), 1);
+  let factor: Expr = e.constant('f64', 1);
+  for (let i = 1; i < farOff - 1; i++) {
+    factor = e.mul(factor, e.select(e.ge(steps, i), e.sub(x, i), 1));
+  }
+  const below = e.lt(x, 1);
+  const shift = logarithm(e.select(below, x, factor));
+  const first = e.sub(x, e.add(steps, 1));
+  const second = e.sub(x, e.add(steps, 2));
+  const value = e.mul(e.mul(first, second), polynomial64(e.sub(first, 0.5), betweenRoots));
+  return e.add(value, e.select(below, e.neg(shift), shift));
+}
+
+/** NaN at the negative integers, where the derivatives have no limit. */
+function exceptAtPoles(x: Expr, value: Expr): Expr {
+  return e.select(e.and(e.lt(x, 0), e.eq(e.floor(x), x)), NaN, value);
+}
+
+function logarithmicDerivative(x: Expr): Expr {
+  const negative = e.lt(x, 0);
+  const argument = e.select(negative, e.sub(1, x), x);
+  let far = argument;
+  let shifted: Expr = e.constant('f64', 0);
+  for (let i = 0; i < farOff; i++) {
+    const near = e.lt(far, farOff);
+    shifted = e.add(shifted, e.select(near, e.div(1, far), 0));
+    far = e.add(far, e.select(near, e.constant('f64', 1), 0));
+  }
+  const inverse = e.div(1, far);
+  const z = e.mul(inverse, inverse);
+  const series = bernoulli.slice(0, 9).map((b, i) => b / (2 * i + 2));
+  const rest = e.add(e.mul(inverse, 0.5), e.mul(z, polynomial64(z, series)));
+  const positive = e.sub(e.sub(logarithm(far), rest), shifted);
+  const reflected = e.sub(positive, e.mul(cotangentOfHalfTurns(x), Math.PI));
+  const value = exceptAtPoles(x, e.select(negative, reflected, positive));
+  const atZero = formatOf(x).withSignOf(e.constant('f64', Infinity), e.neg(x));
+  return e.select(e.eq(x, 0), atZero, e.select(e.eq(x, Infinity), x, value));
+}
+
+function factorial(n: number): number {
+  return n <= 1 ? 1 : n * factorial(n - 1);
+}
+
+function power(x: Expr, exponent: number): Expr {
+  if (exponent === 1) return x;
+  const half = power(x, exponent >> 1);
+  const whole = e.mul(half, half);
+  return exponent % 2 === 0 ? whole : e.mul(whole, x);
+}
+
+/** The derivative of `digamma` of an order. */
+function derivative(order: number, x: Expr): Expr {
+  const negative = e.lt(x, 0);
+  const argument = e.select(negative, e.sub(1, x), x);
+  const bound = farOff + order;
+  let far = argument;
+  let shifted: Expr = e.constant('f64', 0);
+  for (let i = 0; i < bound; i++) {
+    const near = e.lt(far, bound);
+    shifted = e.add(shifted, e.select(near, e.div(1, power(far, order + 1)), 0));
+    far = e.add(far, e.select(near, e.constant('f64', 1), 0));
+  }
+  const inverse = e.div(1, far);
+  const z = e.mul(inverse, inverse);
+  const series = bernoulli.map((b, i) => (b * factorial(2 * i + 1 + order)) / factorial(2 * i + 2));
+  const head = e.add(e.mul(inverse, factorial(order) / 2), factorial(order - 1));
+  const tail = e.mul(power(inverse, order), e.add(head, e.mul(z, polynomial64(z, series))));
+  const sum = e.add(tail, e.mul(shifted, factorial(order)));
+  const positive = order % 2 === 1 ? sum : e.neg(sum);
+  const reflected = e.sub(
+    order % 2 === 1 ? e.neg(positive) : positive,
+    e.mul(
+      polynomial64(cotangentOfHalfTurns(x), cotangentDerivative(order)),
+      Math.PI ** (order + 1),
+    ),
+  );
+  return exceptAtPoles(x, e.select(negative, reflected, positive));
+}
+
+/** The derivative of cot(pi x) over pi^order, as a polynomial in the cotangent: c' is -(1 + c^2). */
+function cotangentDerivative(order: number): readonly number[] {
+  let coefficients: readonly number[] = [0, 1];
+  for (let i = 0; i < order; i++) {
+    const next = Array.from({ length: coefficients.length + 1 }, () => 0);
+    coefficients.forEach((c, k) => {
+      if (k === 0) return;
+      next[k - 1] -= k * c;
+      next[k + 1] -= k * c;
+    });
+    coefficients = next;
+  }
+  return coefficients;
+}

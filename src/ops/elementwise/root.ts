@@ -1,0 +1,98 @@
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import { type OperatorFunction, tensor } from '../declare.js';
+import type { Binary, Unary } from '../signatures.js';
+import { div, mul, square } from './arithmetic.js';
+import { equal } from './comparison.js';
+import { formatOf, polynomial } from './format.js';
+import { binary, unary } from './point.js';
+import { where } from './selection.js';
+
+const samples = [
+  { args: [tensor(['n', 3], { low: 0.1 })] },
+  { args: [tensor(['n'], { dtype: 'int32', low: 1, high: 9 })] },
+];
+
+/** The square root, correctly rounded; NaN below 0. The gradient at 0 is infinite. */
+export const sqrt: OperatorFunction<Unary> = unary({
+  name: 'sqrt',
+  operands: 'float',
+  value: e.sqrt,
+  gradient: (g, _x, y) => div(g, mul(y, 2)),
+  samples,
+});
+
+/** `1 / sqrt(x)`; infinite at 0, NaN below. */
+export const rsqrt: OperatorFunction<Unary> = unary({
+  name: 'rsqrt',
+  operands: 'float',
+  value: (x) => e.div(1, e.sqrt(x)),
+  gradient: (g, _x, y) => mul(mul(g, -0.5), mul(y, square(y))),
+  samples,
+});
+
+/** The cube root, of negative numbers too. The gradient at 0 is infinite. */
+export const cbrt: OperatorFunction<Unary> = unary({
+  name: 'cbrt',
+  operands: 'float',
+  value: cubeRoot,
+  gradient: (g, _x, y) => div(g, mul(square(y), 3)),
+  samples: [...samples, { args: [tensor(['n'], { low: -2, high: -0.1 })] }],
+});
+
+/**
+ * A dividing of the exponent by 3 leaves m in [1, 8); a quadratic starts Halley's iteration, which
+ * triples the number of right digits, and a last step of Newton's corrects the rounding. Within 1 ulp.
+ */
+function cubeRoot(x: Expr): Expr {
+  const format = formatOf(x);
+  const magnitude = e.abs(x);
+  const denormal = e.lt(magnitude, format.tiny);
+  const lift = 3 * Math.ceil((format.fraction + 1) / 3);
+  const bits = format.bitsOf(e.select(denormal, e.mul(magnitude, 2 ** lift), magnitude));
+  const exponent = e.sub(format.fromWhole(e.shrU(bits, format.fraction)), format.bias);
+  const third = e.floor(e.mul(e.add(exponent, 0.5), 1 / 3)); // the half keeps the product off whole numbers
+  const m = e.mul(format.fromBits(bits), format.powerOfTwo(e.mul(third, -3)));
+  let root = polynomial(m, { f32: start, f64: start });
+  for (let round = 0; round < format.pick(2, 3); round++) {
+    const cube = e.mul(root, e.mul(root, root));
+    const twice = e.add(m, m);
+    root = e.mul(root, e.div(e.add(cube, twice), e.add(e.add(cube, cube), m)));
+  }
+  const shifted = e.sub(third, e.select(denormal, e.constant(format.scalar, lift / 3), 0));
+  const value = e.mul(root, format.powerOfTwo(shifted));
+  const special = e.or(e.eq(x, 0), e.not(e.lt(magnitude, Infinity)));
+  return e.select(special, x, format.withSignOf(value, x));
+}
+
+/** m^(1/3) on [1, 8] within 2%. */
+const start: readonly number[] = [0.7583, 0.2653, -0.0141];
+
+/** `sqrt(x * x + y * y)` without overflow or underflow in between; infinite if either is. */
+export const hypot: OperatorFunction<Binary> = binary({
+  name: 'hypot',
+  operands: 'float',
+  value: (x, y) => {
+    const format = formatOf(x);
+    const largest = e.max(e.abs(x), e.abs(y));
+    const limit = 2 ** (format.bias >> 1);
+    const one = e.constant(format.scalar, 1);
+    const large = e.gt(largest, limit / 8);
+    const small = e.lt(largest, (8 * format.epsilon ** -1) / limit);
+    const down = e.select(large, 8 / limit / 8, e.select(small, limit, one));
+    const up = e.select(large, limit, e.select(small, 1 / limit, one));
+    const [a, b] = [e.mul(x, down), e.mul(y, down)];
+    const value = e.mul(e.sqrt(e.add(e.mul(a, a), e.mul(b, b))), up);
+    const infinite = e.or(e.eq(e.abs(x), Infinity), e.eq(e.abs(y), Infinity));
+    return e.select(infinite, Infinity, value);
+  },
+  // 0 at the origin.
+  gradient: [
+    (g, x, _y, h) => mul(g, where(equal(h, 0), 0, div(x, h))),
+    (g, _x, y, h) => mul(g, where(equal(h, 0), 0, div(y, h))),
+  ],
+  samples: [
+    { args: [tensor(['n', 3], { low: 0.1 }), tensor([3])] },
+    { args: [tensor(['n'], { dtype: 'int32', low: 1, high: 9 }), 4] },
+  ],
+});
