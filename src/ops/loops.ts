@@ -86,39 +86,56 @@ export function workspace(context: KernelContext<unknown>): Workspace {
   return { buffer, flush };
 }
 
+/** How a result is built from contributions that may meet in one element. */
+interface Scattering {
+  /** What an element is before anything arrives; 0 unless said. */
+  readonly initial?: (index: readonly Expr[]) => Expr;
+  /** The contributions, visited in row-major order. */
+  readonly domain: readonly Expr[];
+  target(index: readonly Expr[]): readonly Expr[];
+  value(index: readonly Expr[]): Expr;
+  /** `add` sums them up (of bool: whether any is true), `set` keeps the last. Default `add`. */
+  readonly combine?: 'add' | 'set';
+  /** Whether contributions that differ along the last axis of the domain only never meet. */
+  readonly isSpread?: boolean;
+}
+
 /**
- * The first result as a sum: 0 everywhere, plus, for every index of `domain` in row-major order,
- * `value` at `target`. One element after the other, so the result does not depend on the machine. Bool
- * adds up as "or".
+ * Writes the first result out of contributions that go where indices say. One after the other, so the
+ * result does not depend on the machine.
  */
+export function scatterLoops(context: KernelContext<unknown>, scattering: Scattering): Stmt {
+  const { initial, domain, target, value, combine = 'add', isSpread = false } = scattering;
+  const [sink] = context.outputs;
+  const { buffer, flush } = workspace(context);
+  const scalar = e.loadedScalar(buffer.storage);
+  const isBool = sink.dtype === 'bool';
+  return e.block(
+    overAll(sink.shape, (index) => {
+      const start = initial === undefined ? e.constant(scalar, 0) : e.cast(scalar, initial(index));
+      return e.store(buffer, ravel(index, sink.shape), start);
+    }),
+    overAll(
+      domain,
+      (index) => {
+        const at = ravel(target(index), sink.shape);
+        const arriving = e.cast(scalar, value(index));
+        if (combine === 'set') return e.store(buffer, at, arriving);
+        const old = e.load(buffer, at);
+        return e.store(buffer, at, isBool ? e.or(old, arriving) : e.add(old, arriving));
+      },
+      isSpread ? 'vector' : 'serial',
+    ),
+    flush,
+  );
+}
+
+/** The first result as a sum: for every index of `domain`, `value` is added at `target`. */
 export function accumulate(
   context: KernelContext<unknown>,
   domain: readonly Expr[],
   target: (index: readonly Expr[]) => readonly Expr[],
   value: (index: readonly Expr[]) => Expr,
 ): Stmt {
-  const [sink] = context.outputs;
-  const { buffer, flush } = workspace(context);
-  const scalar = e.loadedScalar(buffer.storage);
-  const isBool = sink.dtype === 'bool';
-  return e.block(
-    e.forLoop(
-      'i',
-      0,
-      context.extent(sizeOf(context.outputTypes[0].shape)),
-      (i) => e.store(buffer, i, e.constant(scalar, 0)),
-      { mode: 'vector' },
-    ),
-    overAll(
-      domain,
-      (index) => {
-        const at = ravel(target(index), sink.shape);
-        const addend = e.cast(scalar, value(index));
-        const old = e.load(buffer, at);
-        return e.store(buffer, at, isBool ? e.or(old, addend) : e.add(old, addend));
-      },
-      'serial',
-    ),
-    flush,
-  );
+  return scatterLoops(context, { domain, target, value });
 }

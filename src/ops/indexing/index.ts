@@ -1,1 +1,4 @@
-export {};
+export * from './position.js';
+export * from './take.js';
+export * from './gather.js';
+export * from './oneHot.js';

@@ -1,2 +1,3 @@
 export * from './sum.js';
 export * from './extremum.js';
+export * from './cumulative.js';

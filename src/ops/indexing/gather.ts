@@ -1,0 +1,218 @@
+import * as attr from '../../base/attribute.js';
+import { boundsOf, sameShape, subDim } from '../../base/dim.js';
+import { promoteAll } from '../../base/dtype.js';
+import { ShapeError } from '../../base/errors.js';
+import type { Shape, Tensor } from '../../ir/types.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { equal } from '../elementwise/comparison.js';
+import { where } from '../elementwise/selection.js';
+import { normalizeAxis, shapeToString } from '../infer.js';
+import type { KernelContext } from '../lowering.js';
+import { scatterLoops } from '../loops.js';
+import { fullLike, onesLike, zerosLike } from '../movement/fill.js';
+import { flatten, reshape } from '../movement/reshape.js';
+import { cumsum } from '../reduction/cumulative.js';
+import {
+  type AxisArgument,
+  axisOf,
+  checkHostIndices,
+  checkIndexDType,
+  indexDType,
+  positionAt,
+  readAlong,
+  shapeOfInput,
+} from './position.js';
+
+/*
+ * Element-wise access along one axis, as PyTorch's `gather` and `scatter` and NumPy's
+ * `take_along_axis`: `indices` has the rank of `x`, and every one of its elements names a position along
+ * the axis, at the element's own index on the other axes. Negative positions count from the end.
+ */
+
+/**
+ * `result[i][j][k] = x[i][indices[i][j][k]][k]` for axis 1; the result has the shape of `indices`, which
+ * on the other axes must not be larger than `x`. The axis is the last one unless said.
+ */
+export const gather: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, indices: Input<T>, axis?: AxisArgument) => T
+> = operator({
+  name: 'gather',
+  family: 'indexing',
+  attributes: { axis: attr.int },
+  operands: ([x, indices]) => [promoteAll([x]), indexDType(indices)],
+  call: (x, indices, axis) => {
+    const attributes = { axis: axisOf(axis, -1) };
+    checkPositions('gather', x, indices, attributes.axis);
+    return { inputs: [x, indices], attributes };
+  },
+  infer: ({ inputs: [x, indices], attributes: { axis } }) => {
+    checkIndexDType('gather', indices.dtype);
+    checkAligned('gather', x.shape, indices.shape, axis);
+    return [{ dtype: x.dtype, shape: indices.shape }];
+  },
+  gradient: ({ inputs: [x, indices], grads: [g], attributes: { axis } }) => [
+    scatterAdd(zerosLike(x), indices, g!, axis),
+    null,
+  ],
+  lowering: {
+    kind: 'point',
+    elementwise: false,
+    point: ({ inputs: [x, indices], index, attributes }) => {
+      const axis = normalizeAxis('gather', attributes.axis, index.length);
+      const extent = x.shape[axis];
+      const position = positionAt(indices.at(index), extent, 'error');
+      return readAlong(extent, x.at(index.with(axis, position)));
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 3]), tensor(['n', 4], { dtype: 'int32', low: -3, high: 2 }), 1] },
+    { args: [tensor([3, 'n']), tensor(['k', 'n'], { dtype: 'int64', low: -3, high: 2 }), 0] },
+    { args: [tensor([3]), [2, 2, 0]] },
+  ],
+});
+
+/** `f(x, indices, updates, axis = -1)`; `updates` has the shape of `indices`. */
+export type Scatter = <T extends Tensor = DefaultTensor>(
+  x: Input<T>,
+  indices: Input<T>,
+  updates: Input<T>,
+  axis?: AxisArgument,
+) => T;
+
+function scatterLike(
+  name: string,
+  combine: 'add' | 'set',
+  gradientOfX: <T extends Tensor>(g: T, indices: T, updates: T, axis: number) => T,
+  gradientOfUpdates: <T extends Tensor>(g: T, indices: T, updates: T, axis: number) => T,
+): OperatorFunction<Scatter> {
+  return operator({
+    name,
+    family: 'indexing',
+    attributes: { axis: attr.int },
+    operands: ([x, indices, updates]) => {
+      const common = promoteAll([x, updates]);
+      return [common, indexDType(indices), common];
+    },
+    call: (x, indices, updates, axis) => {
+      const attributes = { axis: axisOf(axis, -1) };
+      checkPositions(name, x, indices, attributes.axis);
+      return { inputs: [x, indices, updates], attributes };
+    },
+    infer: ({ inputs: [x, indices, updates], attributes: { axis } }) => {
+      checkIndexDType(name, indices.dtype);
+      checkAligned(name, x.shape, indices.shape, axis);
+      if (!sameShape(updates.shape, indices.shape)) {
+        throw new ShapeError('there must be one update for each index', {
+          op: name,
+          expected: `updates of shape ${shapeToString(indices.shape)}`,
+          actual: shapeToString(updates.shape),
+        });
+      }
+      return [x];
+    },
+    gradient: ({ inputs: [_x, indices, updates], grads: [g], needs, attributes: { axis } }) => [
+      needs[0] ? gradientOfX(g!, indices, updates, axis) : null,
+      null,
+      needs[2] ? gradientOfUpdates(g!, indices, updates, axis) : null,
+    ],
+    lowering: { kind: 'kernel', kernel: (context) => scatterKernel(context, combine) },
+    samples: [
+      {
+        args: [
+          tensor(['n', 3]),
+          tensor(['n', 5], { dtype: 'int32', low: -3, high: 2 }),
+          tensor(['n', 5]),
+          1,
+        ],
+      },
+      {
+        args: [
+          tensor([4, 'n']),
+          tensor([2, 'n'], { dtype: 'int64', low: -4, high: 3 }),
+          tensor([2, 'n']),
+          0,
+        ],
+      },
+      { args: [tensor([3]), [2, 2, 0], [1, 2, 3]] },
+    ],
+  });
+}
+
+function scatterKernel(
+  context: KernelContext<{ readonly axis: number }>,
+  combine: 'add' | 'set',
+): ReturnType<typeof scatterLoops> {
+  const { inputs, attributes } = context;
+  const [x, indices, updates] = inputs;
+  const axis = normalizeAxis('scatter', attributes.axis, x.shape.length);
+  return scatterLoops(context, {
+    initial: (index) => x.at(index),
+    domain: indices.shape,
+    target: (index) => index.with(axis, positionAt(indices.at(index), x.shape[axis], 'error')),
+    value: (index) => updates.at(index),
+    combine,
+    isSpread: axis < x.shape.length - 1,
+  });
+}
+
+/**
+ * `x` with `updates[i][j][k]` added at `[i][indices[i][j][k]][k]` for axis 1; updates that meet in one
+ * element add up, in row-major order. The axis is the last one unless said.
+ */
+export const scatterAdd: OperatorFunction<Scatter> = scatterLike(
+  'scatterAdd',
+  'add',
+  (g) => g,
+  (g, indices, _updates, axis) => gather(g, indices, axis),
+);
+
+/**
+ * `x` with `updates[i][j][k]` in place of `[i][indices[i][j][k]][k]` for axis 1; of updates that meet in
+ * one element the last in row-major order stays. The axis is the last one unless said.
+ */
+export const scatter: OperatorFunction<Scatter> = scatterLike(
+  'scatter',
+  'set',
+  (g, indices, updates, axis) => scatter(g, indices, zerosLike(updates), axis),
+  (g, indices, updates, axis) => {
+    // Only the update that stayed gets a gradient: number them, and see whose number stayed.
+    const ones = flatten(onesLike(updates, { dtype: 'int64' }));
+    const numbers = reshape(cumsum(ones, 0), updates.type.shape);
+    const stayed = scatter(fullLike(g, 0, { dtype: 'int64' }), indices, numbers, axis);
+    return where(equal(gather(stayed, indices, axis), numbers), gather(g, indices, axis), 0);
+  },
+);
+
+function checkPositions(op: string, x: Input<Tensor>, indices: Input<Tensor>, axis: number): void {
+  const shape = shapeOfInput(op, x);
+  checkHostIndices(op, indices, shape[normalizeAxis(op, axis, shape.length)]);
+}
+
+/** Refuses indices of another rank, or larger than the array beside the axis. */
+function checkAligned(op: string, shape: Shape, indices: Shape, along: number): void {
+  const axis = normalizeAxis(op, along, shape.length);
+  const fits =
+    indices.length === shape.length &&
+    indices.every((dim, at) => at === axis || boundsOf(subDim(shape[at], dim)).min >= 0);
+  if (!fits) {
+    throw new ShapeError('the indices do not lie beside the array', {
+      op,
+      expected: `rank ${shape.length} and, except on axis ${axis}, at most ${shapeToString(shape)}`,
+      actual: shapeToString(indices),
+    });
+  }
+  const isEmpty = shape[axis] === 0 && indices.every((dim) => dim !== 0);
+  if (isEmpty) {
+    throw new ShapeError(`axis ${axis} has no positions`, {
+      op,
+      expected: 'an axis with at least one element, or no indices',
+      actual: `${shapeToString(shape)} with indices of shape ${shapeToString(indices)}`,
+    });
+  }
+}

@@ -1,0 +1,56 @@
+import * as attr from '../../base/attribute.js';
+import type { Dim } from '../../base/dim.js';
+import type { DType } from '../../base/dtype.js';
+import type { Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { checkShape } from '../infer.js';
+import { computeScalar } from '../lowering.js';
+import { checkIndexDType, indexDType } from './position.js';
+
+/**
+ * For every index a row of `depth` elements along a new last axis: 1 at the index, 0 elsewhere. An index
+ * outside `0 .. depth - 1` gives a row of zeros. float32 unless said.
+ */
+export const oneHot: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    indices: Input<T>,
+    depth: Dim,
+    options?: { readonly dtype?: DType },
+  ) => T
+> = operator({
+  name: 'oneHot',
+  family: 'indexing',
+  attributes: { depth: attr.dim, dtype: attr.dtype },
+  operands: ([indices]) => [indexDType(indices)],
+  call: (indices, depth, options) => ({
+    inputs: [indices],
+    attributes: { depth, dtype: options?.dtype ?? 'float32' },
+  }),
+  infer: ({ inputs: [indices], attributes: { depth, dtype } }) => {
+    checkIndexDType('oneHot', indices.dtype);
+    checkShape('oneHot', [depth]);
+    return [{ dtype, shape: [...indices.shape, depth] }];
+  },
+  gradient: 'none',
+  lowering: {
+    kind: 'point',
+    elementwise: false,
+    point: ({ inputs: [indices], index, attributes: { dtype } }) => {
+      const raw = indices.at(index.slice(0, -1));
+      const scalar = computeScalar(dtype);
+      const isHot = e.eq(e.cast(raw.type.scalar, index[index.length - 1]), raw);
+      return e.select(isHot, e.constant(scalar, 1), e.constant(scalar, 0));
+    },
+  },
+  samples: [
+    { args: [tensor(['n'], { dtype: 'int32', low: -1, high: 4 }), 4] },
+    { args: [tensor(['n', 2], { dtype: 'int64', low: 0, high: 2 }), 3, { dtype: 'bool' }] },
+  ],
+});

@@ -1,0 +1,86 @@
+import * as attr from '../../base/attribute.js';
+import { type Dim, isStatic } from '../../base/dim.js';
+import { type DType, isWeak, kindOf, promoteAll, type WeakKind } from '../../base/dtype.js';
+import { ArgumentError, DTypeError } from '../../base/errors.js';
+import { describeHost, type HostValue } from '../../ir/host.js';
+import { type Shape, Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import type { Input } from '../declare.js';
+import { clamped, wrapped } from '../loops.js';
+
+/*
+ * What integer arrays mean as positions along an axis, for all operators that take them.
+ *
+ * In mode `error` a position outside the axis is a mistake. Positions given as plain data are checked at
+ * the call; those in arrays are known only while a kernel runs, which takes the nearest valid one and
+ * never reads or writes out of bounds. Where a symbolic axis turns out empty, reading gives 0.
+ */
+
+/**
+ * `error` (default): from -extent to extent - 1, negative ones count from the end. `clip`: the nearest
+ * valid position, so that negative ones mean 0. `wrap`: modulo the extent.
+ */
+export type IndexMode = 'error' | 'clip' | 'wrap';
+
+export const indexMode: attr.Attribute<IndexMode> = attr.oneOf('error', 'clip', 'wrap');
+
+/** An axis, by itself or among options. */
+export type AxisArgument = number | { readonly axis?: number };
+
+export function axisOf(argument: AxisArgument | undefined, otherwise: number): number {
+  return typeof argument === 'object' ? (argument.axis ?? otherwise) : (argument ?? otherwise);
+}
+
+/** The position along an axis that a raw index means, i32, in bounds unless the axis is empty. */
+export function positionAt(raw: Expr, extent: Expr, mode: IndexMode): Expr {
+  const size = e.cast(raw.type.scalar, extent);
+  if (mode === 'wrap') return e.cast('i32', wrapped(raw, size));
+  const counted = mode === 'error' ? e.select(e.lt(raw, 0), e.add(raw, size), raw) : raw;
+  return e.cast('i32', clamped(counted, 0, e.sub(size, 1)));
+}
+
+/** An element read along an axis: 0 where the axis is empty, which only a symbolic one can turn out to be. */
+export function readAlong(extent: Expr, element: Expr): Expr {
+  if (extent.kind === 'const') return element;
+  return e.select(e.gt(extent, 0), element, e.constant(element.type.scalar, 0));
+}
+
+/** Plain data as positions becomes int32; arrays keep their dtype. */
+export function indexDType(kind: DType | WeakKind): DType {
+  return isWeak(kind) && kind !== 'weak-bool' ? 'int32' : promoteAll([kind]);
+}
+
+export function checkIndexDType(op: string, dtype: DType): void {
+  if (kindOf(dtype) === 'int') return;
+  throw new DTypeError('positions are integers', {
+    op,
+    expected: 'indices of an integer dtype',
+    actual: dtype,
+    advice:
+      dtype === 'bool' ? 'to select by booleans use booleanMask' : 'cast the indices to int32',
+  });
+}
+
+/** Refuses plain data that holds positions outside an axis of known extent. */
+export function checkHostIndices(op: string, indices: Input<Tensor>, extent: Dim): void {
+  if (indices instanceof Tensor || !isStatic(extent)) return;
+  const visit = (value: HostValue): void => {
+    if (typeof value === 'object') {
+      for (const entry of value as Iterable<HostValue>) visit(entry);
+    } else if (Number(value) < -extent || Number(value) >= extent) {
+      throw new ArgumentError(`index ${value} is outside the axis`, {
+        op,
+        expected: extent === 0 ? 'no index: the axis is empty' : `an integer from ${-extent} to ${extent - 1}`, // prettier-ignore
+        actual: String(value),
+        advice: "give mode 'clip' or 'wrap' to allow others",
+      });
+    }
+  };
+  visit(indices);
+}
+
+/** The shape of an operand, plain data included. */
+export function shapeOfInput(op: string, input: Input<Tensor>): Shape {
+  return input instanceof Tensor ? input.type.shape : describeHost(input, op).shape;
+}

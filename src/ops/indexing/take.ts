@@ -1,0 +1,174 @@
+import * as attr from '../../base/attribute.js';
+import { type Dim, sameShape, sizeOf } from '../../base/dim.js';
+import { promoteAll } from '../../base/dtype.js';
+import { ShapeError } from '../../base/errors.js';
+import type { Shape, Tensor } from '../../ir/types.js';
+import type { Expr } from '../../loop/nodes.js';
+import { unravel } from '../contraction/unravel.js';
+import {
+  type Conversion,
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { normalizeAxis, shapeToString } from '../infer.js';
+import { divisor, scatterLoops } from '../loops.js';
+import {
+  checkHostIndices,
+  checkIndexDType,
+  indexDType,
+  type IndexMode,
+  indexMode,
+  positionAt,
+  readAlong,
+  shapeOfInput,
+} from './position.js';
+
+export interface TakeOptions {
+  /** Default null: positions in the flattened array. */
+  readonly axis?: number | null;
+  readonly mode?: IndexMode;
+}
+
+interface TakeAttributes {
+  readonly axis: number | null;
+  readonly mode: IndexMode;
+}
+
+const operands: Conversion = ([x, indices]) => [promoteAll([x]), indexDType(indices)];
+
+/**
+ * The elements, or the sub-arrays along an axis, at the positions in `indices`, whose shape takes the
+ * place of the axis. `indices` is an integer array of any shape, or plain data.
+ */
+export const take: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, indices: Input<T>, options?: TakeOptions) => T
+> = operator({
+  name: 'take',
+  family: 'indexing',
+  attributes: { axis: attr.optional(attr.int), mode: indexMode },
+  operands,
+  call: (x, indices, options) => {
+    const { axis = null, mode = 'error' } = options ?? {};
+    const shape = shapeOfInput('take', x);
+    if (mode === 'error') checkHostIndices('take', indices, extentOf(shape, axis));
+    return { inputs: [x, indices], attributes: { axis, mode } };
+  },
+  infer: ({ inputs: [x, indices], attributes: { axis } }) => {
+    checkIndexDType('take', indices.dtype);
+    if (extentOf(x.shape, axis) === 0 && sizeOf(indices.shape) !== 0) {
+      throw new ShapeError('there is nothing to take from', {
+        op: 'take',
+        expected: 'an axis with at least one element, or no indices',
+        actual: `${shapeToString(x.shape)} with indices of shape ${shapeToString(indices.shape)}`,
+      });
+    }
+    return [{ dtype: x.dtype, shape: takenShape('take', x.shape, indices.shape, axis) }];
+  },
+  gradient: ({ inputs: [x, indices], grads: [g], attributes }) => [
+    takeAdjoint(g!, indices, x.type.shape, attributes),
+    null,
+  ],
+  lowering: {
+    kind: 'point',
+    elementwise: false,
+    point: ({ inputs: [x, indices], inputTypes: [type], index, extent, attributes }) => {
+      const size = extent(extentOf(type.shape, attributes.axis));
+      return readAlong(size, x.at(sourceOf(index, x.shape, indices, size, attributes)));
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 3]), [[2, 0], [1, -1]], { axis: 1 }] },
+    { args: [tensor([4, 'm']), tensor(['k'], { dtype: 'int64', low: -4, high: 3 }), { axis: 0 }] },
+    { args: [tensor([2, 3]), tensor(['k', 2], { dtype: 'int32', low: -6, high: 5 })] },
+    { args: [tensor([5]), tensor(['k'], { dtype: 'int32', low: -9, high: 9 }), { axis: 0, mode: 'wrap' }] },
+    { args: [tensor([5]), tensor(['k'], { dtype: 'int8', low: -9, high: 9 }), { axis: 0, mode: 'clip' }] },
+  ],
+}); // prettier-ignore
+
+/** The adjoint of `take`: an array of a shape that sums up, at every position, what was taken from there. */
+export const takeAdjoint: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    g: Input<T>,
+    indices: Input<T>,
+    shape: Shape,
+    options?: TakeOptions,
+  ) => T,
+  false
+> = operator({
+  name: 'takeAdjoint',
+  family: 'indexing',
+  attributes: { shape: attr.dims, axis: attr.optional(attr.int), mode: indexMode },
+  method: false,
+  operands,
+  call: (g, indices, shape, options) => {
+    const { axis = null, mode = 'error' } = options ?? {};
+    return { inputs: [g, indices], attributes: { shape, axis, mode } };
+  },
+  infer: ({ inputs: [g, indices], attributes: { shape, axis } }) => {
+    checkIndexDType('takeAdjoint', indices.dtype);
+    const taken = takenShape('takeAdjoint', shape, indices.shape, axis);
+    if (!sameShape(g.shape, taken)) {
+      throw new ShapeError('the gradient does not have the shape of what was taken', {
+        op: 'takeAdjoint',
+        expected: shapeToString(taken),
+        actual: shapeToString(g.shape),
+      });
+    }
+    return [{ dtype: g.dtype, shape }];
+  },
+  gradient: ({ inputs: [_g, indices], grads: [gg], attributes: { axis, mode } }) => [
+    take(gg!, indices, { axis, mode }),
+    null,
+  ],
+  lowering: {
+    kind: 'kernel',
+    kernel: (context) => {
+      const { inputs, outputs, attributes, extent } = context;
+      const [g, indices] = inputs;
+      const { shape } = outputs[0];
+      const size = extent(extentOf(attributes.shape, attributes.axis));
+      const { axis } = attributes;
+      const isLast = axis === null || normalizeAxis('takeAdjoint', axis, shape.length) === shape.length - 1; // prettier-ignore
+      return scatterLoops(context, {
+        domain: g.shape,
+        target: (index) => sourceOf(index, shape, indices, size, attributes),
+        value: (index) => g.at(index),
+        isSpread: !isLast,
+      });
+    },
+  },
+  samples: [
+    { args: [tensor([3, 2]), [4, 0, 4], [5, 2], { axis: 0 }] },
+    { args: [tensor([2, 3]), tensor([3], { dtype: 'int64', values: [1, -1, 1] }), [2, 4], { axis: 1 }] },
+    { args: [tensor([4]), [0, 5, 5, 2], [2, 3]] },
+  ],
+}); // prettier-ignore
+
+function extentOf(shape: Shape, axis: number | null): Dim {
+  return axis === null ? sizeOf(shape) : shape[normalizeAxis('take', axis, shape.length)];
+}
+
+function takenShape(op: string, shape: Shape, indices: Shape, axis: number | null): Shape {
+  return axis === null
+    ? indices
+    : shape.toSpliced(normalizeAxis(op, axis, shape.length), 1, ...indices);
+}
+
+/** Where the element at an index of the result comes from. */
+function sourceOf(
+  index: readonly Expr[],
+  shape: readonly Expr[],
+  indices: { readonly shape: readonly Expr[]; at(index: readonly Expr[]): Expr },
+  size: Expr,
+  { axis, mode }: TakeAttributes,
+): readonly Expr[] {
+  if (axis === null)
+    return unravel(positionAt(indices.at(index), size, mode), shape.map(divisor)); // prettier-ignore
+  const at = normalizeAxis('take', axis, shape.length);
+  const rank = indices.shape.length;
+  const position = positionAt(indices.at(index.slice(at, at + rank)), size, mode);
+  return [...index.slice(0, at), position, ...index.slice(at + rank)];
+}
