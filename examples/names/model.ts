@@ -1,18 +1,16 @@
 import * as kn from '../../src/index.js';
 import { languages } from './data.js';
 
-const { nn } = kn;
-
 /** Reads a name character by character; logits of the language it is written in. */
-export class NameReader extends nn.HybridBlock {
+export class NameReader extends kn.nn.HybridBlock {
   embed: kn.nn.Embedding;
   cell: kn.nn.LSTMCell;
-  classify: kn.nn.Dense = new nn.Dense(languages.length);
+  classify: kn.nn.Dense = new kn.nn.Dense(languages.length);
 
   constructor(alphabet: number, size: number) {
     super();
-    this.embed = new nn.Embedding(alphabet, 24);
-    this.cell = new nn.LSTMCell(size);
+    this.embed = new kn.nn.Embedding(alphabet, 24);
+    this.cell = new kn.nn.LSTMCell(size);
   }
 
   override forward(characters: kn.NDArray): kn.NDArray {

@@ -1,0 +1,121 @@
+import { FormatError } from '../base/errors.js';
+import { decodeSafetensors, encodeSafetensors, type FileTensor } from '../formats/safetensors.js';
+import type { NDArray } from '../front/ndarray.js';
+import * as random from '../front/random.js';
+import type { Block } from './block.js';
+import type { Loader, LoaderState } from './data/loader.js';
+import { readFile, replaceFile } from './files.js';
+import type { Optimizer } from './optim/optimizer.js';
+import { assignParameters, fromFileTensor, parameterTensors, toFileTensor } from './persistence.js';
+
+/** What a checkpoint holds; the random state always goes along. */
+export interface Checkpoint {
+  readonly net: Block;
+  readonly optimizer?: Optimizer;
+  readonly loader?: Loader<unknown>;
+}
+
+/** The key and version of this file's metadata. */
+const metadataKey = 'kaon.checkpoint';
+
+interface Metadata {
+  readonly version: 1;
+  readonly random: random.RandomState;
+  readonly optimizer?: { readonly kind: string; readonly steps: number };
+  readonly loader?: LoaderState;
+}
+
+const group = (prefix: string, tensors: ReadonlyMap<string, FileTensor>): [string, FileTensor][] =>
+  [...tensors].map(([name, tensor]) => [`${prefix}/${name}`, tensor]);
+
+const ungroup = (
+  prefix: string,
+  tensors: ReadonlyMap<string, FileTensor>,
+): Map<string, FileTensor> =>
+  new Map(
+    [...tensors].flatMap(([name, tensor]) =>
+      name.startsWith(`${prefix}/`) ? [[name.slice(prefix.length + 1), tensor] as const] : [],
+    ),
+  );
+
+/** A checkpoint as bytes, for places without files. */
+export function encodeCheckpoint({ net, optimizer, loader }: Checkpoint): Uint8Array {
+  const tensors = new Map(group('net', parameterTensors(net.parameters())));
+  const metadata: Metadata = {
+    version: 1,
+    random: random.getState(),
+    ...(optimizer === undefined
+      ? {}
+      : { optimizer: { kind: optimizer.constructor.name, steps: optimizer.steps } }),
+    ...(loader === undefined ? {} : { loader: loader.state() }),
+  };
+  if (optimizer !== undefined) {
+    const slots = [...optimizer.state().arrays].map(([name, slot]): [string, FileTensor] => [
+      name,
+      toFileTensor(slot),
+    ]);
+    for (const [name, tensor] of group('optimizer', new Map(slots))) tensors.set(name, tensor);
+  }
+  return encodeSafetensors({
+    tensors,
+    metadata: new Map([[metadataKey, JSON.stringify(metadata)]]),
+  });
+}
+
+/** Takes back what `encodeCheckpoint` gave: the run goes on as if it had not been interrupted. */
+export function decodeCheckpoint(bytes: Uint8Array, { net, optimizer, loader }: Checkpoint): void {
+  const file = decodeSafetensors(bytes);
+  const metadata = readMetadata(file.metadata.get(metadataKey));
+  const missing = (what: string): FormatError =>
+    new FormatError(`the checkpoint has no ${what}`, {
+      advice: `save it with the ${what}, or load it without`,
+    });
+  if (optimizer !== undefined && metadata.optimizer === undefined) throw missing('optimizer');
+  if (loader !== undefined && metadata.loader === undefined) throw missing('loader');
+  if (optimizer !== undefined && metadata.optimizer!.kind !== optimizer.constructor.name) {
+    throw new FormatError('the checkpoint belongs to another optimizer', {
+      expected: optimizer.constructor.name,
+      actual: metadata.optimizer!.kind,
+    });
+  }
+  assignParameters(net.parameters(), ungroup('net', file.tensors));
+  if (optimizer !== undefined) {
+    const slots = [...ungroup('optimizer', file.tensors)].map(
+      ([name, tensor]): [string, NDArray] => [name, fromFileTensor(tensor)],
+    );
+    optimizer.loadState({ arrays: new Map(slots), steps: metadata.optimizer!.steps });
+  }
+  loader?.loadState(metadata.loader!);
+  random.setState(metadata.random);
+}
+
+function readMetadata(text: string | undefined): Metadata {
+  if (text === undefined) {
+    throw new FormatError('this file is no checkpoint', {
+      advice: 'read bare parameters with loadParameters',
+    });
+  }
+  let metadata: Partial<Metadata> | null;
+  try {
+    metadata = JSON.parse(text) as Partial<Metadata> | null;
+  } catch (cause) {
+    throw new FormatError('the metadata of the checkpoint are not JSON', { cause });
+  }
+  if (metadata?.version !== 1 || metadata.random === undefined) {
+    throw new FormatError('the checkpoint is of another version', {
+      expected: '1',
+      actual: String(metadata?.version),
+    });
+  }
+  return metadata as Metadata;
+}
+
+/** Writes parameters, optimizer, random state and loader position to one safetensors file, whole or not at all. */
+export async function saveCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
+  await replaceFile(path, encodeCheckpoint(checkpoint));
+}
+
+/** Reads what `saveCheckpoint` wrote; training then continues bit for bit. */
+export async function loadCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
+  decodeCheckpoint(await readFile(path), checkpoint);
+}

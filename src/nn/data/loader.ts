@@ -1,0 +1,139 @@
+import { ArgumentError, FormatError } from '../../base/errors.js';
+import { type ArrayRecord, collate, type Dataset } from './dataset.js';
+import { shuffledOrder } from './shuffle.js';
+
+export interface LoaderOptions<S, B> {
+  readonly batchSize: number;
+  /** A new order every epoch. Default false. */
+  readonly shuffle?: boolean;
+  /** Decides the orders. Default 0. */
+  readonly seed?: number;
+  /** Leave out a last, smaller batch. Default false. */
+  readonly dropLast?: boolean;
+  /** How many batches are fetched ahead. Default 1. */
+  readonly prefetch?: number;
+  /** Joins samples. Default: stacks arrays, in lists and records too. */
+  readonly collate?: (samples: readonly S[]) => B;
+  /** Ends iteration with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Told after every batch that was handed out. */
+  readonly progress?: (position: LoaderProgress) => void;
+}
+
+export interface LoaderProgress {
+  readonly epoch: number;
+  /** Batches handed out in this epoch, and in all of it. */
+  readonly batch: number;
+  readonly batches: number;
+}
+
+/** Where a loader stands: in which epoch, and how many batches of it were handed out. */
+export interface LoaderState {
+  readonly seed: number;
+  readonly epoch: number;
+  readonly batch: number;
+}
+
+/** Batches of a dataset: each `for await` runs through the rest of one epoch. */
+export class Loader<S, B = S> implements AsyncIterable<B> {
+  readonly #dataset: Dataset<S>;
+  readonly #options: LoaderOptions<S, B>;
+  #seed: number;
+  #epoch = 0;
+  #batch = 0;
+
+  constructor(dataset: Dataset<S>, options: LoaderOptions<S, B>) {
+    for (const [name, value, least] of [
+      ['batchSize', options.batchSize, 1],
+      ['prefetch', options.prefetch ?? 1, 0],
+    ] as const) {
+      if (!(Number.isInteger(value) && value >= least)) {
+        throw new ArgumentError(`${name} is a count`, {
+          op: 'Loader',
+          expected: `an integer from ${least}`,
+          actual: String(value),
+        });
+      }
+    }
+    this.#dataset = dataset;
+    this.#options = options;
+    this.#seed = options.seed ?? 0;
+  }
+
+  /** Batches in an epoch. */
+  get length(): number {
+    const batches = this.#dataset.length / this.#options.batchSize;
+    return this.#options.dropLast === true ? Math.floor(batches) : Math.ceil(batches);
+  }
+
+  /** Where the loader stands; batches that were fetched ahead do not count. */
+  state(): LoaderState {
+    return { seed: this.#seed, epoch: this.#epoch, batch: this.#batch };
+  }
+
+  /** Goes to where another loader over the same dataset stood. */
+  loadState({ seed, epoch, batch }: LoaderState): void {
+    if (
+      ![seed, epoch, batch].every(Number.isInteger) ||
+      epoch < 0 ||
+      batch < 0 ||
+      batch > this.length
+    ) {
+      throw new FormatError('this is no position of this loader', {
+        expected: `an epoch, and a batch up to ${this.length}`,
+        actual: `epoch ${epoch}, batch ${batch}`,
+      });
+    }
+    this.#seed = seed;
+    this.#epoch = epoch;
+    this.#batch = batch;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<B> {
+    const { prefetch = 1, signal, progress } = this.#options;
+    const epoch = this.#epoch;
+    const batches = this.length;
+    const order = this.#order(epoch);
+    const ahead: Promise<B>[] = [];
+    let next = this.#batch;
+    while (this.#batch < batches) {
+      signal?.throwIfAborted();
+      while (next < batches && ahead.length <= prefetch) {
+        const pending = this.#fetch(order, next++);
+        pending.catch(() => undefined); // reported when its turn comes; until then it is not unhandled
+        ahead.push(pending);
+      }
+      const batch = await ahead.shift()!;
+      signal?.throwIfAborted();
+      this.#batch++;
+      progress?.({ epoch, batch: this.#batch, batches });
+      if (this.#batch === batches) this.#finishEpoch();
+      yield batch;
+      if (this.#epoch !== epoch) return;
+    }
+    this.#finishEpoch();
+  }
+
+  #finishEpoch(): void {
+    this.#epoch++;
+    this.#batch = 0;
+  }
+
+  #order(epoch: number): Uint32Array {
+    const { length } = this.#dataset;
+    if (this.#options.shuffle === true) return shuffledOrder(length, this.#seed, epoch);
+    return Uint32Array.from({ length }, (_, i) => i);
+  }
+
+  async #fetch(order: Uint32Array, batch: number): Promise<B> {
+    const { batchSize, collate: join } = this.#options;
+    const indices = [...order.subarray(batch * batchSize, (batch + 1) * batchSize)];
+    if (join === undefined && this.#dataset.batch !== undefined) {
+      return (await this.#dataset.batch(indices)) as unknown as B;
+    }
+    const samples = await Promise.all(indices.map((index) => this.#dataset.get(index)));
+    return join === undefined
+      ? (collate(samples as unknown as ArrayRecord[]) as unknown as B)
+      : join(samples);
+  }
+}

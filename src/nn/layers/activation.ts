@@ -1,0 +1,43 @@
+import { ArgumentError } from '../../base/errors.js';
+import type { NDArray } from '../../front/ndarray.js';
+import * as operators from '../../ops/index.js';
+import type { Unary } from '../../ops/signatures.js';
+import { HybridBlock } from '../block.js';
+
+/** An elementwise function by its operator's name, or any function of one array. */
+export type Activation = ActivationName | ((x: NDArray) => NDArray);
+
+/** The operators that take one array and nothing else. */
+export type ActivationName = {
+  [K in keyof typeof operators]: (typeof operators)[K] extends Unary ? K : never;
+}[keyof typeof operators];
+
+/** The function that an activation names; null for none. */
+export function activationFunction(
+  activation: Activation | null | undefined,
+): ((x: NDArray) => NDArray) | null {
+  if (activation === null || activation === undefined) return null;
+  if (typeof activation === 'function') return activation;
+  const named: unknown = Object.hasOwn(operators, activation) ? operators[activation] : undefined;
+  if (typeof named !== 'function') {
+    throw new ArgumentError('no such activation', {
+      expected: 'the name of an operator of one array, such as relu, or a function',
+      actual: JSON.stringify(activation),
+    });
+  }
+  return named as (x: NDArray) => NDArray;
+}
+
+/** Applies a function of one array, so that it can stand in a `Sequential`. */
+export class Lambda extends HybridBlock {
+  readonly #apply: (x: NDArray) => NDArray;
+
+  constructor(activation: Activation) {
+    super();
+    this.#apply = activationFunction(activation)!;
+  }
+
+  override forward(x: NDArray): NDArray {
+    return this.#apply(x);
+  }
+}

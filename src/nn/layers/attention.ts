@@ -1,0 +1,101 @@
+import { ArgumentError } from '../../base/errors.js';
+import type { NDArray } from '../../front/ndarray.js';
+import { attention } from '../../ops/index.js';
+import { HybridBlock } from '../block.js';
+import { type Activation, activationFunction } from './activation.js';
+import { Dense } from './dense.js';
+import { Dropout } from './dropout.js';
+import { LayerNorm } from './normalization.js';
+
+export interface AttentionOptions {
+  /** Where true, a query (row) may look at a key (column); broadcasts to (batch, heads, queries, keys). */
+  readonly mask?: NDArray;
+  /** Each position looks only at itself and what came before. Default false. */
+  readonly causal?: boolean;
+}
+
+/**
+ * Scaled dot-product attention by several heads over (batch, time, size).
+ * Source: Vaswani et al., NeurIPS 2017.
+ */
+export class MultiHeadAttention extends HybridBlock {
+  query: Dense;
+  key: Dense;
+  value: Dense;
+  output: Dense;
+  readonly #size: number;
+  readonly #heads: number;
+
+  constructor(size: number, heads: number, options: { readonly useBias?: boolean } = {}) {
+    super();
+    if (size % heads !== 0) {
+      throw new ArgumentError('the size must divide evenly among the heads', {
+        op: 'MultiHeadAttention',
+        expected: `a multiple of ${heads}`,
+        actual: String(size),
+      });
+    }
+    this.#size = size;
+    this.#heads = heads;
+    const project = (): Dense => new Dense(size, { useBias: options.useBias ?? true });
+    this.query = project();
+    this.key = project();
+    this.value = project();
+    this.output = project();
+  }
+
+  /** Attention of `query` over `key` and `value`; both default to the query: self-attention. */
+  override forward(
+    query: NDArray,
+    key: NDArray = query,
+    value: NDArray = key,
+    options: AttentionOptions = {},
+  ): NDArray {
+    const [batch, time] = query.shape;
+    const split = (x: NDArray): NDArray =>
+      x.reshape([batch, x.shape[1], this.#heads, this.#size / this.#heads]).transpose([0, 2, 1, 3]);
+    const mixed = attention(
+      split(this.query.call(query)),
+      split(this.key.call(key)),
+      split(this.value.call(value)),
+      options,
+    );
+    return this.output.call(mixed.transpose([0, 2, 1, 3]).reshape([batch, time, this.#size]));
+  }
+}
+
+export interface TransformerOptions {
+  /** Units of the inner layer. Default 4 times the size. */
+  readonly hidden?: number;
+  /** Default 0.1. */
+  readonly dropout?: number;
+  /** Default gelu. */
+  readonly activation?: Activation;
+}
+
+/** Self-attention and a two-layer perceptron, each behind layer norm with a residual (pre-norm form). */
+export class TransformerEncoderLayer extends HybridBlock {
+  attention: MultiHeadAttention;
+  inner: Dense;
+  outer: Dense;
+  attentionNorm: LayerNorm = new LayerNorm();
+  innerNorm: LayerNorm = new LayerNorm();
+  dropout: Dropout;
+  readonly #activation: (x: NDArray) => NDArray;
+
+  constructor(size: number, heads: number, options: TransformerOptions = {}) {
+    super();
+    this.attention = new MultiHeadAttention(size, heads);
+    this.inner = new Dense(options.hidden ?? 4 * size);
+    this.outer = new Dense(size);
+    this.dropout = new Dropout(options.dropout ?? 0.1);
+    this.#activation = activationFunction(options.activation) ?? ((x) => x.gelu());
+  }
+
+  override forward(x: NDArray, options: AttentionOptions = {}): NDArray {
+    const normed = this.attentionNorm.call(x);
+    const attended = x.add(this.dropout.call(this.attention.call(normed, normed, normed, options)));
+    const inner = this.#activation(this.inner.call(this.innerNorm.call(attended)));
+    return attended.add(this.dropout.call(this.outer.call(inner)));
+  }
+}

@@ -1,0 +1,54 @@
+import type { DType } from '../../base/dtype.js';
+import type { NDArray } from '../../front/ndarray.js';
+import { HybridBlock } from '../block.js';
+import { type Initializer, xavier } from '../initializer.js';
+import { Parameter } from '../parameter.js';
+import { type Activation, activationFunction } from './activation.js';
+
+export interface DenseOptions {
+  /** Applied to the result. Default none. */
+  readonly activation?: Activation | null;
+  /** Default true. */
+  readonly useBias?: boolean;
+  /** Treat all axes but the first as one. Default false: the last axis is multiplied. */
+  readonly flatten?: boolean;
+  /** The size of the input; else taken from the first call. */
+  readonly inputs?: number;
+  readonly dtype?: DType;
+  readonly weightInit?: Initializer;
+}
+
+/** A linear layer: `x W' + b`, (..., inputs) to (..., units). `weight` is (units, inputs). */
+export class Dense extends HybridBlock {
+  readonly units: number;
+  weight: Parameter;
+  bias: Parameter | null;
+  readonly #activation: ((x: NDArray) => NDArray) | null;
+  readonly #flatten: boolean;
+
+  constructor(units: number, options: DenseOptions = {}) {
+    super();
+    this.units = units;
+    const dtype = options.dtype ?? 'float32';
+    this.weight = new Parameter({
+      shape: [units, options.inputs ?? null],
+      init: options.weightInit ?? xavier,
+      dtype,
+    });
+    this.bias = (options.useBias ?? true) ? new Parameter({ shape: [units], dtype }) : null;
+    this.#activation = activationFunction(options.activation);
+    this.#flatten = options.flatten ?? false;
+  }
+
+  override inferShape(x: NDArray): void {
+    const inputs = this.#flatten ? x.shape.slice(1).reduce((a, b) => a * b, 1) : x.shape.at(-1)!;
+    this.weight.resolveShape([this.units, inputs]);
+  }
+
+  override forward(x: NDArray): NDArray {
+    const rows = this.#flatten ? x.reshape([x.shape[0], -1]) : x;
+    const product = rows.matmul(this.weight.value.transpose());
+    const sum = this.bias === null ? product : product.add(this.bias.value);
+    return this.#activation === null ? sum : this.#activation(sum);
+  }
+}

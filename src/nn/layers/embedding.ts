@@ -1,0 +1,23 @@
+import type { NDArray } from '../../front/ndarray.js';
+import { take } from '../../ops/index.js';
+import { HybridBlock } from '../block.js';
+import { type Initializer, normal } from '../initializer.js';
+import { Parameter } from '../parameter.js';
+
+export interface EmbeddingOptions {
+  readonly weightInit?: Initializer;
+}
+
+/** A learned vector for each of `count` symbols: integer (...) to (..., size). */
+export class Embedding extends HybridBlock {
+  weight: Parameter;
+
+  constructor(count: number, size: number, options: EmbeddingOptions = {}) {
+    super();
+    this.weight = new Parameter({ shape: [count, size], init: options.weightInit ?? normal(1) });
+  }
+
+  override forward(indices: NDArray): NDArray {
+    return take(this.weight.value, indices, { axis: 0 });
+  }
+}

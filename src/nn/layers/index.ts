@@ -1,0 +1,16 @@
+export { type Activation, type ActivationName, Lambda } from './activation.js';
+export {
+  type AttentionOptions, MultiHeadAttention, TransformerEncoderLayer, type TransformerOptions,
+} from './attention.js'; // prettier-ignore
+export { type CellOptions, GRUCell, LSTMCell, RNNCell, type RNNCellOptions } from './cells.js';
+export {
+  Conv1d, Conv2d, Conv3d, type ConvolutionOptions, ConvTranspose2d, type ConvTransposeOptions, type Extents,
+} from './convolution.js'; // prettier-ignore
+export { Dense, type DenseOptions } from './dense.js';
+export { Dropout } from './dropout.js';
+export { Embedding, type EmbeddingOptions } from './embedding.js';
+export {
+  BatchNorm, type BatchNormOptions, GroupNorm, LayerNorm, type NormOptions, RMSNorm,
+} from './normalization.js'; // prettier-ignore
+export { AvgPool2d, GlobalAvgPool2d, MaxPool2d, type PoolOptions } from './pooling.js';
+export { type Layer, Sequential } from './sequential.js';

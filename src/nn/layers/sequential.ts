@@ -1,0 +1,22 @@
+import type { NDArray } from '../../front/ndarray.js';
+import { type Block, HybridBlock } from '../block.js';
+import { type Activation, Lambda } from './activation.js';
+
+/** Anything that maps one array to one. */
+export type Layer = Block & { call(x: NDArray): NDArray };
+
+/** Runs layers one after the other; a function or an activation's name stands for itself. */
+export class Sequential extends HybridBlock {
+  layers: Layer[];
+
+  constructor(...layers: readonly (Layer | Activation)[]) {
+    super();
+    this.layers = layers.map((layer) =>
+      typeof layer === 'string' || typeof layer === 'function' ? new Lambda(layer) : layer,
+    );
+  }
+
+  override forward(x: NDArray): NDArray {
+    return this.layers.reduce((value, layer) => layer.call(value), x);
+  }
+}

@@ -1,0 +1,142 @@
+/** Loss functions: each takes predictions and targets, and reduces over all examples. */
+import { isFloat } from '../../base/dtype.js';
+import { ArgumentError, ShapeError } from '../../base/errors.js';
+import type { NDArray } from '../../front/ndarray.js';
+import {
+  abs, add, expandDims, gather, less, log, logSoftmax, maximum, mul, neg, oneHot, relu, softplus,
+  square, squeeze, sub, sum, where,
+} from '../../ops/index.js'; // prettier-ignore
+
+export interface LossOptions {
+  /** `mean` over all examples (default), their `sum`, or `none`: one loss an example. */
+  readonly reduction?: 'mean' | 'sum' | 'none';
+}
+
+function reduce(losses: NDArray, options: LossOptions): NDArray {
+  if (options.reduction === 'none') return losses;
+  return options.reduction === 'sum' ? losses.sum() : losses.mean();
+}
+
+function checkSameShape(op: string, a: NDArray, b: NDArray): void {
+  if (a.ndim !== b.ndim || a.shape.some((extent, axis) => extent !== b.shape[axis])) {
+    throw new ShapeError('predictions and targets differ in shape', {
+      op,
+      expected: `[${a.shape.join(', ')}]`,
+      actual: `[${b.shape.join(', ')}]`,
+    });
+  }
+}
+
+export interface CrossEntropyOptions extends LossOptions {
+  /** The axis of `logits` that holds the classes. Default -1. */
+  readonly axis?: number;
+  /** Moves this share of each target's probability to the uniform distribution. Default 0. */
+  readonly labelSmoothing?: number;
+}
+
+/**
+ * The cross-entropy of softmax(logits) against integer labels (shape of logits without the class axis)
+ * or against probabilities (shape of logits).
+ */
+export function softmaxCrossEntropy(
+  logits: NDArray,
+  targets: NDArray,
+  options: CrossEntropyOptions = {},
+): NDArray {
+  const axis = options.axis ?? -1;
+  const smoothing = options.labelSmoothing ?? 0;
+  if (!(smoothing >= 0 && smoothing < 1)) {
+    throw new ArgumentError('labelSmoothing is a share', {
+      op: 'softmaxCrossEntropy',
+      expected: '0 <= labelSmoothing < 1',
+      actual: String(smoothing),
+    });
+  }
+  const logProbabilities = logSoftmax(logits, axis);
+  if (isFloat(targets.dtype)) {
+    checkSameShape('softmaxCrossEntropy', logits, targets);
+    return reduce(neg(sum(mul(logProbabilities, smooth(targets, smoothing, axis)), axis)), options);
+  }
+  if (smoothing > 0) {
+    const classes = logits.shape.at(axis)!;
+    const hot = oneHot(targets, classes, { dtype: logits.dtype });
+    return softmaxCrossEntropy(logits.moveaxis(axis, -1), hot, { ...options, axis: -1 });
+  }
+  const picked = gather(logProbabilities, expandDims(targets, axis), { axis });
+  return reduce(neg(squeeze(picked, axis)), options);
+}
+
+function smooth(targets: NDArray, share: number, axis: number): NDArray {
+  return share === 0 ? targets : targets.mul(1 - share).add(share / targets.shape.at(axis)!);
+}
+
+/** The mean squared error. */
+export function mse(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
+  checkSameShape('mse', predictions, targets);
+  return reduce(square(sub(predictions, targets)), options);
+}
+
+/** The mean absolute error. */
+export function l1(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
+  checkSameShape('l1', predictions, targets);
+  return reduce(abs(sub(predictions, targets)), options);
+}
+
+export interface HuberOptions extends LossOptions {
+  /** Where the loss turns from quadratic to linear. Default 1. */
+  readonly delta?: number;
+}
+
+/** Quadratic near zero, linear beyond `delta`. Source: Huber, 1964. */
+export function huber(predictions: NDArray, targets: NDArray, options: HuberOptions = {}): NDArray {
+  checkSameShape('huber', predictions, targets);
+  const delta = options.delta ?? 1;
+  const error = sub(predictions, targets);
+  const size = abs(error);
+  const losses = where(less(size, delta), square(error).mul(0.5), size.sub(delta / 2).mul(delta));
+  return reduce(losses, options);
+}
+
+export interface BinaryCrossEntropyOptions extends LossOptions {
+  /** Whether predictions are logits (default) rather than probabilities. */
+  readonly fromLogits?: boolean;
+}
+
+/** The cross-entropy of independent yes-or-no predictions, stable for large logits. */
+export function binaryCrossEntropy(
+  predictions: NDArray,
+  targets: NDArray,
+  options: BinaryCrossEntropyOptions = {},
+): NDArray {
+  checkSameShape('binaryCrossEntropy', predictions, targets);
+  if (options.fromLogits ?? true) {
+    // max(x, 0) - x t + log(1 + exp(-|x|))
+    const losses = add(
+      sub(relu(predictions), mul(predictions, targets)),
+      softplus(neg(abs(predictions))),
+    );
+    return reduce(losses, options);
+  }
+  // The logarithm is cut off where float32 would make it infinite, as PyTorch does.
+  const bounded = (p: NDArray): NDArray => maximum(log(p), -100);
+  const yes = mul(targets, bounded(predictions));
+  const no = mul(sub(1, targets), bounded(sub(1, predictions)));
+  return reduce(neg(add(yes, no)), options);
+}
+
+export interface KlOptions extends LossOptions {
+  /** The axis of the distributions. Default -1. */
+  readonly axis?: number;
+}
+
+/**
+ * The Kullback-Leibler divergence of a target distribution from a prediction given as log-probabilities;
+ * a target of zero contributes nothing.
+ */
+export function kl(logPredictions: NDArray, targets: NDArray, options: KlOptions = {}): NDArray {
+  checkSameShape('kl', logPredictions, targets);
+  const present = targets.greater(0);
+  const safe = where(present, targets, 1);
+  const terms = where(present, mul(targets, sub(log(safe), logPredictions)), 0);
+  return reduce(sum(terms, options.axis ?? -1), options);
+}

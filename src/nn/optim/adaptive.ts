@@ -1,0 +1,95 @@
+import type { NDArray } from '../../front/ndarray.js';
+import type { Parameter } from '../parameter.js';
+import { Optimizer, type OptimizerOptions, type UpdateContext } from './optimizer.js';
+
+export interface RMSPropOptions extends OptimizerOptions {
+  /** Decay of the mean of squared gradients. Default 0.99. */
+  readonly decay?: number;
+  /** Added to the root of the mean. Default 1e-8. */
+  readonly epsilon?: number;
+}
+
+/** Divides by a running root mean square of the gradients. Source: Tieleman and Hinton, 2012. */
+export class RMSProp extends Optimizer {
+  protected readonly slotNames: readonly string[] = ['square'];
+  readonly #decay: number;
+  readonly #epsilon: number;
+
+  constructor(parameters: ReadonlyMap<string, Parameter>, options: RMSPropOptions) {
+    super(parameters, options);
+    this.#decay = options.decay ?? 0.99;
+    this.#epsilon = options.epsilon ?? 1e-8;
+  }
+
+  protected override update({
+    weight,
+    grad,
+    slots,
+    hyper: [rate],
+  }: UpdateContext): readonly NDArray[] {
+    const slope = this.slope(weight, grad);
+    const square = slots[0].mul(this.#decay).add(slope.square().mul(1 - this.#decay));
+    return [weight.sub(slope.mul(rate).div(square.sqrt().add(this.#epsilon))), square];
+  }
+}
+
+export interface AdagradOptions extends OptimizerOptions {
+  /** Added to the root of the sum. Default 1e-10. */
+  readonly epsilon?: number;
+}
+
+/** Divides by the root of the sum of all squared gradients. Source: Duchi, Hazan and Singer, JMLR 2011. */
+export class Adagrad extends Optimizer {
+  protected readonly slotNames: readonly string[] = ['sum'];
+  readonly #epsilon: number;
+
+  constructor(parameters: ReadonlyMap<string, Parameter>, options: AdagradOptions) {
+    super(parameters, options);
+    this.#epsilon = options.epsilon ?? 1e-10;
+  }
+
+  protected override update({
+    weight,
+    grad,
+    slots,
+    hyper: [rate],
+  }: UpdateContext): readonly NDArray[] {
+    const slope = this.slope(weight, grad);
+    const total = slots[0].add(slope.square());
+    return [weight.sub(slope.mul(rate).div(total.sqrt().add(this.#epsilon))), total];
+  }
+}
+
+export interface LionOptions extends OptimizerOptions {
+  /** Share of the momentum in the direction of a step. Default 0.9. */
+  readonly beta1?: number;
+  /** Decay of the momentum. Default 0.99. */
+  readonly beta2?: number;
+}
+
+/** Steps by the sign of a momentum; weight decay is decoupled. Source: Chen et al., NeurIPS 2023. */
+export class Lion extends Optimizer {
+  protected readonly slotNames: readonly string[] = ['momentum'];
+  readonly #beta1: number;
+  readonly #beta2: number;
+
+  constructor(parameters: ReadonlyMap<string, Parameter>, options: LionOptions) {
+    super(parameters, options);
+    this.#beta1 = options.beta1 ?? 0.9;
+    this.#beta2 = options.beta2 ?? 0.99;
+  }
+
+  protected override update({
+    weight,
+    grad,
+    slots,
+    hyper: [rate],
+  }: UpdateContext): readonly NDArray[] {
+    const direction = slots[0]
+      .mul(this.#beta1)
+      .add(grad.mul(1 - this.#beta1))
+      .sign();
+    const step = direction.add(weight.mul(this.weightDecay)).mul(rate);
+    return [weight.sub(step), slots[0].mul(this.#beta2).add(grad.mul(1 - this.#beta2))];
+  }
+}

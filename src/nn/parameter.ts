@@ -1,0 +1,112 @@
+import type { DType } from '../base/dtype.js';
+import { ArgumentError, ShapeError } from '../base/errors.js';
+import { isCapturing, outsideCapture } from '../front/capture.js';
+import type { GradReq } from '../front/autograd/index.js';
+import { array } from '../front/creation.js';
+import { NDArray } from '../front/ndarray.js';
+import type { HostValue } from '../ir/host.js';
+import { type Initializer, zeros } from './initializer.js';
+
+export interface ParameterOptions {
+  /** Extents; null where only the first call will tell. */
+  readonly shape: readonly (number | null)[];
+  /** Default float32. */
+  readonly dtype?: DType;
+  /** Default zeros. */
+  readonly init?: Initializer;
+  /** `null` for state that is not trained, such as running statistics. Default `write`. */
+  readonly gradReq?: GradReq;
+}
+
+/**
+ * An array that a block owns: trained by an optimizer, or state that the block keeps. Its value is one
+ * `NDArray` for life, so graphs that captured it see every assignment.
+ */
+export class Parameter {
+  /** The dotted path from the block whose `parameters()` was asked last. */
+  name = '';
+  readonly dtype: DType;
+  readonly gradReq: GradReq;
+  readonly #init: Initializer;
+  #shape: readonly (number | null)[];
+  #value: NDArray | undefined;
+
+  constructor(options: ParameterOptions) {
+    this.#shape = options.shape;
+    this.dtype = options.dtype ?? 'float32';
+    this.#init = options.init ?? zeros;
+    this.gradReq = options.gradReq ?? 'write';
+  }
+
+  /** Extents; null where they are not known yet. */
+  get shape(): readonly (number | null)[] {
+    return this.#shape;
+  }
+
+  get isInitialized(): boolean {
+    return this.#value !== undefined;
+  }
+
+  /** The array itself. An error before the parameter is initialized. */
+  get value(): NDArray {
+    if (this.#value === undefined) {
+      throw new ArgumentError(`parameter ${this.name || '(unnamed)'} has no value yet`, {
+        expected: 'initialize() and, where sizes are unknown, one call of the block',
+        actual: `shape [${this.#shape.map((extent) => extent ?? '?').join(', ')}]`,
+      });
+    }
+    return this.#value;
+  }
+
+  /** The gradient of the last backward pass; null when none is kept. */
+  get grad(): NDArray | null {
+    return this.#value?.grad ?? null;
+  }
+
+  /** Fills in extents that were unknown; known ones must agree. */
+  resolveShape(shape: readonly number[]): void {
+    const fits =
+      shape.length === this.#shape.length &&
+      shape.every((extent, axis) => (this.#shape[axis] ?? extent) === extent);
+    if (!fits) {
+      throw new ShapeError(`parameter ${this.name || '(unnamed)'} cannot take this shape`, {
+        expected: `[${this.#shape.map((extent) => extent ?? '?').join(', ')}]`,
+        actual: `[${shape.join(', ')}]`,
+      });
+    }
+    this.#shape = shape;
+  }
+
+  /** Gives the parameter its first value; a no-op while extents are unknown or when it has one already. */
+  initialize(options: { readonly force?: boolean } = {}): void {
+    const shape = this.#shape.filter((extent) => extent !== null);
+    if (shape.length !== this.#shape.length) return;
+    if (this.#value !== undefined && options.force !== true) return;
+    const fresh = outsideCapture(() => this.#init(shape, this.dtype));
+    if (this.#value === undefined) this.#adopt(fresh);
+    else this.#value.assign(fresh);
+  }
+
+  /**
+   * Replaces the elements. In captured code this is an update of state, carried out once after each
+   * call; it may also give an uninitialized parameter its first value.
+   */
+  assign(value: NDArray | HostValue): void {
+    const next = value instanceof NDArray ? value : array(value, { dtype: this.dtype });
+    if (this.#value !== undefined) return this.#value.assign(next);
+    if (isCapturing())
+      throw new ArgumentError(`parameter ${this.name} gets its first value in captured code`);
+    this.resolveShape(next.shape);
+    this.#adopt(next.astype(this.dtype).add(0));
+  }
+
+  /** Sets the gradient to zeros. */
+  zeroGrad(): void {
+    this.#value?.attachGrad({ req: this.gradReq });
+  }
+
+  #adopt(value: NDArray): void {
+    this.#value = value;
+    if (this.gradReq !== 'null') value.attachGrad({ req: this.gradReq });
+  }
+}

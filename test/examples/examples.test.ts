@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { loadDigits } from '../../examples/digits/data.js';
+import { DigitNet } from '../../examples/digits/model.js';
+import { runDigits } from '../../examples/digits/run.js';
+import {
+  alphabetOf,
+  arraysOf,
+  batchByLength,
+  languages,
+  loadNames,
+} from '../../examples/names/data.js';
+import { NameReader } from '../../examples/names/model.js';
+import { runNames } from '../../examples/names/run.js';
+import { reloadDigits, reloadNames } from '../../examples/reload.js';
+import { saveGraphs } from '../../examples/support/graphfiles.js';
+import * as kn from '../../src/index.js';
+import { assertClose } from '../support/close.js';
+
+/** Loss and gradients of one training call, then the output of a predicting one. */
+function observe(
+  net: kn.nn.HybridBlock & { call(x: kn.NDArray): kn.NDArray },
+  x: kn.NDArray,
+  labels: kn.NDArray,
+): Map<string, readonly number[]> {
+  kn.random.seed(8); // equal dropout masks
+  const loss = kn.autograd.record(() => kn.nn.loss.softmaxCrossEntropy(net.call(x), labels));
+  loss.backward();
+  const seen = new Map([['loss', [Number(loss.item())]], ['output', numbers(net.call(x))]]); // prettier-ignore
+  for (const [name, { grad }] of net.parameters()) if (grad !== null) seen.set(name, numbers(grad));
+  return seen;
+}
+
+const numbers = (array: kn.NDArray): number[] => [...array.dataSync()].map(Number);
+
+/** Asserts that a network computes the same as written, captured, and (its output) from its saved graph. */
+function checkCaptured(
+  make: () => kn.nn.HybridBlock & { call(x: kn.NDArray): kn.NDArray },
+  x: kn.NDArray,
+  labels: kn.NDArray,
+): void {
+  const build = (): ReturnType<typeof make> => {
+    kn.random.seed(3);
+    const net = make().initialize();
+    net.call(x);
+    return net;
+  };
+  const eager = observe(build(), x, labels);
+  const net = build().hybridize();
+  const captured = observe(net, x, labels);
+  assert.deepEqual([...captured.keys()], [...eager.keys()]);
+  for (const [name, values] of eager) assertClose(captured.get(name)!, values, 2e-4, name);
+  const graph = kn.StaticGraph.fromJSON(JSON.parse(JSON.stringify(net.graphFor(x).toJSON())));
+  const [output] = Object.values(graph.run({ [graph.inputNames[0]]: x }));
+  assertClose(numbers(output), captured.get('output')!, 1e-6, 'reloaded');
+}
+
+test('the digit network is the same as written, captured and reloaded, gradients included', () => {
+  const { images, labels } = loadDigits().train;
+  checkCaptured(() => new DigitNet(), images.slice([0, 16]), labels.slice([0, 16]));
+});
+
+test('the reader of names is the same as written, captured and reloaded, gradients included', () => {
+  const { train } = loadNames();
+  const alphabet = alphabetOf(train);
+  const [batch] = batchByLength(train, alphabet, 8);
+  const arrays = arraysOf(batch);
+  checkCaptured(() => new NameReader(alphabet.size + 1, 12), arrays.characters, arrays.languages);
+});
+
+test('no name of an entity that is tested is trained on, and every language is there', () => {
+  const { train, test: heldOut } = loadNames();
+  assert.ok(train.length > 4000 && heldOut.length > 1000);
+  for (const set of [train, heldOut]) {
+    assert.deepEqual(new Set(set.map(({ language }) => language)).size, languages.length);
+  }
+});
+
+test('a short run of the digits learns, and its file repeats the accuracy', async () => {
+  const result = await runDigits({ eagerEpochs: 1, hybridEpochs: 3 });
+  assert.ok(result.accuracy > 0.85, `accuracy ${result.accuracy}`);
+  const path = join(mkdtempSync(join(tmpdir(), 'kaon-test-')), 'digits.json');
+  saveGraphs(path, new Map([['digits', result.graph]]));
+  assert.equal(reloadDigits(path), result.accuracy);
+});
+
+test('a short run of the names beats chance, and its file repeats the accuracy', async () => {
+  const result = await runNames({ eagerEpochs: 0, hybridEpochs: 2, every: 4 });
+  assert.ok(result.accuracy > 2 / languages.length, `accuracy ${result.accuracy}`);
+  assert.ok(result.baseline > 0.3, `baseline ${result.baseline}`);
+  const path = join(mkdtempSync(join(tmpdir(), 'kaon-test-')), 'names.json');
+  const graphs = new Map([...result.graphs].map(([length, graph]) => [String(length), graph]));
+  saveGraphs(path, graphs, { alphabet: result.alphabet });
+  assert.equal(reloadNames(path), result.accuracy);
+});
