@@ -1,0 +1,248 @@
+import type { Call, Expr, For, If, Kernel, Stmt, Var, While } from '../../loop/nodes.js';
+import { assignedVariables, unreachable } from '../../loop/visit.js';
+import { ByteWriter } from './bytes.js';
+import { type Instr, writeInstr } from './instr.js';
+import { Locals } from './locals.js';
+import { selectStore } from './memory.js';
+import { control, emptyBlock, opcodes, type ValueType } from './opcodes.js';
+import { valueType } from './selector.js';
+import { StatementSelector } from './statement.js';
+
+export interface KernelOptions {
+  readonly relaxed: boolean;
+  /** The number of a kernel in the module's function index space. */
+  functionOf(kernel: Kernel): number;
+}
+
+/** The types of a kernel's parameters; buffers are byte addresses. */
+export function parameterTypes(kernel: Kernel): readonly ValueType[] {
+  return kernel.params.map((param) => (param.kind === 'buffer' ? 'i32' : valueType(param.type)));
+}
+
+/** A kernel as a function body: its locals, then its code. */
+export function encodeKernel(kernel: Kernel, options: KernelOptions): Uint8Array {
+  return new KernelPrinter(kernel, options).print();
+}
+
+class KernelPrinter {
+  readonly #kernel: Kernel;
+  readonly #options: KernelOptions;
+  readonly #locals: Locals;
+  readonly #code: ByteWriter = new ByteWriter(1024);
+  readonly #assigned: ReadonlySet<Var>;
+
+  constructor(kernel: Kernel, options: KernelOptions) {
+    this.#kernel = kernel;
+    this.#options = options;
+    this.#locals = new Locals(kernel.name);
+    this.#assigned = assignedVariables(kernel.body);
+  }
+
+  print(): Uint8Array {
+    const types = parameterTypes(this.#kernel);
+    this.#kernel.params.forEach((param, i) => this.#locals.parameter(param, types[i]));
+    this.#scoped(this.#kernel.body);
+    this.#code.u8(control.end);
+    const body = new ByteWriter(this.#code.length + 64);
+    this.#locals.write(body);
+    body.append(this.#code.bytes);
+    return body.bytes;
+  }
+
+  #statement(stmt: Stmt): void {
+    switch (stmt.kind) {
+      case 'block': {
+        stmt.body.forEach((inner) => this.#statement(inner));
+        return stmt.body.forEach((inner) => this.#endScope(inner));
+      }
+      case 'for':
+        return this.#for(stmt);
+      case 'while':
+        return this.#while(stmt);
+      case 'if':
+        return this.#if(stmt);
+      case 'declare': {
+        const { nonNegative } = this.#push(stmt.value);
+        this.#set(this.#introduce(stmt.variable, nonNegative));
+        return;
+      }
+      case 'assign':
+        this.#push(stmt.value);
+        return this.#set(this.#locals.variable(stmt.variable).local);
+      case 'store':
+        return this.#emit((s) => selectStore(s, stmt));
+      case 'call':
+        return this.#call(stmt);
+      default:
+        return unreachable(stmt);
+    }
+  }
+
+  /** Bottom-tested, so that one iteration costs one branch. */
+  #for({ variable, begin, end, step, body }: For): void {
+    const code = this.#code;
+    const first = this.#push(begin);
+    const local = this.#introduce(variable, first.nonNegative);
+    this.#set(local);
+    const limit = this.#limit(end);
+    if (begin.kind !== 'const' || end.kind !== 'const') {
+      this.#open(control.block);
+      this.#get(local);
+      limit.push();
+      code.u8(opcodes['i32.ge_s']);
+      this.#branchIf(0);
+    } else if (begin.value >= end.value) {
+      return this.#endFor(variable, limit);
+    }
+    this.#open(control.loop);
+    this.#scoped(body);
+    this.#get(local);
+    code.u8(opcodes['i32.const']);
+    code.s32(step);
+    code.u8(opcodes['i32.add']);
+    code.u8(control.localTee);
+    code.u32(local);
+    limit.push();
+    code.u8(opcodes['i32.lt_s']);
+    this.#branchIf(0);
+    code.u8(control.end);
+    if (begin.kind !== 'const' || end.kind !== 'const') code.u8(control.end);
+    this.#endFor(variable, limit);
+  }
+
+  #endFor(variable: Var, limit: Limit): void {
+    if (limit.local !== null) this.#locals.release(limit.local);
+    this.#locals.unbind(variable);
+  }
+
+  /** The end of a loop, evaluated once: in a local, unless it is one already or a constant. */
+  #limit(end: Expr): Limit {
+    if (end.kind === 'const') return { local: null, push: () => void this.#push(end) };
+    if (end.kind === 'var' && !this.#assigned.has(end))
+      return { local: null, push: () => void this.#push(end) };
+    this.#push(end);
+    const local = this.#locals.take('i32');
+    this.#set(local);
+    return { local, push: () => this.#get(local) };
+  }
+
+  #while({ condition, body }: While): void {
+    this.#open(control.block);
+    this.#push(condition);
+    this.#code.u8(opcodes['i32.eqz']);
+    this.#branchIf(0);
+    this.#open(control.loop);
+    this.#scoped(body);
+    this.#push(condition);
+    this.#branchIf(0);
+    this.#code.u8(control.end);
+    this.#code.u8(control.end);
+  }
+
+  #if({ condition, consequent, alternate }: If): void {
+    this.#push(condition);
+    this.#open(control.if);
+    this.#scoped(consequent);
+    if (alternate !== null) {
+      this.#code.u8(control.else);
+      this.#scoped(alternate);
+    }
+    this.#code.u8(control.end);
+  }
+
+  #scoped(stmt: Stmt): void {
+    this.#statement(stmt);
+    this.#endScope(stmt);
+  }
+
+  #endScope(stmt: Stmt): void {
+    if (stmt.kind === 'declare') this.#locals.unbind(stmt.variable);
+  }
+
+  #call({ kernel, args }: Call): void {
+    this.#emit((s) => args.map((arg) => s.value(arg)));
+    this.#code.u8(control.call);
+    this.#code.u32(this.#options.functionOf(kernel));
+  }
+
+  /** Leaves the value of an expression on the stack. */
+  #push(expr: Expr): Instr {
+    let root: Instr | undefined;
+    this.#emit((s) => [(root = s.value(expr))]);
+    return root!;
+  }
+
+  /**
+   * Writes the instructions that `select` returns, in order. An instruction that several others use is
+   * computed where it is first needed and kept in a local until the statement ends.
+   */
+  #emit(select: (s: StatementSelector) => readonly Instr[]): void {
+    const roots = select(new StatementSelector(this.#locals, this.#options.relaxed));
+    const uses = countUses(roots);
+    const kept = new Map<Instr, number>();
+    const write = (instr: Instr): void => {
+      const local = kept.get(instr);
+      if (local !== undefined) return this.#get(local);
+      instr.args.forEach(write);
+      writeInstr(this.#code, instr);
+      if (uses.get(instr) === 1 || isFree(instr)) return;
+      const home = this.#locals.take(instr.type);
+      kept.set(instr, home);
+      this.#code.u8(control.localTee);
+      this.#code.u32(home);
+    };
+    roots.forEach(write);
+    for (const local of kept.values()) this.#locals.release(local);
+  }
+
+  #introduce(variable: Var, nonNegative: boolean): number {
+    const local = this.#locals.take(valueType(variable.type));
+    this.#locals.bind(variable, {
+      local,
+      nonNegative: nonNegative && !this.#assigned.has(variable),
+    });
+    return local;
+  }
+
+  #get(local: number): void {
+    this.#code.u8(opcodes['local.get']);
+    this.#code.u32(local);
+  }
+
+  #set(local: number): void {
+    this.#code.u8(control.localSet);
+    this.#code.u32(local);
+  }
+
+  #open(opcode: number): void {
+    this.#code.u8(opcode);
+    this.#code.u8(emptyBlock);
+  }
+
+  #branchIf(depth: number): void {
+    this.#code.u8(control.brIf);
+    this.#code.u32(depth);
+  }
+}
+
+interface Limit {
+  /** The local to release after the loop. */
+  readonly local: number | null;
+  push(): void;
+}
+
+/** Reading a local or a small constant again is as cheap as keeping it. */
+function isFree({ op }: Instr): boolean {
+  return op === 'local.get' || op === 'i32.const' || op === 'f32.const';
+}
+
+function countUses(roots: readonly Instr[]): ReadonlyMap<Instr, number> {
+  const uses = new Map<Instr, number>();
+  const visit = (instr: Instr): void => {
+    const known = uses.get(instr) ?? 0;
+    uses.set(instr, known + 1);
+    if (known === 0) instr.args.forEach(visit);
+  };
+  roots.forEach(visit);
+  return uses;
+}

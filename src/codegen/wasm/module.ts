@@ -1,0 +1,101 @@
+import { DeviceError, InternalError } from '../../base/errors.js';
+import type { Kernel, Module } from '../../loop/nodes.js';
+import { ByteWriter } from './bytes.js';
+import { encodeKernel, parameterTypes } from './kernel.js';
+import { typeCodes, type ValueType } from './opcodes.js';
+
+export interface WasmOptions {
+  /** Lets `a * b + c` round once: relaxed SIMD, where it validates (`supportsRelaxed`). Default false. */
+  readonly relaxed?: boolean;
+  /** Imports a shared memory, for threads. Default false. */
+  readonly shared?: boolean;
+}
+
+/** An exported kernel. i64 parameters are bigint; addresses of buffers are numbers. */
+export type WasmKernel = (...args: readonly (number | bigint)[]) => void;
+
+const section = { type: 1, import: 2, function: 3, export: 7, code: 10 } as const;
+
+/** The most pages (of 64 KiB) a memory can have. */
+const mostPages = 65536;
+
+/**
+ * A loop IR module as a WebAssembly module. It imports `env.memory` and exports every kernel under its
+ * name. Buffer parameters are i32 byte addresses of at least `reservedBytes`, bool ones are i32.
+ */
+export function encodeModule(module: Module, options: WasmOptions = {}): Uint8Array<ArrayBuffer> {
+  const { kernels } = module;
+  const functions = new Map<Kernel, number>(kernels.map((kernel, i) => [kernel, i]));
+  const functionOf = (kernel: Kernel): number => {
+    const index = functions.get(kernel);
+    if (index === undefined)
+      throw new InternalError(`wasm: kernel ${kernel.name} is not in the module`);
+    return index;
+  };
+  const signatures = new Map<string, readonly ValueType[]>();
+  const signatureOf = kernels.map((kernel) => {
+    const types = parameterTypes(kernel);
+    const key = types.join();
+    signatures.set(key, signatures.get(key) ?? types);
+    return [...signatures.keys()].indexOf(key);
+  });
+
+  const out = new ByteWriter(4096);
+  out.append(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0)); // '\0asm', version 1
+  writeList(out, section.type, [...signatures.values()], (types, entry) => {
+    entry.u8(0x60);
+    entry.sized(Uint8Array.from(types, (type) => typeCodes[type]));
+    entry.u8(0);
+  });
+  writeList(out, section.import, ['memory'], (name, entry) => {
+    entry.name('env');
+    entry.name(name);
+    entry.u8(2);
+    entry.u8(options.shared === true ? 3 : 0); // a shared memory needs a limit
+    entry.u32(0);
+    if (options.shared === true) entry.u32(mostPages);
+  });
+  writeList(out, section.function, signatureOf, (signature, entry) => entry.u32(signature));
+  writeList(out, section.export, kernels, (kernel, entry) => {
+    entry.name(kernel.name);
+    entry.u8(0);
+    entry.u32(functionOf(kernel));
+  });
+  writeList(out, section.code, kernels, (kernel, entry) =>
+    entry.sized(encodeKernel(kernel, { relaxed: options.relaxed ?? false, functionOf })),
+  );
+  return new Uint8Array(out.bytes);
+}
+
+function writeList<T>(
+  out: ByteWriter,
+  id: number,
+  items: readonly T[],
+  write: (item: T, entry: ByteWriter) => void,
+): void {
+  const body = new ByteWriter(1024);
+  body.u32(items.length);
+  for (const item of items) write(item, body);
+  out.u8(id);
+  out.sized(body.bytes);
+}
+
+/** Compiles and links at once. A module the engine refuses is a `DeviceError`. */
+export function instantiate(
+  module: Module,
+  memory: WebAssembly.Memory,
+  options: WasmOptions = {},
+): Readonly<Record<string, WasmKernel>> {
+  try {
+    const compiled = new WebAssembly.Module(encodeModule(module, options));
+    const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
+    return exports as Readonly<Record<string, WasmKernel>>;
+  } catch (cause) {
+    if (!(cause instanceof WebAssembly.CompileError || cause instanceof WebAssembly.LinkError))
+      throw cause;
+    throw new DeviceError('the engine refused a generated module', {
+      actual: cause.message,
+      cause,
+    });
+  }
+}

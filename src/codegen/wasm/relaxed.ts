@@ -1,0 +1,14 @@
+import * as e from '../../loop/build.js';
+import { encodeModule } from './module.js';
+
+let answer: boolean | undefined;
+
+/** Whether this engine has relaxed SIMD, asked once by validating a module that uses it. */
+export function supportsRelaxed(): boolean {
+  if (answer === undefined) {
+    const x = e.variable('x', 'f32', 4);
+    const probe = e.kernel('probe', [x], e.assign(x, e.add(e.mul(x, x), x)));
+    answer = WebAssembly.validate(encodeModule(e.moduleOf([probe]), { relaxed: true }));
+  }
+  return answer;
+}
