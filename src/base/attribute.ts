@@ -118,18 +118,31 @@ export function list<T>(inner: Attribute<T>): Attribute<readonly T[]> {
 export function unexpected(expected: string, json: Json): ArgumentError {
   return new ArgumentError('an attribute has the wrong form', {
     expected,
-    actual: JSON.stringify(json),
+    actual: describe(json),
   });
 }
 
-/** A short text for any value a user may have passed. */
+/** A short text for any value a user may have passed; lists are shown three levels deep. */
 export function describe(value: unknown): string {
+  return describeTo(3, value);
+}
+
+function describeTo(depth: number, value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'function') return `function ${value.name || '(anonymous)'}`;
-  if (Array.isArray(value))
-    return `[${value.slice(0, 8).map(describe).join(', ')}${value.length > 8 ? ', ...' : ''}]`;
+  if (Array.isArray(value)) {
+    if (depth === 0) return '[...]';
+    const entries = value.slice(0, 8).map((entry) => describeTo(depth - 1, entry));
+    return `[${entries.join(', ')}${value.length > 8 ? ', ...' : ''}]`;
+  }
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value === 'object' && value !== null)
-    return value instanceof DimExpr ? String(value) : `a ${value.constructor?.name ?? 'object'}`;
+    return value instanceof DimExpr ? String(value) : `a ${kindOfObject(value)}`;
   return String(value);
+}
+
+/** The class of an object, which may be foreign: without a prototype, or with a `constructor` of its own. */
+function kindOfObject(value: object): string {
+  const maker: unknown = value.constructor;
+  return typeof maker === 'function' && maker.name !== '' ? maker.name : 'object';
 }

@@ -254,21 +254,31 @@ export function boundsOf(dim: Dim): Bounds {
   });
 }
 
+/** Deeper nesting in the text of a dimension is refused rather than risk the stack. */
+const deepest = 100;
+
 /** Reads what `String(dim)` wrote. `bounds` gives the ranges of names; others are unbounded. */
 export function parseDim(text: string, bounds: ReadonlyMap<string, Bounds> = new Map()): Dim {
   const tokens = text.match(/[A-Za-z_][A-Za-z0-9_]*|\d+|[-+*(),]|\S/g) ?? [];
   let at = 0;
   const fail = (): never => {
-    throw new GraphError('not a dimension', { actual: JSON.stringify(text) });
+    throw new GraphError('not a dimension', { actual: JSON.stringify(text.slice(0, 200)) });
   };
   const expect = (token: string): void => {
     if (tokens[at++] !== token) fail();
   };
+  let depth = 0;
   const atom = (): Dim => {
+    if (++depth > deepest) return fail();
+    const value = atomInside();
+    depth--;
+    return value;
+  };
+  const atomInside = (): Dim => {
     const token = tokens[at++];
     if (token === undefined) return fail();
     if (token === '-') return mulDim(-1, atom());
-    if (/^\d/.test(token)) return Number(token);
+    if (/^\d/.test(token)) return Number.isSafeInteger(Number(token)) ? Number(token) : fail();
     if (!/^[A-Za-z_]/.test(token)) return fail();
     if (!Object.hasOwn(operations, token)) return symbol(token, bounds.get(token));
     expect('(');

@@ -45,6 +45,14 @@ export function decodeAttributes(
   schema: AttributeSchema,
   json: Readonly<Record<string, Json>>,
 ): Attributes {
+  for (const name of Object.keys(json)) {
+    if (!Object.hasOwn(schema, name)) {
+      throw new ArgumentError(`there is no attribute ${name}`, {
+        expected: Object.keys(schema).join(', ') || 'no attributes',
+        actual: name,
+      });
+    }
+  }
   return Object.fromEntries(
     Object.entries(schema).map(([name, kind]) => {
       if (!Object.hasOwn(json, name)) {

@@ -1,0 +1,128 @@
+/**
+ * Programs as text, for people and for tests of passes; `parse.ts` reads it back exactly.
+ *
+ *     program {
+ *       dim 1 <= n <= 512
+ *       input x: float32[n, 3]
+ *       %0 = constant float32[3] [1, 2, 3]
+ *       %1 = mul(x, %0): float32[n, 3]  // model.ts:3:11
+ *       %2, %3 = topK(%1) {k: 2, axis: -1}: float32[n, 2], int64[n, 2]
+ *       %4 = call(%2) [@1 {
+ *         input y: float32[m, 2]
+ *         output y = y
+ *       }]: float32[n, 2]
+ *       output best = %4
+ *     }
+ *
+ * A name that is not an identifier is a JSON string. A region is written out where it is first owned;
+ * its number stands for it wherever it is shared.
+ */
+import type { Json } from '../base/attribute.js';
+import type { Bounds } from '../base/dim.js';
+import { encodeAttributes, symbolsOfAttributes } from '../base/schema.js';
+import { symbolsOfTypes } from './bind.js';
+import { bytesToBase64, wordsOf } from './constants.js';
+import { type CallNode, type Program, typeToString, type Value } from './program.js';
+
+/** The program as text; `parseProgram` is the inverse. */
+export function printProgram(program: Program): string {
+  const lines: string[] = [];
+  printBlock('program', program, '', lines, new Map());
+  return `${lines.join('\n')}\n`;
+}
+
+function printBlock(
+  head: string,
+  program: Program,
+  indent: string,
+  lines: string[],
+  regions: Map<Program, number>,
+): void {
+  const inner = `${indent}  `;
+  lines.push(`${indent}${head} {`);
+  for (const [name, { min, max }] of programRanges(program)) {
+    if (min === 0 && max === Infinity) continue;
+    lines.push(`${inner}dim ${min} <= ${name}${max === Infinity ? '' : ` <= ${max}`}`);
+  }
+  const names = new Map<Value, string>();
+  let count = 0;
+  const nameOf = (value: Value): string => names.get(value)!;
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    const results = program.results(id);
+    if (node.kind === 'variable') {
+      names.set(results[0], word(node.name));
+      lines.push(`${inner}input ${word(node.name)}: ${typeToString(node.type)}`);
+      continue;
+    }
+    for (const result of results) names.set(result, `%${count++}`);
+    const left = results.length === 0 ? '_' : results.map(nameOf).join(', ');
+    if (node.kind === 'constant') {
+      const words = wordsOf(node.data);
+      const data =
+        words === null ? JSON.stringify(bytesToBase64(node.data)) : `[${words.join(', ')}]`;
+      lines.push(`${inner}${left} = constant ${typeToString(node.data.type)} ${data}`);
+      continue;
+    }
+    const operands = program.operands(id).map(nameOf).join(', ');
+    const call = `${left} = ${word(node.op.name)}(${operands})${printAttributes(node)}`;
+    printCall(call, node, inner, lines, regions);
+  }
+  for (const { name, value } of program.outputs) {
+    lines.push(`${inner}output ${word(name)} = ${nameOf(value)}`);
+  }
+  lines.push(`${indent}}`);
+}
+
+function printCall(
+  call: string,
+  { regions, types, source }: CallNode,
+  indent: string,
+  lines: string[],
+  numbers: Map<Program, number>,
+): void {
+  const comment = source === undefined ? '' : `  // ${source.replace(/[\r\n]+/g, ' ')}`;
+  const tail = `: ${types.map(typeToString).join(', ')}${comment}`;
+  let head = `${call}${regions.length === 0 ? '' : ' ['}`;
+  regions.forEach((region, k) => {
+    const last = k === regions.length - 1;
+    const known = numbers.get(region);
+    if (known !== undefined) {
+      head += `@${known}${last ? ']' : ', '}`;
+      return;
+    }
+    numbers.set(region, numbers.size);
+    printBlock(`${head}@${numbers.get(region)}`, region, indent, lines, numbers);
+    head = `${lines.pop()!.slice(indent.length)}${last ? ']' : ', '}`;
+  });
+  lines.push(`${indent}${head}${tail}`);
+}
+
+/** Every symbol a program speaks of, with its range, in the order of first mention. */
+export function programRanges(program: Program): ReadonlyMap<string, Bounds> {
+  const ranges = new Map<string, Bounds>();
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    for (const [name, bounds] of symbolsOfTypes(program.results(id).map(({ type }) => type))) {
+      ranges.set(name, bounds);
+    }
+    if (node.kind === 'call') symbolsOfAttributes(node.op.attributes, node.attributes, ranges);
+  }
+  return ranges;
+}
+
+function printAttributes({ op, attributes }: CallNode): string {
+  const encoded = encodeAttributes(op.attributes, attributes);
+  return Object.keys(encoded).length === 0 ? '' : ` ${printJson(encoded)}`;
+}
+
+function printJson(json: Json): string {
+  if (Array.isArray(json)) return `[${json.map(printJson).join(', ')}]`;
+  if (typeof json !== 'object' || json === null) return JSON.stringify(json);
+  const entries = Object.entries(json).map(([key, value]) => `${word(key)}: ${printJson(value)}`);
+  return `{${entries.join(', ')}}`;
+}
+
+function word(name: string): string {
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : JSON.stringify(name);
+}

@@ -1,0 +1,97 @@
+import { FormatError } from '../base/errors.js';
+
+/** The words of program text, one after another, with the line they are on. */
+export class Tokens {
+  readonly #text: string;
+  /** Sticky: a word, or a comment to the end of its line. */
+  readonly #pattern: RegExp =
+    /[^\S\n]*(?:(\n)|(\/\/[^\n]*)|("(?:[^"\\\n]|\\.)*"|[%@]?\d+(?:\.\d+)?(?:e[+-]?\d+)?|[A-Za-z_]\w*|<=|[^\s\w]))/y;
+  #line = 1;
+  #word: string | undefined;
+  /** What the last comment before the current word said, if it is on the line of the word before. */
+  #comment: string | undefined;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#advance();
+  }
+
+  /** The current word; empty at the end. */
+  get word(): string {
+    return this.#word ?? '';
+  }
+
+  /** Takes the current word. */
+  next(): string {
+    const word = this.#word;
+    if (word === undefined) throw this.error('more');
+    this.#advance();
+    return word;
+  }
+
+  /** Takes the current word if it is this one. */
+  accept(word: string): boolean {
+    if (this.#word !== word) return false;
+    this.#advance();
+    return true;
+  }
+
+  expect(word: string): void {
+    if (!this.accept(word)) throw this.error(JSON.stringify(word));
+  }
+
+  /** Takes the comment that ended the line of the word taken last. */
+  comment(): string | undefined {
+    const comment = this.#comment;
+    this.#comment = undefined;
+    return comment;
+  }
+
+  /** An identifier or a quoted string, read. */
+  name(): string {
+    if (/^[A-Za-z_]/.test(this.word)) return this.next();
+    return this.string();
+  }
+
+  string(): string {
+    if (!this.word.startsWith('"')) throw this.error('a name or a string');
+    try {
+      return JSON.parse(this.word) as string;
+    } catch {
+      throw this.error('a JSON string');
+    } finally {
+      this.#advance();
+    }
+  }
+
+  /** The number behind a one-letter sigil: `%12`, `@3`. */
+  numbered(sigil: string): number {
+    if (!new RegExp(`^${sigil}\\d+$`).test(this.word)) throw this.error(`${sigil} and a number`);
+    return Number(this.next().slice(1));
+  }
+
+  error(expected: string): FormatError {
+    return new FormatError(`line ${this.#line} of the program does not read`, {
+      expected,
+      actual: this.#word === undefined ? 'the end of the text' : this.#word.slice(0, 80),
+    });
+  }
+
+  #advance(): void {
+    this.#comment = undefined;
+    for (;;) {
+      const match = this.#pattern.exec(this.#text);
+      if (match === null) {
+        this.#word = undefined;
+        return;
+      }
+      const [, newline, comment, word] = match;
+      if (newline !== undefined) this.#line++;
+      else if (comment !== undefined) this.#comment ??= comment.slice(2).trim();
+      else {
+        this.#word = word;
+        return;
+      }
+    }
+  }
+}
