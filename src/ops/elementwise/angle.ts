@@ -1,6 +1,6 @@
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
-import { formatOf } from './format.js';
+import { exactProduct, exactSum, formatOf } from './format.js';
 
 /*
  * Angles modulo a quarter turn, for every finite argument (Payne and Hanek 1983, in floating point).
@@ -29,6 +29,8 @@ export interface Angle {
   readonly quarter: Expr;
   /** Radians between -pi/4 and pi/4, f64. */
   readonly rest: Expr;
+  /** What rounding took from the rest, where that matters: f32 has digits to spare. */
+  readonly error: Expr | null;
 }
 
 /** Splits an angle in radians, an f32 or f64 expression. Infinite angles give NaN. */
@@ -37,20 +39,34 @@ export function splitAngle(x: Expr): Angle {
   const terms = x.type.scalar === 'f32' ? narrowTerms(wide) : wideTerms(wide);
   const quarters = e.nearest(e.mul(terms.reduce(e.add), 4));
   const [first, ...others] = terms;
-  const fraction = others.reduce(e.add, e.sub(first, e.mul(quarters, 0.25)));
+  const start = e.sub(first, e.mul(quarters, 0.25));
   const small = e.lt(e.abs(wide), Math.PI / 4);
-  return {
-    quarter: withinTurn(quarters),
-    rest: e.select(small, wide, e.mul(fraction, 2 * Math.PI)),
-  };
+  const quarter = withinTurn(quarters);
+  if (x.type.scalar === 'f32') {
+    const rest = e.mul(others.reduce(e.add, start), 2 * Math.PI);
+    return { quarter, rest: e.select(small, wide, rest), error: null };
+  }
+  let fraction = start;
+  let lost: Expr = e.constant('f64', 0);
+  for (const term of others) {
+    const [sum, error] = exactSum(fraction, term);
+    fraction = sum;
+    lost = e.add(lost, error);
+  }
+  const [rest, rounded] = exactProduct(fraction, e.constant('f64', 2 * Math.PI));
+  const error = e.add(rounded, e.add(e.mul(lost, 2 * Math.PI), e.mul(fraction, turnError)));
+  return { quarter, rest: e.select(small, wide, rest), error: e.select(small, 0, error) };
 }
+
+/** 2 pi less its double. */
+const turnError = 2.4492935982947064e-16;
 
 /** Splits an angle given in half turns; exact, since nothing is to be multiplied by pi but the rest. */
 export function splitHalfTurns(x: Expr): Angle {
   const wide = e.cast('f64', x);
   const quarters = e.nearest(e.mul(wide, 2));
   const rest = e.mul(e.sub(wide, e.mul(quarters, 0.5)), Math.PI);
-  return { quarter: withinTurn(quarters), rest };
+  return { quarter: withinTurn(quarters), rest, error: null };
 }
 
 function withinTurn(quarters: Expr): Expr {

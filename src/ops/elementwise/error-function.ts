@@ -23,7 +23,7 @@ export const erf: OperatorFunction<Unary> = unary({
   operands: 'float',
   value: (x) => {
     const magnitude = e.abs(x);
-    const far = formatOf(x).withSignOf(e.sub(1, tail(magnitude)), x);
+    const far = formatOf(x).withSignOf(e.sub(1, tail(magnitude, exactSquare(x))), x);
     return e.select(e.lt(magnitude, 1), nearZero(x), far);
   },
   gradient: (g, x) => mul(g, density(x, 2 / Math.sqrt(Math.PI), 1)),
@@ -34,14 +34,18 @@ export const erf: OperatorFunction<Unary> = unary({
 export const erfc: OperatorFunction<Unary> = unary({
   name: 'erfc',
   operands: 'float',
-  value: complement,
+  value: (x) => complement(x, exactSquare(x)),
   gradient: (g, x) => neg(mul(g, density(x, 2 / Math.sqrt(Math.PI), 1))),
   samples,
 });
 
 /** The probability that a standard normal number is below `x`: a loop expression. */
 export function normalProbability(x: Expr): Expr {
-  return e.mul(complement(e.mul(x, -Math.SQRT1_2)), 0.5);
+  const scaled = e.mul(x, -Math.SQRT1_2);
+  // The exponent is taken from `x`: that of the rounded multiple would be wrong by many ulp.
+  const bounded = e.min(e.abs(x), formatOf(x).pick(15, 39));
+  const [square, error] = exactProduct(bounded, bounded);
+  return e.mul(complement(scaled, [e.mul(square, 0.5), e.mul(error, 0.5)]), 0.5);
 }
 
 /** The same, in operators. */
@@ -94,18 +98,28 @@ function nearZero(x: Expr): Expr {
   return e.mul(x, polynomial(e.mul(x, x), center));
 }
 
-/** The complement for x >= 0. */
-function tail(x: Expr): Expr {
-  // Where the result is 0; infinity would be divided by itself.
-  const bounded = e.min(x, formatOf(x).pick(11, 28));
-  const [square, error] = exactProduct(bounded, bounded);
-  const t = e.div(e.sub(bounded, pivot), e.add(bounded, pivot));
-  const factor = e.div(polynomial(t, scaledTail), e.add(e.add(bounded, bounded), 1));
+type Sum = readonly [high: Expr, low: Expr];
+
+/** Beyond this the complement is 0; infinity would be divided by itself. */
+function bound(x: Expr): Expr {
+  return e.min(x, formatOf(x).pick(11, 28));
+}
+
+function exactSquare(x: Expr): Sum {
+  const magnitude = bound(e.abs(x));
+  return exactProduct(magnitude, magnitude);
+}
+
+/** The complement for x >= 0, given the square of `x`. */
+function tail(x: Expr, [square, error]: Sum): Expr {
+  const magnitude = bound(x);
+  const t = e.div(e.sub(magnitude, pivot), e.add(magnitude, pivot));
+  const factor = e.div(polynomial(t, scaledTail), e.add(e.add(magnitude, magnitude), 1));
   return exponentialOfSum(e.neg(square), e.neg(error), factor);
 }
 
-function complement(x: Expr): Expr {
-  const far = tail(e.abs(x));
+function complement(x: Expr, square: Sum): Expr {
+  const far = tail(e.abs(x), square);
   const outside = e.select(e.lt(x, 0), e.sub(2, far), far);
   return e.select(e.lt(e.abs(x), 0.5), e.sub(1, nearZero(x)), outside);
 }
