@@ -1,27 +1,20 @@
 import type { NodeId } from '../graph/graph.js';
 import type { Program, Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
+import { inlinePoints } from './fuseInline.js';
+import { mergeGroups } from './fuseMerge.js';
+import { viewed } from './views.js';
 
 /** Nodes that become one kernel. */
 export interface Group {
-  /** The node that gives the loops their shape. */
-  readonly anchor: NodeId;
-  /** All nodes that are computed inside, ascending. */
+  /** The nodes that give the loops their shape: one, or several reductions in one nest. */
+  readonly anchors: readonly NodeId[];
+  /** All nodes that are computed inside, ascending. Cheap ones may be members of several groups. */
   readonly members: readonly NodeId[];
   /** The values from outside that the kernel reads: never a view, always what it views. */
   readonly reads: readonly Value[];
   /** The results that go to memory. */
   readonly writes: readonly Value[];
-}
-
-/** What a value views, through any number of views. */
-export function viewed(program: Program, value: Value): Value {
-  let base = value;
-  for (;;) {
-    const node = program.node(base.node);
-    if (node.kind !== 'call' || declarationOf(node.op).lowering.kind !== 'view') return base;
-    base = program.operands(base.node)[0];
-  }
 }
 
 /** One group for every call that computes something: the program as written. */
@@ -31,7 +24,16 @@ export function separate(program: Program): readonly Group[] {
     const node = program.node(id);
     if (node.kind !== 'call' || declarationOf(node.op).lowering.kind === 'view') continue;
     const reads = new Set(program.operands(id).map((operand) => viewed(program, operand)));
-    groups.push({ anchor: id, members: [id], reads: [...reads], writes: program.results(id) });
+    groups.push({ anchors: [id], members: [id], reads: [...reads], writes: program.results(id) });
   }
   return groups;
+}
+
+/**
+ * Groups such that as little as possible goes through memory, and nothing expensive is computed more
+ * often than in the program as written. First every point operator is either computed where its result
+ * is read or gets a group of its own; then neighbouring groups over one domain are merged.
+ */
+export function fuse(program: Program): readonly Group[] {
+  return mergeGroups(program, inlinePoints(program));
 }

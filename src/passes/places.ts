@@ -2,7 +2,8 @@ import { type Dim, sizeOf } from '../base/dim.js';
 import type { DType } from '../base/dtype.js';
 import type { Program, Value } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
-import { type Group, viewed } from './fuse.js';
+import type { Group } from './fuse.js';
+import { viewed } from './views.js';
 
 /** What lies at a place of memory while a program runs. */
 export type PlaceRole =

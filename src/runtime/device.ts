@@ -1,4 +1,5 @@
 import { type DType, type HostArray, viewOf } from '../base/dtype.js';
+import { reservedBytes } from '../codegen/wasm/index.js';
 import { DeviceError } from '../base/errors.js';
 import { Regions } from '../passes/memory.js';
 
@@ -13,7 +14,7 @@ const mostPages = 32768;
  */
 export class Device {
   readonly memory: WebAssembly.Memory;
-  readonly #regions: Regions = new Regions(64); // address 0 stays unused: a null pointer in every target
+  readonly #regions: Regions = new Regions(reservedBytes);
   #buffer: ArrayBuffer;
   #epoch = 0;
   #arena = -1;

@@ -4,12 +4,10 @@ import type { Plan } from '../passes/lower/plan.js';
 import { placeBytes } from '../passes/lower/plan.js';
 import { type Binding, bind, fits } from './binding.js';
 import type { Device } from './device.js';
+import type { Entry } from './entry.js';
 import type { Executable, Operand } from './executable.js';
 import { planToString } from './explain.js';
 import { copyElements, Storage } from './storage.js';
-
-/** Runs `main` of a module on the table at an address of the device's memory. */
-export type Entry = (table: number) => void;
 
 /** The memory of executables that were dropped. */
 const abandoned = new FinalizationRegistry<{ device: Device; address: number }>(
@@ -66,13 +64,13 @@ export class Executor implements Executable {
 
   #freshResults(binding: Binding, inputs: readonly Operand[]): readonly Operand[] {
     const { results, outputShapes } = binding;
-    const operands: Operand[] = new Array<Operand>(results.length);
+    const operands: Operand[] = [];
     for (let k = 0; k < results.length; k++) {
       const elements = results[k] ?? this.#passedThrough(k, inputs);
-      operands[k] = {
+      operands.push({
         storage: new Storage(this.#plan.program.outputs[k].value.type.dtype, elements.slice()),
         shape: outputShapes[k],
-      };
+      });
     }
     return operands;
   }

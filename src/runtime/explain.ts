@@ -6,7 +6,7 @@ import type { Place } from '../passes/places.js';
 export function planToString(plan: Plan): string {
   const { program, groups, places } = plan;
   const nameOf = (id: number): string => {
-    const node = program.node(id as (typeof groups)[number]['anchor']);
+    const node = program.node(id as (typeof groups)[number]['anchors'][number]);
     if (node.kind === 'variable') return node.name;
     return node.kind === 'call' ? `${node.op.name}#${id}` : `constant#${id}`;
   };

@@ -50,7 +50,7 @@ for (const target of targets) {
           shape.filter((_, axis) => !axes.includes(axis)),
         );
         assert.deepEqual(kept.shape, keptShape);
-        const expected = new Array<number>(keptShape.reduce((a, b) => a * b, 1)).fill(0);
+        const expected = range(keptShape.reduce((a, b) => a * b, 1)).fill(0);
         elements.forEach((element, i) => {
           const index = [Math.floor(i / 3 / columns), Math.floor(i / 3) % columns, i % 3];
           const at = index.map((part, axis) => (axes.includes(axis) ? 0 : part));

@@ -1,4 +1,4 @@
-import { addDim, type Dim, DimExpr, floorDivDim, maxDim, minDim, mulDim, subDim, symbol } from '../../base/dim.js'; // prettier-ignore
+import { addDim, type Dim, type DimExpr, floorDivDim, maxDim, minDim, mulDim, subDim, symbol } from '../../base/dim.js'; // prettier-ignore
 import * as e from '../../loop/build.js';
 import type { Expr, Var } from '../../loop/nodes.js';
 

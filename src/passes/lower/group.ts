@@ -1,11 +1,12 @@
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
-import type { CallNode, Program, Value } from '../../ir/program.js';
+import type { CallNode, Program } from '../../ir/program.js';
 import * as e from '../../loop/build.js';
 import type { Stmt } from '../../loop/nodes.js';
 import { declarationOf } from '../facets.js';
 import type { Group } from '../fuse.js';
 import { KernelBuilder, type LoweredKernel } from './builder.js';
+import { Epilogue } from './epilogue.js';
 import { kernelNest } from './kernel.js';
 import { pointNest } from './point.js';
 import { reduceNest } from './reduce.js';
@@ -26,33 +27,32 @@ export function lowerGroup(
 }
 
 function groupBody(program: Program, group: Group, scope: Scope, vectorBytes: number): Stmt {
-  const call = program.node(group.anchor) as CallNode;
+  const [anchor] = group.anchors;
+  const call = program.node(anchor) as CallNode;
   const { lowering } = declarationOf(call.op);
   switch (lowering.kind) {
     case 'point':
       return pointNest(
         scope.builder.extents,
-        program.results(group.anchor)[0].type.shape,
+        call.types[0].shape,
         group.writes.map((value) => ({ sink: scope.sink(value), at: scope.compute(value) })),
       );
     case 'reduce': {
-      const [input] = program.operands(group.anchor);
-      const outputs = program.results(group.anchor);
-      const sinks = outputs.map((output) => resultSink(scope, group, output));
-      const element = scope.access(input);
-      return reduceNest(scope, { call, lowering, input, element, outputs, sinks }, vectorBytes);
+      const epilogue = new Epilogue(program, group, scope);
+      const results = epilogue.written(group.anchors.flatMap((id) => program.results(id)));
+      const beside = group.writes
+        .filter((value) => !results.includes(value))
+        .map((value) => ({ sink: scope.sink(value), at: scope.compute(value) }));
+      return reduceNest(scope, group.anchors, beside, epilogue, vectorBytes);
     }
     case 'kernel': {
-      const sinks = program.results(group.anchor).map((output) => resultSink(scope, group, output));
-      return kernelNest(scope, group.anchor, call, lowering, sinks, vectorBytes);
+      const epilogue = new Epilogue(program, group, scope);
+      const sinks = program.results(anchor).map((result) => epilogue.sink(result));
+      return kernelNest(scope, anchor, call, lowering, sinks, vectorBytes);
     }
     default:
       throw new InternalError(`${call.op.name} cannot be the anchor of a kernel`);
   }
-}
-
-function resultSink(scope: Scope, _group: Group, output: Value): ReturnType<Scope['sink']> {
-  return scope.sink(output);
 }
 
 /** A name for a kernel that tells what is in it. */

@@ -1,6 +1,7 @@
 import { type Dim, mulDim, sameDim, subDim, substituteDim, symbolsOf } from '../../base/dim.js'; // prettier-ignore
 import * as e from '../../loop/build.js';
 import type { Expr, For, Stmt, Var } from '../../loop/nodes.js';
+import { children } from '../../loop/visit.js';
 import { mulIndex, zero } from './access.js';
 import type { Extents } from './extents.js';
 
@@ -95,33 +96,11 @@ class Uses {
   value(expr: Expr): void {
     if (this.#seen.has(expr)) return;
     this.#seen.add(expr);
-    switch (expr.kind) {
-      case 'var': {
-        const axis = this.#axisOf.get(expr);
-        if (axis !== undefined) this.#table.set(axis, null);
-        return;
-      }
-      case 'load':
-        this.addresses.push(expr.index);
-        return;
-      case 'const':
-        return;
-      case 'binary':
-        this.value(expr.a);
-        this.value(expr.b);
-        return;
-      case 'select':
-        this.value(expr.condition);
-        this.value(expr.a);
-        this.value(expr.b);
-        return;
-      case 'ramp':
-        this.value(expr.base);
-        this.value(expr.stride);
-        return;
-      default:
-        this.value(expr.x);
-    }
+    if (expr.kind === 'var') {
+      const axis = this.#axisOf.get(expr);
+      if (axis !== undefined) this.#table.set(axis, null);
+    } else if (expr.kind === 'load') this.addresses.push(expr.index);
+    else for (const child of children(expr)) this.value(child);
   }
 }
 

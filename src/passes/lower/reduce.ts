@@ -1,9 +1,14 @@
-import type { CallNode, Value } from '../../ir/program.js';
+import { InternalError } from '../../base/errors.js';
 import type { Attributes } from '../../base/schema.js';
+import type { NodeId } from '../../graph/graph.js';
+import type { CallNode, Value } from '../../ir/program.js';
 import * as e from '../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../loop/nodes.js';
+import { visitExprs } from '../../loop/visit.js';
 import type { Access, ReduceContext, ReduceLowering, Sink } from '../../ops/lowering.js';
-import { flatIndex, rowMajorStrides, zero } from './access.js';
+import { declarationOf } from '../facets.js';
+import { flatIndex, mulIndex, one, rowMajorStrides, zero } from './access.js';
+import type { Epilogue } from './epilogue.js';
 import { indexOf, type Loop, nest, planLoops, type Probe } from './nest.js';
 import type { Scope } from './scope.js';
 import { cut, type Stage, stageLoop } from './stages.js';
@@ -11,59 +16,84 @@ import { cut, type Stage, stageLoop } from './stages.js';
 /** How many vectors of partial states are in flight, to hide the latency of one step. */
 const copiesInFlight = 4;
 
-/** What one reduction folds: which input, over which axes, into which sinks. */
-export interface Reduction {
-  readonly call: CallNode;
+/** One of the reductions of a nest. */
+interface Part {
   readonly lowering: ReduceLowering<Attributes>;
-  readonly input: Value;
+  readonly context: ReduceContext<Attributes>;
   readonly element: Access;
   readonly outputs: readonly Value[];
-  readonly sinks: readonly Sink[];
+  readonly initial: readonly Expr[];
+  /** Where its state begins in the state of the nest. */
+  readonly offset: number;
+}
+
+/** What a nest does once for every element that is folded, besides folding it. */
+export interface Beside {
+  readonly sink: Sink;
+  at(index: readonly Expr[]): Expr;
 }
 
 /**
- * The nest of a reduction. Where the innermost axis is folded, lanes and copies hold partial states
- * that are combined at the end of a row; otherwise they are neighbouring results.
+ * The nest of reductions that fold inputs of one shape over the same axes. Where the innermost axis is
+ * folded, lanes and copies hold partial states that are combined at the end of a row; otherwise they
+ * are neighbouring results.
  */
-export function reduceNest(scope: Scope, reduction: Reduction, vectorBytes: number): Stmt {
-  const { call, lowering, input, outputs } = reduction;
+export function reduceNest(
+  scope: Scope,
+  anchors: readonly NodeId[],
+  beside: readonly Beside[],
+  epilogue: Epilogue,
+  vectorBytes: number,
+): Stmt {
+  const { program } = scope;
+  const [input] = program.operands(anchors[0]);
+  const first = program.node(anchors[0]) as CallNode;
   const rank = input.type.shape.length;
-  const folded = new Set(lowering.axes(call.attributes, rank));
-  const kept = input.type.shape.filter((_, axis) => !folded.has(axis));
-  if (kept.includes(0)) return e.block();
+  const folded = new Set(reductionOf(first).axes(first.attributes, rank));
+  if (input.type.shape.some((dim, axis) => dim === 0 && !folded.has(axis))) return e.block();
   const shape = scope.shape(input.type.shape);
-  const keepsAxes = outputs[0].type.shape.length === rank;
-  const resultIndex = (index: readonly Expr[]): Expr[] =>
-    keepsAxes
-      ? index.map((part, axis) => (folded.has(axis) ? zero : part))
-      : index.filter((_, axis) => !folded.has(axis));
-  const foldedLoops = shape.filter((_, axis) => folded.has(axis));
-  const context: ReduceContext<Attributes> = {
-    attributes: call.attributes,
-    inputDType: input.type.dtype,
-    outputDTypes: outputs.map((output) => output.type.dtype),
-    count: foldedLoops.reduce<Expr>((count, extent) => e.mul(count, extent), e.i32(1)),
-  };
-  const initial = lowering.initial(context);
+  const count = shape
+    .filter((_, axis) => folded.has(axis))
+    .reduce((product, extent) => mulIndex(product, extent), one);
+  const parts = partsOf(scope, anchors, count);
+  const results = parts.flatMap(({ outputs }) => outputs);
+  const written = epilogue.written(results);
   const storeResults = (state: readonly Expr[], index: readonly Expr[]): Stmt => {
-    const results = lowering.finish(state, context);
-    return e.block(...reduction.sinks.map((sink, k) => sink.store(resultIndex(index), results[k])));
+    const elements = parts.flatMap(({ lowering, context, initial, offset }) =>
+      lowering.finish(state.slice(offset, offset + initial.length), context),
+    );
+    const values = new Map(results.map((result, k) => [result, elements[k]]));
+    const kept = index.filter((_, axis) => !folded.has(axis));
+    const full = index.map((part, axis) => (folded.has(axis) ? zero : part));
+    return epilogue.store(values, written, ({ type }) =>
+      type.shape.length === rank ? full : kept,
+    );
   };
+  const initial = parts.flatMap((part) => part.initial);
+  const probe = (index: readonly Expr[]): Probe =>
+    probeOf(
+      [...parts.map(({ element }) => element.at(index)), ...beside.map(({ at }) => at(index))],
+      e.block(
+        storeResults(initial, index),
+        ...beside.map(({ sink, at }) => sink.store(index, at(index))),
+      ),
+    );
   const loops = planLoops(
     scope.builder.extents,
     input.type.shape,
-    (index) => probe(reduction.element.at(index), storeResults(initial, index)),
+    probe,
     (outer, inner) => folded.has(outer) === folded.has(inner),
   );
   const fold: Fold = {
-    reduction,
-    context,
+    parts,
+    beside,
     initial,
+    rank,
     loops,
     storeResults,
     inner: loops.filter((loop) => folded.has(loop.axes[0])),
     outer: loops.filter((loop) => !folded.has(loop.axes[0])),
-    lanes: lanesOf(reduction.element, initial, vectorBytes),
+    lanes: lanesOf(parts, probe(shape.map(() => zero)), vectorBytes),
   };
   const last = loops[loops.length - 1];
   return last !== undefined && folded.has(last.axes[0])
@@ -72,9 +102,11 @@ export function reduceNest(scope: Scope, reduction: Reduction, vectorBytes: numb
 }
 
 interface Fold {
-  readonly reduction: Reduction;
-  readonly context: ReduceContext<Attributes>;
+  readonly parts: readonly Part[];
+  readonly beside: readonly Beside[];
+  /** The neutral states of all parts. */
   readonly initial: readonly Expr[];
+  readonly rank: number;
   readonly loops: readonly Loop[];
   /** The loops over folded axes, and over kept ones. */
   readonly inner: readonly Loop[];
@@ -83,11 +115,42 @@ interface Fold {
   storeResults(state: readonly Expr[], index: readonly Expr[]): Stmt;
 }
 
-/** Vectors need scalars of one width; with mixed widths partial states are scalars. */
-function lanesOf(element: Access, initial: readonly Expr[], vectorBytes: number): number {
-  const probe = element.at(element.shape.map(() => zero));
-  const widths = new Set([probe, ...initial].map(({ type }) => e.scalarBytes(type.scalar)));
-  return widths.size === 1 ? vectorBytes / [...widths][0] : 1;
+function reductionOf(call: CallNode): ReduceLowering<Attributes> {
+  const { lowering } = declarationOf(call.op);
+  if (lowering.kind !== 'reduce') throw new InternalError(`${call.op.name} is not a reduction`);
+  return lowering;
+}
+
+function partsOf(scope: Scope, anchors: readonly NodeId[], count: Expr): readonly Part[] {
+  let offset = 0;
+  return anchors.map((id) => {
+    const call = scope.program.node(id) as CallNode;
+    const lowering = reductionOf(call);
+    const [input] = scope.program.operands(id);
+    const context: ReduceContext<Attributes> = {
+      attributes: call.attributes,
+      inputDType: input.type.dtype,
+      outputDTypes: call.types.map(({ dtype }) => dtype),
+      count,
+    };
+    const initial = lowering.initial(context);
+    const outputs = scope.program.results(id);
+    const part = { lowering, context, element: scope.access(input), outputs, initial, offset };
+    offset += initial.length;
+    return part;
+  });
+}
+
+/** As many lanes as a vector register has for the widest scalar that the nest handles. */
+function lanesOf(parts: readonly Part[], { values }: Probe, vectorBytes: number): number {
+  let widest = 4;
+  const steps = parts.flatMap(({ lowering, context, initial, element }) =>
+    lowering.step(initial, element.at(element.shape.map(() => zero)), zero, context),
+  );
+  visitExprs([...values, ...steps], ({ type }) => {
+    widest = Math.max(widest, e.scalarBytes(type.scalar));
+  });
+  return vectorBytes / widest;
 }
 
 function foldRows(fold: Fold, row: Loop): Stmt {
@@ -190,17 +253,26 @@ function step(
   foldedAt: readonly Expr[],
   state: readonly Var[],
 ): Stmt {
-  const { reduction, context, inner } = fold;
-  const element = reduction.element.at(place(fold, keptAt, foldedAt));
-  const position = flatIndex(foldedAt, rowMajorStrides(inner.map(({ extent }) => extent)));
-  const lanes = state[0].type.lanes;
-  const next = reduction.lowering.step(
-    state,
-    e.broadcast(element, lanes),
-    e.broadcast(position, lanes),
-    context,
+  const index = place(fold, keptAt, foldedAt);
+  const position = flatIndex(foldedAt, rowMajorStrides(fold.inner.map(({ extent }) => extent)));
+  const { lanes } = state[0].type;
+  const next = fold.parts.flatMap(({ lowering, context, element, initial, offset }) =>
+    lowering.step(
+      state.slice(offset, offset + initial.length),
+      e.broadcast(element.at(index), lanes),
+      e.broadcast(position, lanes),
+      context,
+    ),
   );
-  return replace(state, next);
+  const stores = fold.beside.map(({ sink, at }) => sink.store(index, at(index)));
+  return e.block(...stores, replace(state, next));
+}
+
+function combine(fold: Fold, a: readonly Expr[], b: readonly Expr[]): readonly Expr[] {
+  return fold.parts.flatMap(({ lowering, context, initial, offset }) => {
+    const end = offset + initial.length;
+    return lowering.combine(a.slice(offset, end), b.slice(offset, end), context);
+  });
 }
 
 function replace(state: readonly Var[], next: readonly Expr[]): Stmt {
@@ -213,11 +285,10 @@ function replace(state: readonly Var[], next: readonly Expr[]): Stmt {
 }
 
 function joinCopies(fold: Fold, states: readonly (readonly Var[])[]): readonly Stmt[] {
-  const { reduction, context } = fold;
   const statements: Stmt[] = [];
   for (let distance = 1; distance < states.length; distance *= 2) {
     for (let copy = 0; copy + distance < states.length; copy += 2 * distance) {
-      const joined = reduction.lowering.combine(states[copy], states[copy + distance], context);
+      const joined = combine(fold, states[copy], states[copy + distance]);
       statements.push(replace(states[copy], joined));
     }
   }
@@ -230,38 +301,39 @@ function joinLanes(
   total: readonly Var[],
 ): readonly Stmt[] {
   if (state === undefined) return [];
-  const { reduction, context } = fold;
   let parts: (readonly Expr[])[] = Array.from({ length: fold.lanes }, (_, lane) =>
     state.map((part) => e.extract(part, lane)),
   );
   while (parts.length > 1) {
     const half = parts.length / 2;
     const upper = parts.slice(half);
-    parts = upper.map((part, i) => reduction.lowering.combine(parts[i], part, context));
+    parts = upper.map((part, i) => combine(fold, parts[i], part));
   }
-  return [replace(total, reduction.lowering.combine(parts[0], total, context))];
+  return [replace(total, combine(fold, parts[0], total))];
 }
 
 /** The index into the input at which kept and folded loops stand. */
 function place(fold: Fold, keptAt: readonly Expr[], foldedAt: readonly Expr[]): Expr[] {
-  const { loops, inner, outer, reduction } = fold;
+  const { loops, inner, outer } = fold;
   const at = loops.map((loop) => {
     const kept = outer.indexOf(loop);
     return kept >= 0 ? keptAt[kept] : (foldedAt[inner.indexOf(loop)] ?? zero);
   });
-  return indexOf(reduction.element.shape.length, loops, at);
+  return indexOf(fold.rank, loops, at);
 }
 
-function probe(element: Expr, results: Stmt): Probe {
-  const values = [element];
+/** What the nest evaluates: the elements, and all that the stores of a statement without loops need. */
+function probeOf(elements: readonly Expr[], stores: Stmt): Probe {
+  const values = [...elements];
   const addresses: Expr[] = [];
   const visit = (stmt: Stmt): void => {
     if (stmt.kind === 'block') stmt.body.forEach(visit);
+    else if (stmt.kind === 'declare') values.push(stmt.value);
     else if (stmt.kind === 'store') {
       values.push(stmt.value);
       addresses.push(stmt.index);
     }
   };
-  visit(results);
+  visit(stores);
   return { values, addresses };
 }

@@ -1,0 +1,116 @@
+import type { NodeId } from '../graph/graph.js';
+import type { CallNode, Program } from '../ir/program.js';
+import * as e from '../loop/build.js';
+import type { Expr } from '../loop/nodes.js';
+import { type Access, computeScalar } from '../ops/lowering.js';
+import { declarationOf } from './facets.js';
+import { settle } from './lower/elements.js';
+import { Extents } from './lower/extents.js';
+
+/** What computing one element of a point operator takes, read off its lowered expression. */
+export interface PointCost {
+  /** Arithmetic of one element, where an addition is 1. */
+  readonly work: number;
+  /** How many elements of each operand one element reads. */
+  readonly reads: readonly number[];
+}
+
+/** Costs of the point operators of a program, each found once. */
+export class Costs {
+  readonly #program: Program;
+  readonly #known: Map<NodeId, PointCost> = new Map();
+
+  constructor(program: Program) {
+    this.#program = program;
+  }
+
+  of(id: NodeId): PointCost {
+    let cost = this.#known.get(id);
+    if (cost === undefined) this.#known.set(id, (cost = this.#measure(id)));
+    return cost;
+  }
+
+  #measure(id: NodeId): PointCost {
+    const call = this.#program.node(id) as CallNode;
+    const { lowering } = declarationOf(call.op);
+    if (lowering.kind !== 'point') return { work: Infinity, reads: [] };
+    const extents = new Extents();
+    const operands = this.#program.operands(id);
+    const counters = operands.map(({ type }) => new CountingAccess(extents, type));
+    const [{ dtype, shape }] = call.types;
+    const element = lowering.point({
+      attributes: call.attributes,
+      inputs: counters,
+      inputTypes: operands.map(({ type }) => type),
+      outputType: { dtype, shape: extents.shape(shape) },
+      index: shape.map((_, axis) => e.variable(`i${axis}`, 'i32')),
+      extent: (dim) => extents.extent(dim),
+    });
+    return {
+      work: workOf(settle(dtype, element)),
+      reads: counters.map(({ count }) => count),
+    };
+  }
+}
+
+/** An operand of which only the number of elements read is of interest. */
+class CountingAccess implements Access {
+  readonly dtype: Access['dtype'];
+  readonly shape: readonly Expr[];
+  readonly buffer = null;
+  readonly #element: Expr;
+  readonly #asked: Set<string> = new Set();
+  readonly #names: Map<Expr, number> = new Map();
+
+  constructor(extents: Extents, type: CallNode['types'][number]) {
+    this.dtype = type.dtype;
+    this.shape = extents.shape(type.shape);
+    this.#element = e.variable('x', computeScalar(type.dtype));
+  }
+
+  get count(): number {
+    return this.#asked.size;
+  }
+
+  at(index: readonly Expr[]): Expr {
+    const name = (part: Expr): number | string => {
+      if (part.kind === 'const') return `c${part.value}`;
+      let known = this.#names.get(part);
+      if (known === undefined) this.#names.set(part, (known = this.#names.size));
+      return known;
+    };
+    this.#asked.add(index.map(name).join());
+    return this.#element;
+  }
+}
+
+/** Divisions and roots take several times as long as additions on every CPU. */
+const slow = 5;
+
+function workOf(expr: Expr, seen: Set<Expr> = new Set()): number {
+  if (seen.has(expr)) return 0;
+  seen.add(expr);
+  switch (expr.kind) {
+    case 'const':
+    case 'var':
+      return 0;
+    case 'load':
+      return 1 + workOf(expr.index, seen);
+    case 'binary': {
+      const own = expr.op === 'div' || expr.op === 'rem' ? slow : 1;
+      return own + workOf(expr.a, seen) + workOf(expr.b, seen);
+    }
+    case 'select':
+      return 1 + workOf(expr.condition, seen) + workOf(expr.a, seen) + workOf(expr.b, seen);
+    case 'ramp':
+      return workOf(expr.base, seen) + workOf(expr.stride, seen);
+    case 'unary':
+      return (expr.op === 'sqrt' ? slow : 1) + workOf(expr.x, seen);
+    case 'bitcast':
+    case 'broadcast':
+    case 'extract':
+      return workOf(expr.x, seen);
+    case 'cast':
+      return 1 + workOf(expr.x, seen);
+  }
+}

@@ -1,0 +1,160 @@
+import { type Dim, floorDivDim, mulDim, sameShape, sizeOf } from '../base/dim.js';
+import type { NodeId } from '../graph/graph.js';
+import type { CallNode, Program, Value } from '../ir/program.js';
+import { declarationOf } from './facets.js';
+import { Costs } from './fuseCost.js';
+import { isView, sameButForOnes, viewed } from './views.js';
+
+/** A group while it grows. */
+export interface Draft {
+  anchors: NodeId[];
+  members: Set<NodeId>;
+  /** The shape over which the loops run. */
+  domain: readonly Dim[];
+  kind: 'point' | 'reduce' | 'kernel';
+  /**
+   * How members are indexed. The value of a member may be asked for at several indices for one point
+   * of the domain; each is a path, named here, with the number of times it is evaluated in all.
+   */
+  paths: Map<NodeId, Map<string, Dim>>;
+}
+
+/** The path of what is computed at the very index of the domain. */
+export const identityPath = 'i';
+
+/**
+ * Work that may be repeated rather than stored. A store and a load take about as long as a few
+ * additions when the data lies in the cache, and far longer when it does not.
+ */
+const cheapWork = 4;
+
+/** A value's reader behind any views. */
+interface Use {
+  readonly reader: NodeId;
+  readonly operand: number;
+  /** False when a view in between changes indices by more than axes of size 1. */
+  readonly keepsIndex: boolean;
+}
+
+/**
+ * Decides for every point operator, readers first, whether it is computed where it is read. The rules:
+ *
+ * - an output of the program, and what is read through a reshape or by a kernel, goes to memory;
+ * - what is evaluated no more often than it has elements, by one group, is computed in that group;
+ * - otherwise it is repeated only when the whole chain of repeated work stays cheap.
+ */
+export function inlinePoints(program: Program): Draft[] {
+  const { graph } = program;
+  const uses = collectUses(program);
+  const costs = new Costs(program);
+  const homes: (readonly Draft[])[] = [];
+  /** By node: the work that is repeated if this node is. */
+  const repeated = new Map<NodeId, number>();
+  const outputs = new Set(program.outputs.map(({ value }) => viewed(program, value).node));
+  const drafts: Draft[] = [];
+
+  for (let n = graph.nodeCount - 1; n >= 0; n--) {
+    const id = n as NodeId;
+    const node = program.node(id);
+    if (node.kind !== 'call' || isView(program, id)) continue;
+    const { lowering } = declarationOf(node.op);
+    if (lowering.kind === 'point') {
+      const [value] = program.results(id);
+      const places = outputs.has(id) ? null : readingPaths(program, value, uses[id], homes, costs);
+      if (places !== null && places.length > 0) {
+        const evaluations = places.flatMap(({ paths }) => [...paths.values()]);
+        const isOnce = places.length === 1 && atMostOnce(evaluations, sizeOf(value.type.shape));
+        const chain =
+          costs.of(id).work +
+          Math.max(0, ...uses[id].map(({ reader }) => repeated.get(reader) ?? 0));
+        if (isOnce || chain <= cheapWork) {
+          if (!isOnce) repeated.set(id, chain);
+          for (const { draft, paths } of places) {
+            draft.members.add(id);
+            draft.paths.set(id, paths);
+          }
+          homes[id] = places.map(({ draft }) => draft);
+          continue;
+        }
+      }
+    }
+    const draft = newDraft(program, id, node, lowering.kind as Draft['kind']);
+    homes[id] = [draft];
+    drafts.push(draft);
+  }
+  return drafts.reverse();
+}
+
+function newDraft(program: Program, id: NodeId, node: CallNode, kind: Draft['kind']): Draft {
+  const domain = kind === 'reduce' ? program.operands(id)[0].type.shape : node.types[0].shape;
+  const paths = new Map([[id, new Map([[identityPath, sizeOf(domain)]])]]);
+  return { anchors: [id], members: new Set([id]), domain, kind, paths };
+}
+
+function collectUses(program: Program): readonly (readonly Use[])[] {
+  const uses: Use[][] = Array.from({ length: program.graph.nodeCount }, () => []);
+  for (const reader of program.graph.nodes()) {
+    if (program.node(reader).kind !== 'call' || isView(program, reader)) continue;
+    program.operands(reader).forEach((value, operand) => {
+      const base = viewed(program, value);
+      const keepsIndex = sameButForOnes(base.type.shape, value.type.shape);
+      uses[base.node].push({ reader, operand, keepsIndex });
+    });
+  }
+  return uses;
+}
+
+/** Where, and along which paths, a value would be computed in its readers; null when it cannot be. */
+function readingPaths(
+  program: Program,
+  value: Value,
+  uses: readonly Use[],
+  homes: readonly (readonly Draft[])[],
+  costs: Costs,
+): { readonly draft: Draft; readonly paths: Map<string, Dim> }[] | null {
+  const byDraft = new Map<Draft, Map<string, Dim>>();
+  for (const { reader, operand, keepsIndex } of uses) {
+    const call = program.node(reader) as CallNode;
+    const { lowering } = declarationOf(call.op);
+    if (!keepsIndex || lowering.kind === 'kernel') return null;
+    if (lowering.kind === 'reduce' && operand !== 0) return null;
+    const seen = program.operands(reader)[operand].type.shape;
+    const isDirect = seen.length === value.type.shape.length;
+    for (const draft of homes[reader]) {
+      let paths = byDraft.get(draft);
+      if (paths === undefined) byDraft.set(draft, (paths = new Map()));
+      if (lowering.kind === 'reduce') {
+        paths.set(isDirect ? identityPath : `r${reader}`, sizeOf(value.type.shape));
+        continue;
+      }
+      if (lowering.kind !== 'point') return null;
+      for (const [path, evaluations] of draft.paths.get(reader)!) {
+        if (lowering.elementwise && isDirect && sameShape(seen, call.types[0].shape)) {
+          paths.set(path, evaluations);
+        } else if (lowering.elementwise) {
+          // Broadcasting to one shape along one path always asks for the same elements.
+          paths.set(`${path}[${value.type.shape.map(String).join()}]`, evaluations);
+        } else {
+          const reads = costs.of(reader).reads[operand];
+          paths.set(`${path}/${reader}.${operand}`, mulDim(evaluations, reads));
+        }
+      }
+    }
+  }
+  return [...byDraft].map(([draft, paths]) => ({ draft, paths }));
+}
+
+/** Whether evaluations certainly do not exceed the number of elements. */
+function atMostOnce(evaluations: readonly Dim[], elements: Dim): boolean {
+  let total = 0;
+  for (const count of evaluations) {
+    if (typeof count === 'number' && typeof elements === 'number') {
+      total += elements === 0 ? 0 : count / elements;
+    } else {
+      const ratio = elements === 0 ? 0 : floorDivDim(count, elements);
+      if (typeof ratio !== 'number') return false;
+      total += ratio; // exact: of polynomials, only exact quotients are numbers
+    }
+  }
+  return total <= 1;
+}

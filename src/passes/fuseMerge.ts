@@ -1,0 +1,294 @@
+import { sameShape } from '../base/dim.js';
+import type { NodeId } from '../graph/graph.js';
+import type { CallNode, Program, Value } from '../ir/program.js';
+import { declarationOf } from './facets.js';
+import type { Group } from './fuse.js';
+import { type Draft, identityPath } from './fuseInline.js';
+import { isView, viewed } from './views.js';
+
+/** One nest keeps no more arrays in flight: registers, and the ways of a cache, are few. */
+const mostStreams = 24;
+
+/** How far a search for a path between two groups may go before the merge is given up. */
+const searchLimit = 2000;
+
+/**
+ * Merges groups that run over one domain, so that what one writes the other finds in registers:
+ *
+ * - point groups with the point groups that read them at the same index (one kernel, several results);
+ * - point groups into the reductions that fold them (the reduction writes what it folds);
+ * - point groups into the reductions and kernels whose results they continue (epilogues);
+ * - reductions of inputs of one shape over the same axes, where neither needs the other.
+ */
+export function mergeGroups(program: Program, drafts: readonly Draft[]): readonly Group[] {
+  const merger = new Merger(program, drafts);
+  merger.run();
+  return merger.groups();
+}
+
+interface Cluster {
+  draft: Draft;
+  reads: Set<Value>;
+  writes: Set<Value>;
+  /** The least and the greatest member; no path leads from a cluster to one that ends before it begins. */
+  first: number;
+  last: number;
+}
+
+class Merger {
+  readonly #program: Program;
+  readonly #clusters: Set<Cluster> = new Set();
+  readonly #writer: Map<Value, Cluster> = new Map();
+  readonly #readers: Map<Value, Set<Cluster>> = new Map();
+  readonly #outputs: ReadonlySet<Value>;
+
+  constructor(program: Program, drafts: readonly Draft[]) {
+    this.#program = program;
+    this.#outputs = new Set(program.outputs.map(({ value }) => viewed(program, value)));
+    for (const draft of drafts) this.#add(draft);
+  }
+
+  /**
+   * Point groups first join each other, then what they continue, and only what is left joins the
+   * reductions that read it: an epilogue saves a store and a load, a side result only a load.
+   */
+  run(): void {
+    this.#mergeWhere((from, into) => from.kind === 'point' && into.kind === 'point');
+    this.#mergeWhere((from) => from.kind !== 'point');
+    this.#mergeWhere(() => true);
+    const readersOf = Array.from(this.#readers.values(), (readers) => [...readers]);
+    readersOf.forEach((readers) => this.#mergeSiblings(readers));
+  }
+
+  /** Readers first, so that a chain grows from its end. */
+  #mergeWhere(wanted: (from: Draft, into: Draft) => boolean): void {
+    for (const cluster of [...this.#clusters].sort((a, b) => b.last - a.last)) {
+      // A cluster that was merged into another one is gone from the set.
+      if (!this.#clusters.has(cluster)) continue;
+      let current: Cluster = cluster;
+      for (;;) {
+        const partner = this.#producers(current).find(
+          (other) => wanted(other.draft, current.draft) && this.#canMerge(other, current),
+        );
+        if (partner === undefined) break;
+        current = this.#merge(partner, current);
+      }
+    }
+  }
+
+  groups(): readonly Group[] {
+    return [...this.#clusters].map(({ draft, reads, writes }) => ({
+      anchors: draft.anchors,
+      members: [...draft.members].sort((a, b) => a - b),
+      reads: [...reads],
+      writes: [...writes],
+    }));
+  }
+
+  #add(draft: Draft): Cluster {
+    const members = [...draft.members];
+    const cluster: Cluster = {
+      draft,
+      reads: new Set(),
+      writes: new Set(draft.anchors.flatMap((id) => this.#program.results(id))),
+      first: members.reduce((least, id) => Math.min(least, id), Infinity),
+      last: members.reduce((most, id) => Math.max(most, id), -1),
+    };
+    for (const id of members) {
+      for (const operand of this.#program.operands(id)) {
+        const value = viewed(this.#program, operand);
+        if (!draft.members.has(value.node)) cluster.reads.add(value);
+      }
+    }
+    this.#register(cluster);
+    return cluster;
+  }
+
+  #register(cluster: Cluster): void {
+    this.#clusters.add(cluster);
+    for (const value of cluster.writes) this.#writer.set(value, cluster);
+    for (const value of cluster.reads) {
+      let readers = this.#readers.get(value);
+      if (readers === undefined) this.#readers.set(value, (readers = new Set()));
+      readers.add(cluster);
+    }
+  }
+
+  /** The clusters that write what a cluster reads, the latest first. */
+  #producers({ reads }: Cluster): readonly Cluster[] {
+    const found = new Set<Cluster>();
+    for (const value of reads) {
+      const writer = this.#writer.get(value);
+      if (writer !== undefined) found.add(writer);
+    }
+    return [...found].sort((a, b) => b.last - a.last);
+  }
+
+  #canMerge(from: Cluster, into: Cluster): boolean {
+    return this.#agree(from, into) && !this.#hasDetour(from, into);
+  }
+
+  #agree(from: Cluster, into: Cluster): boolean {
+    if (from.reads.size + into.reads.size + from.writes.size + into.writes.size > mostStreams) {
+      return false;
+    }
+    const shared = [...into.reads].filter((value) => from.writes.has(value));
+    if (from.draft.kind === 'point') {
+      if (into.draft.kind === 'kernel') return false;
+      return (
+        sameShape(from.draft.domain, into.draft.domain) &&
+        shared.every((value) => this.#readOnlyAtIdentity(value, into))
+      );
+    }
+    if (into.draft.kind !== 'point') return false;
+    const continued = this.#epilogueValues(from);
+    return shared.every(
+      (value) =>
+        continued.has(value) &&
+        sameShape(value.type.shape, into.draft.domain) &&
+        this.#readOnlyAtIdentity(value, into),
+    );
+  }
+
+  /**
+   * What a kernel's epilogue may read: its results and what an epilogue has made of them. Operators with
+   * several results store them one by one, so theirs have no epilogue.
+   */
+  #epilogueValues({ draft, writes }: Cluster): ReadonlySet<Value> {
+    const results = new Set(draft.anchors.flatMap((id) => this.#program.results(id)));
+    if (draft.kind === 'kernel' && results.size > 1) return new Set();
+    const later = dependents(
+      this.#program,
+      [...draft.members].sort((a, b) => a - b),
+      results,
+    );
+    return new Set([...writes].filter((value) => results.has(value) || later.has(value.node)));
+  }
+
+  /** Whether every member that reads a value does so at the index of the domain. */
+  #readOnlyAtIdentity(value: Value, { draft }: Cluster): boolean {
+    for (const id of draft.members) {
+      const call = this.#program.node(id) as CallNode;
+      const { lowering } = declarationOf(call.op);
+      for (const [k, operand] of this.#program.operands(id).entries()) {
+        if (viewed(this.#program, operand) !== value) continue;
+        if (operand !== value) return false;
+        if (lowering.kind === 'reduce') {
+          if (k !== 0) return false;
+          continue;
+        }
+        if (lowering.kind !== 'point' || !lowering.elementwise) return false;
+        if (!sameShape(value.type.shape, call.types[0].shape)) return false;
+        const paths = draft.paths.get(id);
+        if (paths === undefined || paths.size !== 1 || !paths.has(identityPath)) return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether something else must run between two clusters; also true when that is too costly to know. */
+  #hasDetour(from: Cluster, into: Cluster): boolean {
+    const seen = new Set<Cluster>([from]);
+    const open: Cluster[] = [from];
+    while (open.length > 0) {
+      const cluster = open.pop()!;
+      for (const value of cluster.writes) {
+        for (const reader of this.#readers.get(value) ?? []) {
+          if (reader === into) {
+            if (cluster !== from) return true;
+            continue;
+          }
+          if (reader.first > into.last || seen.has(reader)) continue;
+          if (seen.size > searchLimit) return true;
+          seen.add(reader);
+          open.push(reader);
+        }
+      }
+    }
+    return false;
+  }
+
+  #merge(from: Cluster, into: Cluster): Cluster {
+    for (const cluster of [from, into]) {
+      this.#clusters.delete(cluster);
+      for (const value of cluster.reads) this.#readers.get(value)?.delete(cluster);
+    }
+    const isEpilogue = from.draft.kind !== 'point';
+    const [shaping, joining] = isEpilogue ? [from, into] : [into, from];
+    const bothReduce = from.draft.kind === 'reduce' && into.draft.kind === 'reduce';
+    const draft: Draft = {
+      ...shaping.draft,
+      anchors: bothReduce ? [...from.draft.anchors, ...into.draft.anchors] : shaping.draft.anchors,
+      members: new Set([...shaping.draft.members, ...joining.draft.members]),
+      paths: joinPaths(joining.draft.paths, shaping.draft.paths),
+    };
+    const writes = new Set<Value>();
+    for (const value of [...from.writes, ...into.writes]) {
+      const isRead = (this.#readers.get(value)?.size ?? 0) > 0;
+      if (isRead || this.#outputs.has(value) || !from.writes.has(value) || !into.reads.has(value)) {
+        writes.add(value);
+      }
+    }
+    const reads = new Set(
+      [...from.reads, ...into.reads].filter((value) => !draft.members.has(value.node)),
+    );
+    const merged: Cluster = {
+      draft,
+      reads,
+      writes,
+      first: Math.min(from.first, into.first),
+      last: Math.max(from.last, into.last),
+    };
+    this.#register(merged);
+    return merged;
+  }
+
+  /** Reductions that read one value and fold it alike share one pass over it. */
+  #mergeSiblings(readers: readonly Cluster[]): void {
+    const reductions = readers.filter(({ draft }) => draft.kind === 'reduce');
+    for (let i = 0; i + 1 < reductions.length; i++) {
+      const [a, b] = [reductions[i], reductions[i + 1]];
+      if (!this.#clusters.has(a) || !this.#clusters.has(b)) continue;
+      if (!this.#foldAlike(a, b) || this.#depends(a, b) || this.#depends(b, a)) continue;
+      reductions[i + 1] = this.#merge(a, b);
+    }
+  }
+
+  #foldAlike(a: Cluster, b: Cluster): boolean {
+    const [x, y] = [a, b].map(({ draft }) => this.#foldedAxes(draft.anchors[0]));
+    return sameShape(a.draft.domain, b.draft.domain) && x.join() === y.join();
+  }
+
+  #foldedAxes(id: NodeId): readonly number[] {
+    const call = this.#program.node(id) as CallNode;
+    const { lowering } = declarationOf(call.op);
+    if (lowering.kind !== 'reduce') return [];
+    return lowering.axes(call.attributes, this.#program.operands(id)[0].type.shape.length);
+  }
+
+  #depends(from: Cluster, into: Cluster): boolean {
+    for (const value of into.reads) if (from.writes.has(value)) return true;
+    return this.#hasDetour(from, into);
+  }
+}
+
+function joinPaths(a: Draft['paths'], b: Draft['paths']): Draft['paths'] {
+  const joined = new Map(a);
+  for (const [id, paths] of b) joined.set(id, new Map([...(a.get(id) ?? []), ...paths]));
+  return joined;
+}
+
+/** The members of a group that need one of some values, in order; views on the way count as steps. */
+export function dependents(
+  program: Program,
+  members: Iterable<NodeId>,
+  values: ReadonlySet<Value>,
+): ReadonlySet<NodeId> {
+  const found = new Set<NodeId>();
+  const isReached = (value: Value): boolean => {
+    if (values.has(value) || found.has(value.node)) return true;
+    return isView(program, value.node) && isReached(program.operands(value.node)[0]);
+  };
+  for (const id of members) if (program.operands(id).some(isReached)) found.add(id);
+  return found;
+}

@@ -1,0 +1,86 @@
+import { boundsOf, type Dim, sizeOf } from '../base/dim.js';
+import { bytesOf } from '../base/dtype.js';
+import { InternalError } from '../base/errors.js';
+import type { Program, Value } from '../ir/program.js';
+import type { Group } from './fuse.js';
+import { viewed } from './views.js';
+
+/** How many of the groups that could run next are compared; keeps scheduling linear. */
+const candidates = 32;
+
+/**
+ * An order in which groups can run. Of the first groups that are ready, the one runs next that frees the
+ * most memory, counting what it writes against it; equals keep the order of the program.
+ */
+export function schedule(program: Program, groups: readonly Group[]): readonly Group[] {
+  const writer = new Map<Value, Group>();
+  const readers = new Map<Value, Group[]>();
+  for (const group of groups) for (const value of group.writes) writer.set(value, group);
+  const waiting = new Map<Group, number>();
+  const pending = new Map<Value, number>();
+  for (const group of groups) {
+    const inside = group.reads.filter((value) => writer.has(value));
+    waiting.set(group, inside.length);
+    for (const value of inside) {
+      pending.set(value, (pending.get(value) ?? 0) + 1);
+      const known = readers.get(value);
+      if (known === undefined) readers.set(value, [group]);
+      else known.push(group);
+    }
+  }
+  for (const { value } of program.outputs) pending.set(viewed(program, value), Infinity);
+
+  const gain = (group: Group): number => {
+    let bytes = 0;
+    for (const value of group.reads) if (pending.get(value) === 1) bytes += nominalBytes(value);
+    for (const value of group.writes) bytes -= nominalBytes(value);
+    return bytes;
+  };
+  const ready = [...groups].filter((group) => waiting.get(group) === 0).sort(byProgramOrder);
+  const order: Group[] = [];
+  while (ready.length > 0) {
+    let best = 0;
+    const considered = Math.min(candidates, ready.length);
+    if (considered > 1) {
+      const gains = ready.slice(0, considered).map(gain);
+      for (let i = 1; i < considered; i++) if (gains[i] > gains[best]) best = i;
+    }
+    const [group] = ready.splice(best, 1);
+    order.push(group);
+    for (const value of group.reads) {
+      const left = pending.get(value);
+      if (left !== undefined) pending.set(value, left - 1);
+    }
+    for (const value of group.writes) {
+      for (const reader of readers.get(value) ?? []) {
+        const left = waiting.get(reader)! - 1;
+        waiting.set(reader, left);
+        if (left === 0) insertInOrder(ready, reader);
+      }
+    }
+  }
+  if (order.length !== groups.length)
+    throw new InternalError('groups wait for each other in a circle');
+  return order;
+}
+
+function byProgramOrder(a: Group, b: Group): number {
+  return a.anchors[0] - b.anchors[0];
+}
+
+function insertInOrder(ready: Group[], group: Group): void {
+  let at = ready.length;
+  while (at > 0 && byProgramOrder(ready[at - 1], group) > 0) at--;
+  ready.splice(at, 0, group);
+}
+
+/** Bytes for comparison only: unbounded symbols count as 64. */
+function nominalBytes({ type }: Value): number {
+  return bytesOf(type.dtype) * nominal(sizeOf(type.shape));
+}
+
+function nominal(dim: Dim): number {
+  if (typeof dim === 'number') return dim;
+  const { min, max } = boundsOf(dim);
+  return Number.isFinite(max) ? max : Math.max(min, 64);
+}

@@ -1,0 +1,23 @@
+import { instantiate } from '../codegen/wasm/index.js';
+import { interpret } from '../loop/interpret.js';
+import type { Module } from '../loop/nodes.js';
+import { optimizeModule } from '../loop/optimize.js';
+import { mainName } from '../passes/lower/group.js';
+import type { Device } from './device.js';
+import type { CompileOptions } from './executable.js';
+
+/** Runs `main` of a module on the table at an address of the device's memory. */
+export type Entry = (table: number) => void;
+
+/** Bytes of a vector register of the targets. */
+export const vectorBytes = 16;
+
+/** How each target makes a module callable. */
+export const entries: Readonly<
+  Record<NonNullable<CompileOptions['target']>, (module: Module, device: Device) => Entry>
+> = {
+  // Exactly what was lowered: nothing between the lowering and the definition of the loop IR.
+  interpreter: (module, device) => (table) => interpret(module, device.buffer, mainName, [table]),
+  wasm: (module, device) =>
+    instantiate(optimizeModule(module, { vectorBytes }), device.memory)[mainName],
+};
