@@ -1,4 +1,5 @@
 export * from './convolution.js';
+export * from './einsum.js';
 export * from './matmul.js';
 export * from './pooling.js';
 export * from './slidingWindows.js';

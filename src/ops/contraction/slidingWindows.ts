@@ -12,7 +12,7 @@ import {
   tensor,
 } from '../declare.js';
 import { shapeToString } from '../infer.js';
-import { accumulate, clamped } from '../loops.js';
+import { clamped, scatterLoops } from '../loops.js';
 import { computeScalar } from '../lowering.js';
 import { worst } from '../reduction/extremum.js';
 import {
@@ -158,16 +158,18 @@ export const slidingWindowsAdjoint: OperatorFunction<
       } = context;
       const from = (index: readonly Expr[]): Source =>
         source(windows, index, out.shape, (dim) => context.extent(dim));
-      return accumulate(
-        context,
-        x.shape,
-        (index) => from(index).at,
-        (index) => {
+      // Without padding, neighbouring windows put their elements in distinct places.
+      const isSpread = from(x.shape).inside === null;
+      return scatterLoops(context, {
+        domain: x.shape,
+        target: (index) => from(index).at,
+        value: (index) => {
           const { inside } = from(index);
           const value = x.at(index);
           return inside === null ? value : e.select(inside, value, 0);
         },
-      );
+        isSpread,
+      });
     },
   },
   samples: [

@@ -1,1 +1,2 @@
-export {};
+export * from './attention.js';
+export * from './softmax.js';

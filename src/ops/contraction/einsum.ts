@@ -1,0 +1,132 @@
+import * as attr from '../../base/attribute.js';
+import type { Dim } from '../../base/dim.js';
+import { ArgumentError } from '../../base/errors.js';
+import type { Tensor } from '../../ir/types.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { diagonalAdjoint } from '../movement/diagonal.js';
+import { reshape } from '../movement/reshape.js';
+import { broadcastTo } from '../reduction/sum.js';
+import { contractTerms, type Term, withoutRepeats } from './contractTerms.js';
+import { type Equation, type Label, readEquation } from './equation.js';
+
+/**
+ * Einstein's summation: the products of the operands' elements, summed over every axis that the output
+ * lacks. `einsum('ij,jk->ik', a, b)` is a matrix product, `'ii->i'` a diagonal, `'bhqd,bhkd->bhqk'`
+ * attention's scores. A letter names an axis, twice in one operand its diagonal; `...` stands for any
+ * axes, which broadcast; an extent of 1 meets any other; without `->` the output is the ellipsis and
+ * every letter that occurs once, alphabetically. As NumPy's, dtypes promote and stay what they are.
+ *
+ * Throws an `ArgumentError` for a malformed equation and a `ShapeError` where operands do not fit it.
+ */
+export const einsum: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(equation: string, ...operands: readonly Input<T>[]) => T,
+  false
+> = operator({
+  name: 'einsum',
+  family: 'contraction',
+  attributes: { equation: attr.string },
+  method: false,
+  call: (equation, ...operands) => {
+    if (operands.length > 0) return { inputs: operands, attributes: { equation } };
+    throw new ArgumentError('there is nothing to multiply', {
+      op: 'einsum',
+      expected: 'an equation and at least one operand',
+      actual: 'no operand',
+    });
+  },
+  infer: ({ inputs, attributes: { equation } }) => {
+    const { output, extents } = readEquation(
+      equation,
+      inputs.map(({ shape }) => shape),
+    );
+    return [{ dtype: inputs[0].dtype, shape: output.map((label) => extents.get(label)!) }];
+  },
+  gradient: ({ inputs, grads: [g], needs, attributes: { equation } }) => {
+    const read = readFor(equation, inputs);
+    return inputs.map((_, at) => (needs[at] ? operandGradient(read, inputs, g!, at) : null));
+  },
+  lowering: {
+    kind: 'decompose',
+    decompose: ({ inputs, attributes: { equation } }) => {
+      const { operands, output } = readFor(equation, inputs);
+      return [contractTerms(termsOf(operands, inputs), output)];
+    },
+  },
+  samples: [
+    { args: ['ij,jk->ik', tensor(['n', 'k']), tensor(['k', 'm'])] },
+    { args: ['bij,bkj->bik', tensor(['b', 2, 'k']), tensor(['b', 3, 'k'])] },
+    { args: ['ii->i', tensor(['n', 'n'])] },
+    { args: ['iij', tensor(['n', 'n', 2])] },
+    { args: ['i,j', tensor(['n']), tensor(['m'])] },
+    { args: ['i,i->', tensor(['n']), tensor(['n'])] },
+    { args: ['...ij,...jk', tensor(['b', 2, 'k']), tensor([3, 1, 'k', 2])] },
+    { args: ['ij,jk,kl->il', tensor(['n', 3]), tensor([3, 'k']), tensor(['k', 2])] },
+    { args: ['ij,kj->k', tensor(['n', 4]), tensor([2, 1])] },
+    {
+      args: ['ij,j->i', tensor(['n', 3], { dtype: 'int32' }), tensor([3], { dtype: 'int64' })],
+    },
+  ],
+});
+
+function readFor(equation: string, inputs: readonly Tensor[]): Equation {
+  return readEquation(
+    equation,
+    inputs.map(({ type }) => type.shape),
+  );
+}
+
+function termsOf<T extends Tensor>(
+  operands: readonly (readonly Label[])[],
+  inputs: readonly T[],
+): readonly Term<T>[] {
+  return inputs.map((x, i) => withoutRepeats(x, operands[i]));
+}
+
+/**
+ * The sum is linear in each operand, so its gradient is another sum of products: the output's gradient
+ * takes the operand's place. Axes that the operand alone had, or had stretched, are repeated or summed.
+ */
+function operandGradient<T extends Tensor>(
+  { operands, output }: Equation,
+  inputs: readonly T[],
+  g: T,
+  at: number,
+): T {
+  const own = withoutRepeats(inputs[at], operands[at]);
+  const { shape } = own.x.type;
+  const others = termsOf(operands, inputs).toSpliced(at, 1);
+  const elsewhere = new Set([...output, ...others.flatMap(({ labels }) => labels)]);
+  const stays = own.labels.map((label, axis) => elsewhere.has(label) && shape[axis] !== 1);
+  const kept = own.labels.filter((_, axis) => stays[axis]);
+  const found = contractTerms([{ x: g, labels: output }, ...others], kept);
+  const extents = found.type.shape[Symbol.iterator]();
+  const aligned = reshape(
+    found,
+    stays.map((stay): Dim => (stay ? (extents.next().value as Dim) : 1)),
+  );
+  return ontoDiagonals(broadcastTo(aligned, shape), inputs[at].type.shape, operands[at]);
+}
+
+/** The adjoint of `withoutRepeats`: zero off the diagonals. */
+function ontoDiagonals<T extends Tensor>(
+  g: T,
+  shape: T['type']['shape'],
+  labels: readonly Label[],
+): T {
+  const second = labels.findIndex((label, axis) => labels.indexOf(label) < axis);
+  if (second < 0) return g;
+  const first = labels.indexOf(labels[second]);
+  const isOther = (_: unknown, axis: number): boolean => axis !== first && axis !== second;
+  const inner = ontoDiagonals(
+    g,
+    [...shape.filter(isOther), shape[second]],
+    [...labels.filter(isOther), labels[second]],
+  );
+  return diagonalAdjoint(inner, shape, 0, first, second);
+}

@@ -1,0 +1,134 @@
+import { type Dim, sameDim } from '../../base/dim.js';
+import { ArgumentError, ShapeError } from '../../base/errors.js';
+import type { Shape } from '../../ir/types.js';
+import { shapeToString } from '../infer.js';
+
+/** An axis's name: a letter, or for the axes behind an ellipsis `.` and their number from the right. */
+export type Label = string;
+
+/** An equation whose ellipses are spelt out for given operands. */
+export interface Equation {
+  /** The labels of each operand's axes. */
+  readonly operands: readonly (readonly Label[])[];
+  readonly output: readonly Label[];
+  /** The extent of each label; 1 only where it is 1 in every operand. */
+  readonly extents: ReadonlyMap<Label, Dim>;
+}
+
+const op = 'einsum';
+
+/**
+ * Reads `"ij,jk->ik"` for operands of these shapes. A letter twice in one operand takes a diagonal;
+ * `...` stands for any axes, aligned from the right; without `->` the output is the ellipsis, then every
+ * letter that occurs once, alphabetically.
+ *
+ * Throws an `ArgumentError` for what is not an equation, and a `ShapeError` where ranks or extents do
+ * not fit it.
+ */
+export function readEquation(text: string, shapes: readonly Shape[]): Equation {
+  const { inputs, output } = parse(text);
+  if (inputs.length !== shapes.length) {
+    throw new ArgumentError('the equation and the operands do not fit', {
+      op,
+      expected: `${inputs.length} operands for ${JSON.stringify(text)}`,
+      actual: String(shapes.length),
+    });
+  }
+  const operands = inputs.map((term, i) => spellOut(term, shapes[i], i));
+  const extents = new Map<Label, Dim>();
+  operands.forEach((labels, i) => noteExtents(extents, labels, shapes[i], i));
+  const hidden = operands
+    .map((labels) => labels.filter((label) => label.startsWith('.')))
+    .reduce((widest, labels) => (labels.length > widest.length ? labels : widest), []);
+  const letters = output ?? implicitOutput(inputs, hidden.length > 0);
+  const result = letters.flatMap((label) => (label === '...' ? hidden : [label]));
+  return { operands, output: result, extents };
+}
+
+interface Terms {
+  readonly inputs: readonly (readonly Label[])[];
+  /** Null when the equation has no arrow. */
+  readonly output: readonly Label[] | null;
+}
+
+function parse(text: string): Terms {
+  const sides = text.replaceAll(' ', '').split('->');
+  if (sides.length > 2) throw malformed(text, 'there are two arrows');
+  const inputs = sides[0].split(',').map((term) => lettersOf(text, term));
+  if (sides.length === 1) return { inputs, output: null };
+  const output = lettersOf(text, sides[1]);
+  const known = new Set(inputs.flat());
+  const unknown = output.find((label) => label !== '...' && !known.has(label));
+  if (unknown !== undefined) throw malformed(text, `no operand has the axis ${unknown}`);
+  if (new Set(output).size !== output.length)
+    throw malformed(text, 'an axis is in the output twice');
+  if (known.has('...') && !output.includes('...')) {
+    throw malformed(text, "the output must have '...' when an operand has");
+  }
+  return { inputs, output };
+}
+
+function lettersOf(text: string, term: string): readonly Label[] {
+  const labels: readonly string[] = term.match(/\.\.\.|[A-Za-z]/g) ?? [];
+  if (labels.join('') !== term)
+    throw malformed(text, `${JSON.stringify(term)} is not a list of axes`);
+  if (labels.indexOf('...') !== labels.lastIndexOf('...')) {
+    throw malformed(text, "one operand has '...' twice");
+  }
+  return labels;
+}
+
+function malformed(text: string, problem: string): ArgumentError {
+  return new ArgumentError(problem, {
+    op,
+    expected: "an equation such as 'ij,jk->ik', of letters, commas, '...' and one '->'",
+    actual: JSON.stringify(text),
+  });
+}
+
+function spellOut(term: readonly Label[], shape: Shape, operand: number): Label[] {
+  const letters = term.filter((label) => label !== '...').length;
+  const hidden = shape.length - letters;
+  const hasEllipsis = letters < term.length;
+  if (hidden < 0 || (hidden > 0 && !hasEllipsis)) {
+    throw new ShapeError(`operand ${operand} has another rank than its term`, {
+      op,
+      expected: `${hasEllipsis ? 'at least ' : ''}${letters} axes for ${JSON.stringify(term.join(''))}`,
+      actual: shapeToString(shape),
+    });
+  }
+  return term.flatMap((label) =>
+    label === '...' ? Array.from({ length: hidden }, (_, at) => `.${hidden - 1 - at}`) : [label],
+  );
+}
+
+function noteExtents(
+  extents: Map<Label, Dim>,
+  labels: readonly Label[],
+  shape: Shape,
+  operand: number,
+): void {
+  const clash = (label: Label, expected: string, dim: Dim): ShapeError =>
+    new ShapeError(`axis ${label} has two sizes`, {
+      op,
+      expected,
+      actual: `${String(dim)} in operand ${operand}, ${shapeToString(shape)}`,
+    });
+  labels.forEach((label, axis) => {
+    const dim = shape[axis];
+    const first = labels.indexOf(label);
+    if (first < axis) {
+      if (!sameDim(shape[first], dim)) throw clash(label, String(shape[first]), dim);
+      return;
+    }
+    const known = extents.get(label) ?? 1;
+    if (known === 1) extents.set(label, dim);
+    else if (dim !== 1 && !sameDim(known, dim)) throw clash(label, `${String(known)}, or 1`, dim);
+  });
+}
+
+function implicitOutput(inputs: readonly (readonly Label[])[], hasHidden: boolean): Label[] {
+  const all = inputs.flat().filter((label) => label !== '...');
+  const once = all.filter((label) => all.indexOf(label) === all.lastIndexOf(label));
+  return [...(hasHidden ? ['...'] : []), ...once.sort()];
+}
