@@ -14,7 +14,7 @@ import {
   tensor,
 } from '../declare.js';
 import { normalizeAxis, shapeToString } from '../infer.js';
-import { divisor, scatterLoops } from '../loops.js';
+import { scatterLoops } from '../loops.js';
 import {
   checkHostIndices,
   checkIndexDType,
@@ -166,7 +166,7 @@ function sourceOf(
   { axis, mode }: TakeAttributes,
 ): readonly Expr[] {
   if (axis === null)
-    return unravel(positionAt(indices.at(index), size, mode), shape.map(divisor)); // prettier-ignore
+    return unravel(positionAt(indices.at(index), size, mode), shape); // prettier-ignore
   const at = normalizeAxis('take', axis, shape.length);
   const rank = indices.shape.length;
   const position = positionAt(indices.at(index.slice(at, at + rank)), size, mode);

@@ -102,7 +102,7 @@ export const repeat: OperatorFunction<
     elementwise: false,
     point: ({ inputs: [x], index, attributes: { count, axis } }) => {
       const each = Math.max(count, 1);
-      if (axis === null) return x.at(unravel(e.div(index[0], each), x.shape.map(divisor)));
+      if (axis === null) return x.at(unravel(e.div(index[0], each), x.shape));
       const at = normalizeAxis('repeat', axis, x.shape.length);
       return x.at(index.with(at, e.div(index[at], each)));
     },

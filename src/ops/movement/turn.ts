@@ -13,7 +13,7 @@ import {
   tensor,
 } from '../declare.js';
 import { normalizeAxes, normalizeAxis, shapeToString } from '../infer.js';
-import { divisor, ravel, wrapped } from '../loops.js';
+import { ravel, wrapped } from '../loops.js';
 import { type Axes, axisList } from '../signatures.js';
 import { swapaxes } from './transpose.js';
 
@@ -94,7 +94,7 @@ export const roll: OperatorFunction<
       const { shifts, axes } = attributes;
       if (axes === null) {
         const from = turned(ravel(index, x.shape), shifts[0], extent(sizeOf(shape)));
-        return x.at(unravel(from, x.shape.map(divisor)));
+        return x.at(unravel(from, x.shape));
       }
       const at = [...index];
       axes.forEach((named, k) => {

@@ -16,7 +16,7 @@ import {
 import { mul } from '../elementwise/arithmetic.js';
 import { normalizeAxis, shapeToString } from '../infer.js';
 import { computeScalar, type KernelLowering } from '../lowering.js';
-import { divisor, wideDType } from '../loops.js';
+import { wideDType } from '../loops.js';
 import { reshape } from '../movement/reshape.js';
 import { shift } from '../movement/shift.js';
 import { scanLoops } from './scan.js';
@@ -90,10 +90,7 @@ function folding(
         initial: [e.constant(scalar, neutral)],
         dtypes: [wideDType(dtype)],
         step: ([total], index) => [
-          combine(
-            total,
-            e.cast(scalar, x.at(isFlat ? unravel(index[0], x.shape.map(divisor)) : index)),
-          ),
+          combine(total, e.cast(scalar, x.at(isFlat ? unravel(index[0], x.shape) : index))),
         ],
         finish: ([total]) => [total],
       });

@@ -1,0 +1,165 @@
+import * as attr from '../../base/attribute.js';
+import { isStatic, minDim } from '../../base/dim.js';
+import { ArgumentError, ShapeError } from '../../base/errors.js';
+import type { Tensor } from '../../ir/types.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  type Sample,
+  tensor,
+} from '../declare.js';
+import { normalizeAxis, shapeToString } from '../infer.js';
+import { zerosLike } from '../movement/fill.js';
+import { slice } from '../movement/slice.js';
+import { gather, scatterAdd } from './gather.js';
+import { sortLoops } from './sortLoops.js';
+
+export interface SortOptions {
+  /** Greatest first. Default false. */
+  readonly descending?: boolean;
+}
+
+/** `f(x, axis = -1, { descending })`. */
+export type Sort = <T extends Tensor = DefaultTensor>(
+  x: Input<T>,
+  axis?: number,
+  options?: SortOptions,
+) => T;
+
+const attributes = { axis: attr.int, descending: attr.bool };
+
+const samples: readonly Sample[] = [
+  { args: [tensor(['n', 'm'])] },
+  { args: [tensor(['n', 2, 'm']), 0, { descending: true }] },
+  { args: [tensor(['n', 9], { dtype: 'int32', low: -3, high: 3 })] },
+  { args: [tensor([7], { values: [2, NaN, -1, Infinity, NaN, 0, -2] })], differentiable: false }, // NaN
+];
+
+/** The positions that sort `x` along an axis, the last one by default, int64. Equal elements keep their order. See `sort`. */
+export const argsort: OperatorFunction<Sort> = operator({
+  name: 'argsort',
+  family: 'indexing',
+  attributes,
+  operands: 'keep',
+  call: (x, axis = -1, options) => ({
+    inputs: [x],
+    attributes: { axis, descending: options?.descending ?? false },
+  }),
+  infer: ({ inputs: [x], attributes: { axis } }) => {
+    normalizeAxis('argsort', axis, x.shape.length);
+    return [{ dtype: 'int64', shape: x.shape }];
+  },
+  gradient: 'none',
+  lowering: {
+    kind: 'kernel',
+    kernel: (context) => {
+      const { axis, descending } = context.attributes;
+      return sortLoops(
+        context,
+        normalizeAxis('argsort', axis, context.inputs[0].shape.length),
+        descending,
+      );
+    },
+  },
+  samples,
+});
+
+/**
+ * `x` sorted along an axis, the last one by default; stable. NaN counts as the greatest value: it comes
+ * last, or first in descending order.
+ */
+export const sort: OperatorFunction<Sort> = operator({
+  name: 'sort',
+  family: 'indexing',
+  attributes,
+  operands: 'keep',
+  call: (x, axis = -1, options) => ({
+    inputs: [x],
+    attributes: { axis, descending: options?.descending ?? false },
+  }),
+  infer: ({ inputs: [x], attributes: { axis } }) => {
+    normalizeAxis('sort', axis, x.shape.length);
+    return [x];
+  },
+  // The positions are computed again; in one program with the lowering's they are one expression.
+  gradient: ({ inputs: [x], grads: [g], attributes: { axis, descending } }) => [
+    scatterAdd(zerosLike(x), argsort(x, axis, { descending }), g!, axis),
+  ],
+  lowering: {
+    kind: 'decompose',
+    decompose: ({ inputs: [x], attributes: { axis, descending } }) => [
+      gather(x, argsort(x, axis, { descending }), axis),
+    ],
+  },
+  samples,
+});
+
+export interface TopKOptions {
+  /** Default true; false gives the least elements. */
+  readonly largest?: boolean;
+}
+
+/**
+ * The `k` greatest elements along an axis, the last one by default, greatest first, and their positions
+ * (int64); equal elements in the order of `x`. With `largest: false` the least. NaN counts as greatest.
+ */
+export const topK: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    x: Input<T>,
+    k: number,
+    axis?: number,
+    options?: TopKOptions,
+  ) => { readonly values: T; readonly indices: T }
+> = operator({
+  name: 'topK',
+  family: 'indexing',
+  attributes: { k: attr.int, axis: attr.int, largest: attr.bool },
+  results: ['values', 'indices'],
+  operands: 'keep',
+  call: (x, k, axis = -1, options) => ({
+    inputs: [x],
+    attributes: { k, axis, largest: options?.largest ?? true },
+  }),
+  infer: ({ inputs: [x], attributes: { k, axis } }) => {
+    const at = normalizeAxis('topK', axis, x.shape.length);
+    const extent = x.shape[at];
+    if (k < 0) {
+      throw new ArgumentError('a negative number of elements was asked for', {
+        op: 'topK',
+        expected: 'k of 0 or more',
+        actual: String(k),
+      });
+    }
+    if (isStatic(extent) && k > extent) {
+      throw new ShapeError(`axis ${at} does not have ${k} elements`, {
+        op: 'topK',
+        expected: `at least ${k} elements on axis ${at}`,
+        actual: shapeToString(x.shape),
+      });
+    }
+    const shape = x.shape.with(at, minDim(k, extent));
+    return [
+      { dtype: x.dtype, shape },
+      { dtype: 'int64', shape },
+    ];
+  },
+  gradient: ({ inputs: [x], outputs: [, indices], grads: [g], attributes: { axis } }) => [
+    g === null ? null : scatterAdd(zerosLike(x), indices, g, axis),
+  ],
+  lowering: {
+    kind: 'decompose',
+    decompose: ({ inputs: [x], attributes: { k, axis, largest } }) => {
+      const at = normalizeAxis('topK', axis, x.type.shape.length);
+      const order = argsort(x, at, { descending: largest });
+      const indices = slice(order, ...Array.from({ length: at }, () => ':' as const), [0, k]);
+      return [gather(x, indices, at), indices];
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 5]), 3] },
+    { args: [tensor(['n', 2, 'm']), 2, 0, { largest: false }], least: { n: 2 } },
+    { args: [tensor(['n'], { dtype: 'int64', low: -3, high: 3 }), 0] },
+  ],
+});

@@ -1,0 +1,125 @@
+import * as e from '../../loop/build.js';
+import type { Buffer, Expr, Stmt } from '../../loop/nodes.js';
+import { computeScalar, type KernelContext } from '../lowering.js';
+import { overAll, wideDType } from '../loops.js';
+
+/**
+ * Whether `a` comes before `b`. Of floats NaN counts as greater than every number, so it comes last in
+ * ascending order and first in descending order; both zeros are equal.
+ */
+export function comesBefore(a: Expr, b: Expr, descending: boolean): Expr {
+  if (a.type.scalar === 'bool') return comesBefore(e.cast('i32', a), e.cast('i32', b), descending);
+  const [low, high] = descending ? [b, a] : [a, b];
+  const isLess = e.lt(low, high);
+  if (a.type.scalar !== 'f32' && a.type.scalar !== 'f64') return isLess;
+  return e.or(isLess, e.and(e.ne(high, high), e.eq(low, low)));
+}
+
+/**
+ * Stores, for every row of the first input along an axis, the positions of its elements in sorted order.
+ * A bottom-up merge sort: stable, n log n in the worst case, 2 n keys and positions of scratch.
+ */
+export function sortLoops(
+  context: KernelContext<unknown>,
+  axis: number,
+  descending: boolean,
+): Stmt {
+  const [x] = context.inputs;
+  const [sink] = context.outputs;
+  const length = x.shape[axis];
+  const dim = context.inputTypes[0].shape[axis];
+  const room = e.mul(context.extent(dim), 2);
+  const keys = context.scratch('keys', wideDType(x.dtype), room);
+  const positions = context.scratch('positions', 'int32', room);
+  const rows = x.shape.map((extent, at) => (at === axis ? e.i32(1) : extent));
+  return overAll(
+    rows,
+    (row) => {
+      const source = e.variable('source', 'i32');
+      return e.block(
+        e.forLoop('i', 0, length, (i) =>
+          e.block(
+            e.store(keys, i, e.cast(e.loadedScalar(keys.storage), x.at(row.with(axis, i)))),
+            e.store(positions, i, i),
+          ),
+        ),
+        e.declare(source, e.i32(0)),
+        mergePasses({ keys, positions, length, source, descending }),
+        e.forLoop('i', 0, length, (i) =>
+          sink.store(
+            row.with(axis, i),
+            e.cast(computeScalar(sink.dtype), e.load(positions, e.add(source, i))),
+          ),
+        ),
+      );
+    },
+    'serial',
+  );
+}
+
+interface Runs {
+  readonly keys: Buffer;
+  readonly positions: Buffer;
+  readonly length: Expr;
+  /** Where the current half of both buffers begins: 0 or `length`. */
+  readonly source: ReturnType<typeof e.variable>;
+  readonly descending: boolean;
+}
+
+/** Merges neighbouring runs of 1, 2, 4, ... elements from one half of the buffers into the other. */
+function mergePasses(runs: Runs): Stmt {
+  const { length, source } = runs;
+  const width = e.variable('width', 'i32');
+  const low = e.variable('low', 'i32');
+  return e.block(
+    e.declare(width, e.i32(1)),
+    e.whileLoop(
+      e.lt(width, length),
+      e.block(
+        e.declare(low, e.i32(0)),
+        e.whileLoop(
+          e.lt(low, length),
+          e.block(
+            mergeRuns(runs, low, e.min(e.add(low, width), length), e.min(e.add(low, e.mul(width, 2)), length)), // prettier-ignore
+            e.assign(low, e.add(low, e.mul(width, 2))),
+          ),
+        ),
+        e.assign(source, e.sub(length, source)),
+        e.assign(width, e.mul(width, 2)),
+      ),
+    ),
+  );
+}
+
+/** Merges `low .. middle` and `middle .. high`; of equals the left one goes first. */
+function mergeRuns(runs: Runs, low: Expr, middleValue: Expr, highValue: Expr): Stmt {
+  const { keys, positions, length, source, descending } = runs;
+  const middle = e.variable('middle', 'i32');
+  const high = e.variable('high', 'i32');
+  const left = e.variable('left', 'i32');
+  const right = e.variable('right', 'i32');
+  const takesRight = e.variable('takesRight', 'bool');
+  const from = e.variable('from', 'i32');
+  const keyAt = (i: Expr): Expr => e.load(keys, e.add(source, i));
+  const target = e.sub(length, source);
+  return e.block(
+    e.declare(middle, middleValue),
+    e.declare(high, highValue),
+    e.declare(left, low),
+    e.declare(right, middle),
+    e.forLoop('out', low, high, (out) =>
+      e.block(
+        e.declare(takesRight, e.lt(right, high)),
+        // Both keys exist only inside the branch: a select would load beyond a run's end.
+        e.ifThen(
+          e.and(takesRight, e.lt(left, middle)),
+          e.assign(takesRight, comesBefore(keyAt(right), keyAt(left), descending)),
+        ),
+        e.declare(from, e.select(takesRight, right, left)),
+        e.store(keys, e.add(target, out), keyAt(from)),
+        e.store(positions, e.add(target, out), e.load(positions, e.add(source, from))),
+        e.ifThen(takesRight, e.assign(right, e.add(right, 1)), e.assign(left, e.add(left, 1))),
+      ),
+    ),
+  );
+}
