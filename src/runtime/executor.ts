@@ -38,7 +38,13 @@ export class Executor implements Executable {
     const { table, constants } = residentMemory(plan, device);
     this.#table = table;
     this.#constants = constants;
-    abandoned.register(this, { device, address: table });
+    abandoned.register(this, { device, address: table }, this);
+  }
+
+  /** Gives the memory back at once. It must not be run again. */
+  release(): void {
+    abandoned.unregister(this);
+    this.#device.release(this.#table);
   }
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {

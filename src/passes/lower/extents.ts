@@ -1,4 +1,4 @@
-import { addDim, type Dim, type DimExpr, floorDivDim, maxDim, minDim, mulDim, subDim, symbol } from '../../base/dim.js'; // prettier-ignore
+import { addDim, type Dim, type DimExpr, floorDivDim, maxDim, minDim, mulDim, subDim } from '../../base/dim.js'; // prettier-ignore
 import * as e from '../../loop/build.js';
 import type { Expr, Var } from '../../loop/nodes.js';
 
@@ -32,16 +32,9 @@ export class Extents {
     return [...this.#params.values()];
   }
 
-  /** Gives a loop variable a name among dimensions, so that `dim` can read indices. */
-  index(variable: Var, name: string): DimExpr {
-    const index = symbol(name);
-    this.#dims.set(variable, index);
-    return index;
-  }
-
   /**
-   * An i32 expression as a dimension over the symbols of the program and the named loop variables;
-   * undefined where it reads memory, selects, or uses other locals.
+   * An i32 expression as a dimension over the symbols of the program; undefined where it depends on
+   * anything but sizes.
    */
   dim(expr: Expr): Dim | undefined {
     if (expr.kind === 'const') return Number(expr.value);

@@ -1,9 +1,10 @@
-import { type Dim, mulDim, sameDim, subDim, substituteDim, symbolsOf } from '../../base/dim.js'; // prettier-ignore
+import { type Dim, mulDim, sameDim } from '../../base/dim.js';
 import * as e from '../../loop/build.js';
 import type { Expr, For, Stmt, Var } from '../../loop/nodes.js';
 import { children } from '../../loop/visit.js';
 import { mulIndex, zero } from './access.js';
 import type { Extents } from './extents.js';
+import { stepsOf } from './linear.js';
 
 /** One loop of a nest: it runs over a group of adjacent axes of the domain. */
 export interface Loop {
@@ -29,7 +30,7 @@ export function planLoops(
   if (axes.length < 2) {
     return axes.map((axis) => ({ axes: [axis], extent: extents.extent(shape[axis]) }));
   }
-  const steps = strideTable(extents, shape, axes, probe);
+  const steps = stepTable(extents, shape, axes, probe);
   const loops: { axes: number[]; extent: Expr }[] = [];
   axes.forEach((axis, i) => {
     const extent = extents.extent(shape[axis]);
@@ -49,34 +50,31 @@ export interface Probe {
 }
 
 /** By axis: how far each address moves along it; null when the index is used in another way. */
-type StrideTable = ReadonlyMap<number, readonly Dim[] | null>;
+type StepTable = ReadonlyMap<number, readonly Dim[] | null>;
 
-function strideTable(
+function stepTable(
   extents: Extents,
   shape: readonly Dim[],
   axes: readonly number[],
   probe: (index: readonly Expr[]) => Probe,
-): StrideTable {
+): StepTable {
   const index: Expr[] = shape.map(() => zero);
-  const names = new Map<number, string>();
   const axisOf = new Map<Var, number>();
   for (const axis of axes) {
     const variable = e.variable(`i${axis}`, 'i32');
     index[axis] = variable;
     axisOf.set(variable, axis);
-    names.set(axis, extents.index(variable, `_index${axis}`).key);
   }
   const { values, addresses } = probe(index);
   const table = new Map<number, Dim[] | null>(axes.map((axis) => [axis, []]));
-  const visit = new Uses(axisOf, table);
-  for (const value of values) visit.value(value);
-  for (const address of addresses) visit.addresses.push(address);
-  while (visit.addresses.length > 0) {
-    const address = visit.addresses.pop()!;
-    const dim = extents.dim(address);
-    const strides = dim === undefined ? undefined : stridesOf(dim, names);
-    if (strides === undefined) visit.value(address);
-    else for (const [axis, stride] of strides) table.get(axis)?.push(stride);
+  const uses = new Uses(axisOf, table);
+  for (const value of values) uses.value(value);
+  uses.addresses.push(...addresses);
+  while (uses.addresses.length > 0) {
+    const address = uses.addresses.pop()!;
+    const steps = stepsOf(address, axisOf, extents);
+    if (steps === undefined) uses.value(address);
+    else for (const axis of axes) table.get(axis)?.push(steps.get(axis) ?? 0);
   }
   return table;
 }
@@ -104,47 +102,11 @@ class Uses {
   }
 }
 
-/** The coefficients of the loop indices in an address; undefined unless it is linear in all of them. */
-function stridesOf(
-  address: Dim,
-  names: ReadonlyMap<number, string>,
-): ReadonlyMap<number, Dim> | undefined {
-  const indices = new Set(names.values());
-  if (!isLinear(address, indices)) return undefined;
-  const strides = new Map<number, Dim>();
-  const used = symbolsOf(address);
-  for (const [axis, name] of names) {
-    if (!used.has(name)) strides.set(axis, 0);
-    else {
-      const near = substituteDim(address, new Map([[name, 0]]));
-      const far = substituteDim(address, new Map([[name, 1]]));
-      strides.set(axis, subDim(far, near));
-    }
-  }
-  return strides;
-}
-
-/** Whether every term holds at most one index, and that as a plain factor. */
-function isLinear(address: Dim, indices: ReadonlySet<string>): boolean {
-  if (typeof address === 'number') return true;
-  return address.terms.every(({ atoms }) => {
-    let count = 0;
-    for (const atom of atoms) {
-      if (atom.kind === 'symbol') count += indices.has(atom.name) ? 1 : 0;
-      else {
-        const inside = symbolsOf(atom.right, symbolsOf(atom.left));
-        for (const name of inside) if (indices.has(name)) return false;
-      }
-    }
-    return count <= 1;
-  });
-}
-
-function merges(steps: StrideTable, outer: number, inner: number, extent: Dim): boolean {
+function merges(steps: StepTable, outer: number, inner: number, extent: Dim): boolean {
   const along = steps.get(outer);
   const within = steps.get(inner);
   if (!along || !within) return false;
-  return along.every((stride, i) => sameDim(stride, mulDim(within[i], extent)));
+  return along.every((step, i) => sameDim(step, mulDim(within[i], extent)));
 }
 
 /** The index of the domain at which the loops stand; `shape` gives its rank. */
