@@ -1,0 +1,186 @@
+import { declare, variable } from '../build.js';
+import { nodeKey } from '../intern.js';
+import type { Buffer, Expr, Stmt, Var } from '../nodes.js';
+import { mayTrap } from '../purity.js';
+import { withChildren } from '../visit.js';
+
+/**
+ * A place that statements go to, and how control reaches it.
+ * `loop`, `while`: a body that repeats, perhaps never. `preheader`: runs once before a loop that has
+ * at least one trip. `condition`: what a `while` tests; it holds no statements. `branch`: perhaps not
+ * at all. `block`: whenever its parent does.
+ */
+export interface Scope {
+  readonly kind: 'block' | 'branch' | 'loop' | 'preheader' | 'while' | 'condition';
+  readonly parent: Scope | null;
+  readonly depth: number;
+  /** For a preheader: the loop certainly has a trip, so code may as well stand before it. */
+  readonly certain: boolean;
+  /** What to emit, in order; null where a value turned out to need no name. */
+  readonly items: (() => Stmt | null)[];
+  open: boolean;
+}
+
+export function scopeIn(parent: Scope | null, kind: Scope['kind'], certain = false): Scope {
+  return {
+    kind,
+    parent,
+    depth: parent === null ? 0 : parent.depth + 1,
+    certain,
+    items: [],
+    open: true,
+  };
+}
+
+export function emit(scope: Scope): Stmt[] {
+  return scope.items.map((item) => item()).filter((stmt) => stmt !== null);
+}
+
+/** Where the present worth of a variable or buffer came to be. */
+export interface Version {
+  readonly number: number;
+  readonly scope: Scope;
+}
+
+/** A distinct result: equal values are computed from equal operands in the same state of memory. */
+export class Value {
+  readonly number: number;
+  /** A node with this operation; its own operands are replaced by `operands`. */
+  readonly node: Expr;
+  readonly operands: readonly Value[];
+  /** The outermost place that may compute it. */
+  readonly scope: Scope;
+  name: Var | null = null;
+  #uses = 0;
+  #expr: Expr | null = null;
+
+  constructor(number: number, node: Expr, operands: readonly Value[], scope: Scope) {
+    this.number = number;
+    this.node = node;
+    this.operands = operands;
+    this.scope = scope;
+  }
+
+  /**
+   * Cheap enough to be written out at every use. A ramp must be, so that printers see that an access
+   * is contiguous, and so must a constant offset, which memory instructions take for free.
+   */
+  get isFree(): boolean {
+    const { node } = this;
+    if (node.kind === 'const' || node.kind === 'var' || node.kind === 'ramp') return true;
+    return (
+      node.kind === 'binary' &&
+      (node.op === 'add' || node.op === 'sub') &&
+      node.type.scalar === 'i32' &&
+      node.type.lanes === 1 &&
+      node.b.kind === 'const'
+    );
+  }
+
+  /** Counts a use at a place; a second use, or one from inside another loop, gives it a name. */
+  use(from: Scope): void {
+    if (this.isFree) {
+      for (const operand of this.operands) operand.use(from);
+      return;
+    }
+    this.#uses++;
+    if (this.#uses > 1 || from !== this.scope) this.nameIt();
+  }
+
+  nameIt(preferred?: Var): void {
+    if (this.scope.kind === 'condition' || this.isFree) return;
+    const { scalar, lanes } = this.node.type;
+    this.name ??= preferred ?? variable('t', scalar, lanes);
+  }
+
+  /** How users write it. */
+  get expr(): Expr {
+    return this.name ?? this.computed;
+  }
+
+  /** How it is computed. */
+  get computed(): Expr {
+    this.#expr ??= withChildren(
+      this.node,
+      this.operands.map((operand) => operand.expr),
+    );
+    return this.#expr;
+  }
+}
+
+/** The values that are available, by what they compute. */
+export class ValueTable {
+  readonly #byKey: Map<string, Value[]> = new Map();
+  readonly #buffers: Map<Buffer, number> = new Map();
+  #next = 0;
+
+  get freshNumber(): number {
+    return this.#next++;
+  }
+
+  leaf(node: Expr, scope: Scope): Value {
+    return new Value(this.freshNumber, node, [], scope);
+  }
+
+  /** The value of an operation that is reached at `here`; `memory` is the version a load reads. */
+  find(
+    node: Exclude<Expr, Var>,
+    operands: readonly Value[],
+    memory: Version | null,
+    here: Scope,
+  ): Value {
+    const numbers = operands.map((operand) => operand.number);
+    const key = `${nodeKey(node, numbers, (buffer) => this.#numberOf(buffer))} ${memory?.number}`;
+    let candidates = this.#byKey.get(key);
+    if (candidates === undefined) this.#byKey.set(key, (candidates = []));
+    while (candidates.length > 0 && !candidates[candidates.length - 1].scope.open) candidates.pop();
+    if (candidates.length > 0) return candidates[candidates.length - 1];
+
+    let base = rootOf(here);
+    for (const { scope } of operands) if (scope.depth > base.depth) base = scope;
+    if (memory !== null && memory.scope.depth > base.depth) base = memory.scope;
+    const risky = node.kind === 'load' || mayTrap(node);
+    const probe = new Value(this.freshNumber, node, operands, base);
+    const value = probe.isFree
+      ? probe
+      : new Value(probe.number, node, operands, outermost(here, base, risky));
+    candidates.push(value);
+    if (!value.isFree) {
+      for (const operand of operands) operand.use(value.scope);
+      value.scope.items.push(() =>
+        value.name === null ? null : declare(value.name, value.computed),
+      );
+    }
+    return value;
+  }
+
+  #numberOf(buffer: Buffer): number {
+    let number = this.#buffers.get(buffer);
+    if (number === undefined) this.#buffers.set(buffer, (number = this.#buffers.size));
+    return number;
+  }
+}
+
+function rootOf(scope: Scope): Scope {
+  let root = scope;
+  while (root.parent !== null) root = root.parent;
+  return root;
+}
+
+/**
+ * The place just outside the outermost loop that a computation can leave, on the way from `here` to
+ * `base`, where its operands are known. Leaving a branch alone gains nothing. Loads and divisions that
+ * may be undefined are risky: they stay where the program would have evaluated them anyway.
+ */
+function outermost(here: Scope, base: Scope, risky: boolean): Scope {
+  let best = here;
+  let at = here;
+  while (at !== base && at.parent !== null) {
+    if (risky && (at.kind === 'branch' || at.kind === 'while')) break;
+    if (risky && at.kind === 'preheader' && !at.certain) break;
+    const leavesLoop = at.kind !== 'branch' && at.kind !== 'block';
+    at = at.parent;
+    if (leavesLoop) best = at;
+  }
+  return best;
+}

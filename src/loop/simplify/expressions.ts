@@ -1,0 +1,133 @@
+import * as e from '../build.js';
+import { Facts } from '../facts.js';
+import { Interner } from '../intern.js';
+import type { Binary, BinaryOp, Const, Expr, Kernel, Var } from '../nodes.js';
+import { binaryLane, bitcastLane, castLane, type Lane, unaryLane, UndefinedDivision } from '../scalar.js'; // prettier-ignore
+import { children, exprMapper, withChildren } from '../visit.js';
+import { conversionLaws } from './conversions.js';
+import { floatLaws } from './floats.js';
+import { type IndexContext, indexRules } from './indices.js';
+import { integerLaws } from './integers.js';
+import { laneRules } from './lanes.js';
+import { type Law, LawTable } from './pattern.js';
+
+/** Every law that is a pair of patterns. */
+export const laws: readonly Law[] = [...floatLaws, ...integerLaws, ...conversionLaws];
+const table = new LawTable(laws);
+
+const mirrored: Readonly<Partial<Record<BinaryOp, BinaryOp>>> = {
+  add: 'add', mul: 'mul', min: 'min', max: 'max', and: 'and', or: 'or', xor: 'xor', eq: 'eq', ne: 'ne',
+  lt: 'gt', le: 'ge', gt: 'lt', ge: 'le',
+}; // prettier-ignore
+
+/**
+ * Simplifies expressions of one kernel. Results are interned, so equal ones are one object; each
+ * distinct node is simplified once.
+ */
+export class ExprSimplifier {
+  readonly #interner: Interner = new Interner();
+  readonly facts: Facts;
+  readonly #done: Map<Expr, Expr> = new Map();
+  readonly #intern: (expr: Expr) => Expr;
+  readonly #context: IndexContext;
+
+  constructor(kernel: Kernel) {
+    const numberOf = (expr: Expr): number => this.#interner.number(expr);
+    this.facts = new Facts(numberOf, kernel.params);
+    this.#intern = exprMapper((expr) => this.#interner.intern(expr));
+    this.#context = { facts: this.facts, numberOf, simplify: (expr) => this.simplify(expr) };
+  }
+
+  /** From now on `variable` stands for `value`, which is simplified and always has the same worth. */
+  define(variable: Var, value: Expr): void {
+    this.#done.set(variable, value);
+  }
+
+  simplify(expr: Expr): Expr {
+    const known = this.#done.get(expr);
+    if (known !== undefined) return known;
+    const operands = children(expr).map((child) => this.simplify(child));
+    const result = this.#settle(this.#interner.intern(withChildren(expr, operands)));
+    this.#done.set(expr, result);
+    this.#done.set(result, result);
+    return result;
+  }
+
+  /** Applies rules to a node with simplified operands until none applies. */
+  #settle(expr: Expr): Expr {
+    const known = this.#done.get(expr);
+    if (known !== undefined) return known;
+    const next =
+      foldConstants(expr) ?? constantsRight(expr) ?? this.#lanes(expr) ?? table.apply(expr);
+    if (next !== null) return this.simplify(next);
+    return this.#indices(expr);
+  }
+
+  #lanes(expr: Expr): Expr | null {
+    for (const rule of laneRules) {
+      const next = rule.apply(expr);
+      if (next !== null) return next;
+    }
+    return null;
+  }
+
+  #indices(expr: Expr): Expr {
+    if (expr.kind !== 'binary' && expr.kind !== 'unary') return expr;
+    const operand = expr.kind === 'binary' ? expr.a : expr.x;
+    if (operand.type.scalar !== 'i32' || operand.type.lanes !== 1) return expr;
+    for (const rule of indexRules) {
+      if (!rule.ops.has(expr.op)) continue;
+      const next = rule.apply(expr, this.#context);
+      if (next === null) continue;
+      const interned = this.#intern(next);
+      if (interned === expr) continue;
+      // A sum in canonical order is its own simplest form; anything else may simplify further.
+      if (rule.name !== 'collect-terms') return this.simplify(interned);
+      this.#done.set(interned, interned);
+      return interned;
+    }
+    return expr;
+  }
+}
+
+/** An operation on constants is done now, unless it is one that must never be done. */
+function foldConstants(expr: Expr): Const | null {
+  const operands = children(expr);
+  if (operands.length === 0 || !operands.every((x) => x.kind === 'const')) return null;
+  const values = (operands as Const[]).map(({ value }) => value);
+  const value = laneValue(expr, values);
+  return value === null ? null : e.constant(expr.type.scalar, value, expr.type.lanes);
+}
+
+function laneValue(expr: Expr, [x, y, z]: readonly Lane[]): Lane | null {
+  switch (expr.kind) {
+    case 'unary':
+      return unaryLane(expr.op, expr.type.scalar)(x);
+    case 'cast':
+      return castLane(expr.x.type.scalar, expr.type.scalar)(x);
+    case 'bitcast':
+      return bitcastLane(expr.x.type.scalar, expr.type.scalar)(x);
+    case 'select':
+      return x === 0 ? z : y;
+    case 'extract':
+      return x;
+    case 'binary':
+      try {
+        return binaryLane(expr.op, expr.a.type.scalar)(x, y);
+      } catch (error) {
+        if (error instanceof UndefinedDivision) return null;
+        throw error;
+      }
+    default:
+      return null;
+  }
+}
+
+/** f(c, x) = g(x, c) for a commutative f = g, or a comparison f and its mirror image g. */
+function constantsRight(expr: Expr): Binary | null {
+  if (expr.kind !== 'binary' || !isConstant(expr.a) || isConstant(expr.b)) return null;
+  const op = mirrored[expr.op];
+  return op === undefined ? null : e.binary(op, expr.b, expr.a);
+}
+
+const isConstant = (expr: Expr): boolean => expr.kind === 'const';

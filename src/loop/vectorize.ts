@@ -1,0 +1,178 @@
+import { copyStmt, separateBindings, sibling } from './bindings.js';
+import * as e from './build.js';
+import type { Expr, For, Kernel, Stmt, Var } from './nodes.js';
+import { Purity } from './purity.js';
+import { assignedVariables, children, exprMapper, mapStmt, ownExprs, visitExprs, visitStmts, withBody } from './visit.js'; // prettier-ignore
+
+export interface VectorOptions {
+  /** Bytes of one vector register of the target. */
+  readonly vectorBytes: number;
+}
+
+/**
+ * Turns loops of mode `vector` into a main loop whose iterations are lanes, and a scalar loop for the
+ * rest. Whoever asks for `vector` promises that iterations are independent. A loop that cannot be
+ * vectorised becomes serial: one with a `while`, a branch or a nested bound that differs between lanes,
+ * a call, an assignment to a local from outside, a store to one place from all lanes, or vectors.
+ */
+export function vectorize(kernel: Kernel, { vectorBytes }: VectorOptions): Kernel {
+  const separate = separateBindings(kernel);
+  const purity = new Purity(assignedVariables(separate.body));
+  const visit = (stmt: Stmt): Stmt => {
+    const inner = mapStmt(stmt, { stmt: visit });
+    if (inner.kind !== 'for' || inner.mode !== 'vector') return inner;
+    return vectorLoop(inner, vectorBytes, purity) ?? { ...inner, mode: 'serial' };
+  };
+  return withBody(kernel, visit(separate.body));
+}
+
+function vectorLoop(loop: For, vectorBytes: number, purity: Purity): Stmt | null {
+  if (loop.step !== 1) return null;
+  const varying = new Varying(loop);
+  if (!varying.isVectorisable(loop.body)) return null;
+  const lanes = Math.floor(vectorBytes / varying.widestBytes(loop.body));
+  if (lanes < 2) return null;
+
+  // Both loops read the bounds, and the first might change what they are computed from.
+  const saved: Stmt[] = [];
+  const lasting = (bound: Expr): Expr => {
+    if (purity.isHarmless(bound)) return bound;
+    const local = e.variable('bound', 'i32');
+    saved.push(e.declare(local, bound));
+    return local;
+  };
+  const [begin, end] = [lasting(loop.begin), lasting(loop.end)];
+  const length = e.sub(end, begin);
+  const mainEnd = e.add(begin, e.mul(e.div(length, lanes), lanes));
+  const index = sibling(loop.variable);
+  const main: For = {
+    ...loop,
+    variable: index,
+    begin,
+    end: mainEnd,
+    step: lanes,
+    mode: 'serial',
+    body: widen(loop, index, lanes, varying),
+  };
+  const rest = sibling(loop.variable);
+  const tail: For = {
+    ...loop,
+    variable: rest,
+    begin: mainEnd,
+    end,
+    mode: 'serial',
+    body: copyStmt(loop.body, new Map([[loop.variable, rest]])),
+  };
+  return e.block(...saved, main, tail);
+}
+
+/** The body for `lanes` iterations at once, from `index` on. */
+function widen(loop: For, index: Var, lanes: number, varying: Varying): Stmt {
+  const ramp = e.ramp(index, 1, lanes);
+  const locals = new Map<Var, Var>();
+  const expr = exprMapper((x) => {
+    if (x === loop.variable) return ramp;
+    return x.kind === 'var' ? (locals.get(x) ?? x) : x;
+  });
+  const bind = (local: Var): Var => {
+    const wide = sibling(local, varying.has(local) ? lanes : 1);
+    locals.set(local, wide);
+    return wide;
+  };
+  const visit = (stmt: Stmt): Stmt => {
+    switch (stmt.kind) {
+      case 'declare': {
+        const value = expr(stmt.value);
+        const wide = bind(stmt.variable);
+        return e.declare(wide, e.broadcast(value, wide.type.lanes));
+      }
+      case 'assign': {
+        const wide = locals.get(stmt.variable)!;
+        return e.assign(wide, e.broadcast(expr(stmt.value), wide.type.lanes));
+      }
+      case 'for': {
+        const [begin, end] = [expr(stmt.begin), expr(stmt.end)];
+        const mode = stmt.mode === 'unroll' ? 'unroll' : 'serial';
+        return { ...stmt, begin, end, mode, variable: bind(stmt.variable), body: visit(stmt.body) };
+      }
+      default:
+        return mapStmt(stmt, { expr, stmt: visit });
+    }
+  };
+  return visit(loop.body);
+}
+
+/** Which variables and expressions differ between the iterations of a loop. */
+class Varying {
+  readonly #variables: Set<Var>;
+  readonly #inside: Set<Var> = new Set();
+  #exprs: Map<Expr, boolean> = new Map();
+
+  constructor(loop: For) {
+    this.#variables = new Set([loop.variable]);
+    visitStmts(loop.body, (stmt) => {
+      if (stmt.kind === 'declare' || stmt.kind === 'for') this.#inside.add(stmt.variable);
+    });
+    // An accumulator may feed a local above it in the next trip of a nested loop: repeat until stable.
+    for (let before = -1; before !== this.#variables.size;) {
+      before = this.#variables.size;
+      visitStmts(loop.body, (stmt) => {
+        if ((stmt.kind === 'declare' || stmt.kind === 'assign') && this.has(stmt.value)) {
+          this.#variables.add(stmt.variable);
+        }
+      });
+      if (before !== this.#variables.size) this.#exprs = new Map();
+    }
+  }
+
+  has(expr: Expr): boolean {
+    if (expr.kind === 'var') return this.#variables.has(expr);
+    let answer = this.#exprs.get(expr);
+    if (answer === undefined) {
+      answer = children(expr).some((child) => this.has(child));
+      this.#exprs.set(expr, answer);
+    }
+    return answer;
+  }
+
+  isVectorisable(body: Stmt): boolean {
+    let possible = true;
+    const roots: Expr[] = [];
+    visitStmts(body, (stmt) => {
+      roots.push(...ownExprs(stmt));
+      switch (stmt.kind) {
+        case 'for':
+        case 'while':
+        case 'if':
+          possible &&= ownExprs(stmt).every((x) => !this.has(x));
+          break;
+        case 'assign':
+          possible &&= this.#inside.has(stmt.variable);
+          break;
+        case 'store':
+          possible &&= this.has(stmt.index);
+          break;
+        case 'call':
+          possible = false;
+      }
+    });
+    visitExprs(roots, (expr) => {
+      possible &&= expr.type.lanes === 1;
+    });
+    return possible;
+  }
+
+  /** The width of the widest lane that becomes part of a vector. */
+  widestBytes(body: Stmt): number {
+    let widest = 4;
+    const roots: Expr[] = [];
+    visitStmts(body, (stmt) => {
+      roots.push(...ownExprs(stmt));
+      if (stmt.kind === 'store') widest = Math.max(widest, e.scalarBytes(stmt.value.type.scalar));
+    });
+    visitExprs(roots, (expr) => {
+      if (this.has(expr)) widest = Math.max(widest, e.scalarBytes(expr.type.scalar));
+    });
+    return widest;
+  }
+}

@@ -1,0 +1,63 @@
+import * as e from '../../src/loop/build.js';
+import { interpret } from '../../src/loop/interpret.js';
+import type { Kernel, Storage } from '../../src/loop/nodes.js';
+import { bufferLength, params } from './randomkernel.js';
+
+const edges: readonly number[] = [
+  0,
+  -0,
+  1,
+  -1,
+  NaN,
+  Infinity,
+  -Infinity,
+  0.5,
+  1e-40,
+  3e38,
+  -2.5,
+  7,
+];
+const integerEdges: readonly number[] = [0, 1, -1, 2 ** 31 - 1, -(2 ** 31), 7, -8, 255, 65536];
+
+/** What a random kernel leaves in memory for two sizes; NaN is one value. */
+export function contentsAfter(kernel: Kernel, n: number, m: number): readonly (number | bigint)[] {
+  let end = 0;
+  const addresses = params.map((param) => {
+    if (param.kind !== 'buffer') return 0;
+    const start = end;
+    end += bufferLength * e.storageBytes(param.storage);
+    return start;
+  });
+  const memory = new ArrayBuffer(end);
+  const views = params.flatMap((param, i) => {
+    if (param.kind !== 'buffer') return [];
+    const view = viewOf(memory, param.storage, addresses[i]);
+    for (let at = 0; at < bufferLength; at++) {
+      if (view instanceof BigInt64Array) view[at] = BigInt(integerEdges[at % 9]) << BigInt(at % 34);
+      else if (param.storage === 'f32' || param.storage === 'f64') view[at] = edges[at % 12];
+      else view[at] = integerEdges[at % 9];
+    }
+    return [view];
+  });
+  interpret(e.moduleOf([kernel]), memory, kernel.name, [...addresses.slice(0, -2), n, m]);
+  return views.flatMap((view) => [...view]);
+}
+
+function viewOf(
+  memory: ArrayBuffer,
+  storage: Storage,
+  address: number,
+): Float32Array | Float64Array | Int32Array | BigInt64Array | Uint8Array {
+  switch (storage) {
+    case 'f32':
+      return new Float32Array(memory, address, bufferLength);
+    case 'f64':
+      return new Float64Array(memory, address, bufferLength);
+    case 'i64':
+      return new BigInt64Array(memory, address, bufferLength);
+    case 'u8':
+      return new Uint8Array(memory, address, bufferLength);
+    default:
+      return new Int32Array(memory, address, bufferLength);
+  }
+}
