@@ -4,3 +4,4 @@ export * from './gather.js';
 export * from './oneHot.js';
 export * from './sort.js';
 export * from './searchsorted.js';
+export * from './cumulativeExtremum.js';

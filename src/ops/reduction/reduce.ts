@@ -58,6 +58,12 @@ export const nonEmptySamples: readonly Sample[] = reductionSamples.map((sample) 
   least: { n: 1, m: 1 },
 }));
 
+/** The samples for a reduction that has a result, but no derivative, where there are no elements. */
+export const undefinedWhenEmptySamples: readonly Sample[] = [
+  ...nonEmptySamples,
+  { args: [tensor(['n', 'm']), 1], differentiable: false }, // infinite or NaN when m is 0
+];
+
 /** Declares `f(x, axis?, { keepdims })`. */
 export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
   const { name, operands = 'keep', ofNothing = true, gradient, lowering } = spec;

@@ -1,0 +1,46 @@
+import * as e from '../../loop/build.js';
+import type { OperatorFunction } from '../declare.js';
+import type { Reduction } from '../signatures.js';
+import { reduction } from './reduce.js';
+
+/** Reductions that ask of each element whether it is true: `x !== 0`, so NaN is. */
+
+/** Whether any element over axes is true, all axes by default; bool. Of no elements false. */
+export const any: OperatorFunction<Reduction> = reduction({
+  name: 'any',
+  result: 'bool',
+  gradient: 'none',
+  lowering: {
+    initial: () => [e.constant('bool', 0)],
+    step: ([found], element) => [e.or(found, e.cast('bool', element))],
+    combine: ([a], [b]) => [e.or(a, b)],
+    finish: ([found]) => [found],
+  },
+});
+
+/** Whether every element over axes is true, all axes by default; bool. Of no elements true. */
+export const all: OperatorFunction<Reduction> = reduction({
+  name: 'all',
+  result: 'bool',
+  gradient: 'none',
+  lowering: {
+    initial: () => [e.constant('bool', 1)],
+    step: ([holds], element) => [e.and(holds, e.cast('bool', element))],
+    combine: ([a], [b]) => [e.and(a, b)],
+    finish: ([holds]) => [holds],
+  },
+});
+
+/** How many elements over axes are not 0, all axes by default; int64. */
+export const countNonzero: OperatorFunction<Reduction> = reduction({
+  name: 'countNonzero',
+  result: 'int64',
+  gradient: 'none',
+  lowering: {
+    // Counted in i32, which vectors of most elements fit; no array has more elements.
+    initial: () => [e.i32(0)],
+    step: ([count], element) => [e.add(count, e.cast('i32', e.cast('bool', element)))],
+    combine: ([a], [b]) => [e.add(a, b)],
+    finish: ([count]) => [e.cast('i64', count)],
+  },
+});

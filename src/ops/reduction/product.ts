@@ -1,0 +1,52 @@
+import { type Dim, sizeOf } from '../../base/dim.js';
+import type { Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import { type OperatorFunction, tensor } from '../declare.js';
+import { mul } from '../elementwise/arithmetic.js';
+import { normalizeAxes } from '../infer.js';
+import { computeScalar } from '../lowering.js';
+import { reshape } from '../movement/reshape.js';
+import { transpose } from '../movement/transpose.js';
+import type { Reduction } from '../signatures.js';
+import { cumprod } from './cumulative.js';
+import { reduction, reductionSamples, type ReductionAttributes } from './reduce.js';
+import { totalDType, unreduce } from './sum.js';
+
+/** The product over axes, all by default. Integers and bool multiply as int64; of no elements 1. */
+export const prod: OperatorFunction<Reduction> = reduction({
+  name: 'prod',
+  result: totalDType,
+  gradient: ({ g, x, axes }) => mul(unreduce(g, x.type.shape, axes), productOfOthers(x, axes)),
+  lowering: {
+    initial: ({ outputDTypes: [dtype] }) => [e.constant(computeScalar(dtype), 1)],
+    step: ([total], element) => [e.mul(total, e.cast(total.type.scalar, element))],
+    combine: ([a], [b]) => [e.mul(a, b)],
+    finish: ([total]) => [total],
+  },
+  samples: [
+    ...reductionSamples,
+    { args: [tensor([2, 3], { values: [2, 0, -1, 0, 3, 0] }), 1] },
+    { args: [tensor([2, 2], { values: [2, 0, -1, 0.5] })] },
+  ],
+});
+
+/**
+ * For every element the product of all others that fall into the same result: those before it times
+ * those behind it. Nothing is divided, so zeros do no harm.
+ */
+function productOfOthers<T extends Tensor>(x: T, axes: ReductionAttributes['axes']): T {
+  const { shape } = x.type;
+  const folded = normalizeAxes('prod', axes, shape.length);
+  const kept = shape.flatMap((_, axis) => (folded.includes(axis) ? [] : [axis]));
+  const order = [...kept, ...folded];
+  const moved = order.map((axis): Dim => shape[axis]);
+  const rows = reshape(transpose(x, order), [
+    ...moved.slice(0, kept.length),
+    sizeOf(moved.slice(kept.length)),
+  ]);
+  const before = cumprod(rows, -1, { exclusive: true });
+  const behind = cumprod(rows, -1, { exclusive: true, reverse: true });
+  const inverse: number[] = [];
+  order.forEach((axis, place) => (inverse[axis] = place));
+  return transpose(reshape(mul(before, behind), moved), inverse);
+}
