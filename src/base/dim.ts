@@ -4,8 +4,8 @@ import { ArgumentError, GraphError } from './errors.js';
  * One extent of a shape: a number, or an integer expression over named, bounded symbols.
  *
  * Expressions are polynomials with integer coefficients in a canonical form, whose atoms are symbols
- * and the four operations a polynomial cannot express. Two equal canonical forms are one object with
- * one `key`, so `sameDim` is exact for polynomials and sound (never wrongly "equal") for the rest.
+ * and the four operations a polynomial cannot express. Equal canonical forms have equal keys, so
+ * `sameDim` is exact for polynomials and sound (never wrongly "equal") for the rest.
  */
 export type Dim = number | DimExpr;
 
@@ -99,7 +99,7 @@ export function subDim(a: Dim, b: Dim): Dim {
 }
 
 export function mulDim(a: Dim, b: Dim): Dim {
-  if (typeof a === 'number' && typeof b === 'number') return a * b;
+  if (typeof a === 'number' && typeof b === 'number') return a * b + 0; // no -0
   const product: Term[] = [];
   for (const left of termsOf(a)) {
     for (const right of termsOf(b)) {
@@ -116,7 +116,7 @@ export function mulDim(a: Dim, b: Dim): Dim {
 export function floorDivDim(a: Dim, b: Dim): Dim {
   if (b === 0) throw new GraphError(`dimension ${String(a)} is divided by zero`);
   if (b === 1) return a;
-  if (typeof a === 'number' && typeof b === 'number') return Math.floor(a / b);
+  if (typeof a === 'number' && typeof b === 'number') return Math.floor(a / b) + 0;
   return exactQuotient(a, b) ?? operation('floorDiv', a, b);
 }
 
@@ -133,17 +133,19 @@ export function ceilDivDim(a: Dim, b: Dim): Dim {
 }
 
 export function maxDim(a: Dim, b: Dim): Dim {
-  const difference = boundsOf(subDim(a, b));
-  if (difference.min >= 0) return a;
-  if (difference.max <= 0) return b;
-  return operation('max', ...ordered(a, b));
+  const [x, y] = ordered(a, b);
+  const difference = boundsOf(subDim(x, y));
+  if (difference.max <= 0) return y;
+  if (difference.min >= 0) return x;
+  return operation('max', x, y);
 }
 
 export function minDim(a: Dim, b: Dim): Dim {
-  const difference = boundsOf(subDim(a, b));
-  if (difference.min >= 0) return b;
-  if (difference.max <= 0) return a;
-  return operation('min', ...ordered(a, b));
+  const [x, y] = ordered(a, b);
+  const difference = boundsOf(subDim(x, y));
+  if (difference.min >= 0) return y;
+  if (difference.max <= 0) return x;
+  return operation('min', x, y);
 }
 
 /** One of the operations that polynomials lack, applied. */
@@ -327,7 +329,10 @@ function termsOf(dim: Dim): readonly Term[] {
 }
 
 function operation(kind: DimOperation, left: Dim, right: Dim): Dim {
-  return fromAtom({ kind, key: `${kind}(${String(left)}, ${String(right)})`, left, right });
+  const key = `${kind}(${String(left)}, ${String(right)})`;
+  const dim = fromAtom({ kind, key, left, right });
+  const { min, max } = boundsOf(dim);
+  return min === max ? min : dim;
 }
 
 function fromAtom(atom: Atom): DimExpr {
