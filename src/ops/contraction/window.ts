@@ -135,7 +135,10 @@ export function reach(kernel: Dim, dilation: number): Dim {
   return addDim(mulDim(subDim(kernel, 1), dilation), 1);
 }
 
-/** How many windows fit: `floor((size + padding - reach) / stride) + 1`. */
+/**
+ * How many windows fit: `floor((size + padding - reach) / stride) + 1`. A `ShapeError` where a window is
+ * known to be larger than the padded input; only an empty input may have none.
+ */
 export function positions(
   op: string,
   size: Dim,
@@ -147,7 +150,8 @@ export function positions(
   const padded = addDim(addDim(size, before), after);
   const span = reach(kernel, dilation);
   const count = addDim(floorDivDim(subDim(padded, span), stride), 1);
-  if (typeof count === 'number' && count < 0) {
+  const isTooLarge = typeof padded === 'number' && typeof span === 'number' && padded < span;
+  if ((isTooLarge && size !== 0) || (typeof count === 'number' && count < 0)) {
     throw new ShapeError('a window is larger than the padded input', {
       op,
       expected: `a padded extent of at least ${String(span)}`,

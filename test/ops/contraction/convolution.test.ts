@@ -83,7 +83,9 @@ for (const axes of [1, 2, 3]) {
         randomOperand(random, shape, dtype),
       );
       const [x, w, y] = arrays.map(numbersOf);
-      const [toX, toW, toY] = arrays.map(({ shape }) => new Array<number>(sizeOf(shape)).fill(0));
+      const [toX, toW, toY] = arrays.map(({ shape }) =>
+        Array.from({ length: sizeOf(shape) }, () => 0),
+      );
       forEachTriple(geometry, (i, j, k) => {
         toY[k] += x[i] * w[j];
         toX[i] += y[k] * w[j];

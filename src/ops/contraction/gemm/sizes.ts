@@ -1,0 +1,31 @@
+import * as e from '../../../loop/build.js';
+import type { Expr } from '../../../loop/nodes.js';
+
+/** The value of a size that is known now, else null. */
+export function known(size: Expr): number | null {
+  return size.kind === 'const' ? Number(size.value) : null;
+}
+
+/** The least multiple of `step` that is not below a size. */
+export function roundUp(size: Expr, step: number): Expr {
+  const value = known(size);
+  if (value !== null) return e.i32(Math.ceil(value / step) * step);
+  return step === 1 ? size : e.mul(e.div(e.add(size, step - 1), step), step);
+}
+
+export function lesser(a: Expr, b: Expr | number): Expr {
+  const [x, y] = [known(a), typeof b === 'number' ? b : known(b)];
+  return x !== null && y !== null ? e.i32(Math.min(x, y)) : e.min(a, b);
+}
+
+export function product(...sizes: readonly (Expr | number)[]): Expr {
+  return sizes.reduce<Expr>((total, size) => {
+    const [x, y] = [known(total), typeof size === 'number' ? size : known(size)];
+    return x !== null && y !== null ? e.i32(x * y) : e.mul(total, size);
+  }, e.i32(1));
+}
+
+/** `count` indices from `start`, `step` apart. */
+export function indices(start: Expr, count: number, step: number = 1): Expr[] {
+  return Array.from({ length: count }, (_, at) => (at === 0 ? start : e.add(start, at * step)));
+}
