@@ -63,7 +63,8 @@ export function writeElement(dtype: DType, home: HostArray, index: number, value
     home[index] = typeof value === 'bigint' ? value : BigInt(Math.trunc(Number(value)));
   } else if (dtype === 'float16') home[index] = toFloat16Bits(Number(value));
   else if (dtype === 'bfloat16') home[index] = toBFloat16Bits(Number(value));
-  else if (dtype === 'bool') home[index] = value ? 1 : 0;
+  else if (dtype === 'bool')
+    home[index] = Number(value) === 0 ? 0 : 1; // NaN is true
   else home[index] = Number(value);
 }
 

@@ -119,8 +119,23 @@ function render(problem: string, error: KaonError): string {
   return lines.join('\n');
 }
 
-/** The folder (or bundle) that holds Kaon's own frames, derived from this file's own address. */
-const home = new URL('../', import.meta.url).href;
+/** The file, line and column that a line of a stack names; undefined for the runtime's own. */
+function placeIn(line: string): string | undefined {
+  return /(?:\(|at |@)((?:file:\/\/|https?:\/\/|\/|[A-Za-z]:\\)[^()]*:\d+:\d+)\)?$/.exec(line)?.[1];
+}
+
+function hrefOf(place: string): string {
+  if (/^[A-Za-z]:\\/.test(place)) return `file:///${place.replaceAll('\\', '/')}`;
+  return place.startsWith('/') ? `file://${place}` : place;
+}
+
+/**
+ * Where Kaon's own frames are: the folder above this file as it was loaded and, when the runtime applies
+ * source maps to stacks, as it was written.
+ */
+const homes: readonly string[] = [import.meta.url, placeIn(new Error().stack?.split('\n')[1] ?? '')]
+  .filter((place) => place !== undefined)
+  .map((place) => new URL('../', hrefOf(place)).href);
 
 /**
  * The innermost frame of a stack that is the user's own: neither Kaon's nor the runtime's.
@@ -129,13 +144,10 @@ const home = new URL('../', import.meta.url).href;
 export function userFrame(stack: string | undefined): string | undefined {
   if (stack === undefined) return undefined;
   for (const line of stack.split('\n')) {
-    const match = /(?:\(|at |@)((?:file:\/\/|https?:\/\/|\/|[A-Za-z]:\\)[^()]*:\d+:\d+)\)?$/.exec(
-      line,
-    );
-    if (match === null) continue;
-    const place = match[1];
-    const url = place.startsWith('/') ? `file://${place}` : place;
-    if (!url.startsWith(home) && !url.startsWith('node:')) return place.replace(/^file:\/\//, '');
+    const place = placeIn(line);
+    if (place === undefined) continue;
+    if (homes.some((home) => hrefOf(place).startsWith(home))) continue;
+    return place.replace(/^file:\/\//, '');
   }
   return undefined;
 }

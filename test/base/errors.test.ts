@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  currentSource,
+  inContext,
+  InternalError,
+  KaonError,
+  ShapeError,
+  userFrame,
+} from '../../src/base/errors.js';
+
+test('a message says everything, one fact a line', () => {
+  const error = new ShapeError('the shapes do not broadcast', {
+    op: 'add',
+    expected: 'equal extents',
+    actual: '[2] and [3]',
+    advice: 'reshape one of them',
+    source: 'model.ts:1:2',
+  });
+  assert.equal(
+    error.message,
+    [
+      'add: the shapes do not broadcast',
+      '  expected: equal extents',
+      '  actual:   [2] and [3]',
+      '  advice:   reshape one of them',
+      '  at:       model.ts:1:2',
+    ].join('\n'),
+  );
+  assert.equal(error.name, 'ShapeError');
+  assert.equal(error.code, 'KAON_SHAPE');
+  assert.equal(error.problem, 'the shapes do not broadcast');
+  assert.ok(error instanceof KaonError && error instanceof Error);
+  assert.ok(error.stack?.startsWith('ShapeError: add: the shapes do not broadcast\n'));
+});
+
+test('fields that are not given are not in the message', () => {
+  const error = new ShapeError('bad', { source: 'x.ts:1:1' });
+  assert.equal(error.message, 'bad\n  at:       x.ts:1:1');
+  assert.equal(error.op, undefined);
+});
+
+test('the user frame skips Kaon and the runtime, and reads every notation of paths', () => {
+  const own = new URL('../../src/base/errors.js', import.meta.url).href;
+  const stack = (...lines: string[]): string =>
+    ['Error: x', ...lines.map((line) => `    at ${line}`)].join('\n');
+  const cases: [string, string | undefined][] = [
+    [stack(`f (${own}:1:2)`, 'g (file:///home/me/model.ts:3:4)'), '/home/me/model.ts:3:4'],
+    [stack('node:internal/main:1:1', '/home/me/a.js:5:6'), '/home/me/a.js:5:6'],
+    [stack('Object.<anonymous> (C:\\code\\a.ts:7:8)'), 'C:\\code\\a.ts:7:8'],
+    [stack('https://example.org/app.js:9:10'), 'https://example.org/app.js:9:10'],
+    [stack('async g (file:///a%20b/c.ts:1:1)'), '/a%20b/c.ts:1:1'],
+    ['f@https://example.org/app.js:3:1', 'https://example.org/app.js:3:1'],
+    [stack('node:internal/main:1:1'), undefined],
+    ['', undefined],
+  ];
+  for (const [text, expected] of cases) assert.equal(userFrame(text), expected, text);
+  assert.equal(userFrame(undefined), undefined);
+});
+
+test('an error knows the line that caused it, without being told', () => {
+  assert.match(new ShapeError('x').source ?? '', /errors\.test\.[jt]s:\d+:\d+$/);
+  const limit = Error.stackTraceLimit;
+  assert.match(currentSource() ?? '', /errors\.test\.[jt]s:\d+:\d+$/);
+  assert.equal(Error.stackTraceLimit, limit);
+});
+
+test('in context an error keeps its class and what it knew', () => {
+  const inner = new ShapeError('no such axis', {
+    op: 'sum',
+    expected: '0',
+    actual: '7',
+    source: 'a:1:1',
+  });
+  const outer = inContext(inner, 'its gradient failed', { op: 'mean', source: 'b:2:2' });
+  assert.ok(outer instanceof ShapeError);
+  assert.equal(outer.problem, 'its gradient failed: sum: no such axis');
+  assert.deepEqual(
+    [outer.op, outer.expected, outer.actual, outer.source],
+    ['mean', '0', '7', 'b:2:2'],
+  );
+  assert.equal(outer.cause, inner);
+  assert.equal(inContext(inner, 'c', {}).source, 'a:1:1');
+  const foreign = new TypeError('oops');
+  const wrapped = inContext(foreign, 'its gradient failed', { op: 'mean' });
+  assert.ok(wrapped instanceof InternalError);
+  assert.equal(wrapped.cause, foreign);
+});
