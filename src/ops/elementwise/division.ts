@@ -63,51 +63,59 @@ function integerRemainder(x: Expr, y: Expr): Expr {
   return e.add(remainder, e.select(needsFloor(remainder, y), y, 0));
 }
 
+/** f32 is divided in f64, where products of quotients and divisors are exact. */
+const inDouble =
+  (f: (x: Expr, y: Expr, reduce: Reduce) => Expr) =>
+  (x: Expr, y: Expr): Expr => {
+    const { scalar } = x.type;
+    const reduce = scalar === 'f32' ? reduceNarrow : reduceWide;
+    return e.cast(scalar, f(e.cast('f64', x), e.cast('f64', y), reduce));
+  };
+
 /**
  * NumPy's `floor_divide`: from the exact remainder, so that 1 // 0.1 is 9, where the rounded quotient 10
  * would floor to 10. A zero divisor divides as `div` does.
  */
-function fractionalQuotient(x: Expr, y: Expr): Expr {
-  const rest = exactRemainder(x, y);
+const fractionalQuotient = inDouble((x, y, reduce) => {
+  const rest = exactRemainder(x, y, reduce);
   const truncated = e.nearest(e.div(e.sub(e.abs(x), rest), e.abs(y)));
   const ratio = e.div(x, y);
-  const floored = e.neg(e.add(truncated, e.select(e.ne(rest, 0), e.constant(x.type.scalar, 1), 0)));
+  const floored = e.neg(e.add(truncated, e.select(e.ne(rest, 0), e.constant('f64', 1), 0)));
   const quotient = e.select(signsDiffer(x, y), floored, truncated);
   const signed = e.select(e.eq(quotient, 0), formatOf(x).withSignOf(quotient, ratio), quotient);
   return e.select(e.eq(y, 0), ratio, signed);
-}
+});
 
-function fractionalRemainder(x: Expr, y: Expr): Expr {
-  const rest = exactRemainder(x, y);
+const fractionalRemainder = inDouble((x, y, reduce) => {
+  const rest = exactRemainder(x, y, reduce);
   const turned = e.and(signsDiffer(x, y), e.ne(rest, 0));
   return formatOf(x).withSignOf(e.select(turned, e.sub(e.abs(y), rest), rest), y);
-}
+});
 
 const signsDiffer = (x: Expr, y: Expr): Expr => e.ne(e.lt(x, 0), e.lt(y, 0));
 
+/** Takes the whole part of a rounded quotient away from the rest, exactly. */
+type Reduce = (rest: Expr, step: Expr) => Expr;
+
 /**
- * |x| mod |y|, NaN where `x` is infinite or `y` is 0. It is exact while |x / y| < 2^80; beyond, where
- * neighbouring values of `x` lie more than 2^27 divisors apart, it is 0.
+ * |x| mod |y| in f64, NaN where `x` is infinite or `y` is 0. It is exact while |x / y| < 2^80; beyond,
+ * where neighbouring values of `x` lie more than 2^27 divisors apart, it is 0.
  *
- * Each step takes the whole part of a rounded quotient away. What is left is representable, so no step
- * loses anything, and it is smaller by the bits of the quotient: 29 for f32, which is handled in f64 so
- * that the product is exact, and 53 for f64, whose product is kept as a sum of two numbers.
+ * What a step leaves is representable, so no step loses anything, and it is smaller by the bits of the
+ * quotient: 29 for f32, and 53 for f64, whose product is kept as a sum of two numbers.
  */
-function exactRemainder(x: Expr, y: Expr): Expr {
-  const [dividend, divisor] = [e.cast('f64', e.abs(x)), e.cast('f64', e.abs(y))];
+function exactRemainder(x: Expr, y: Expr, reduce: Reduce): Expr {
+  const [dividend, divisor] = [e.abs(x), e.abs(y)];
   // Splitting the divisor must not overflow. Where this makes the dividend vanish it is the remainder.
   const large = e.gt(divisor, 2 ** 1000);
-  const scale = e.select(large, e.constant('f64', 2 ** -8), 1);
-  const step = e.mul(divisor, scale);
-  const reduce = x.type.scalar === 'f32' ? reduceNarrow : reduceWide;
-  let rest = e.mul(dividend, scale);
+  const step = e.mul(divisor, e.select(large, e.constant('f64', 2 ** -8), 1));
+  let rest = e.mul(dividend, e.select(large, e.constant('f64', 2 ** -8), 1));
   for (let round = 0; round < 3; round++) rest = reduce(rest, step);
   rest = e.select(e.lt(rest, 0), e.add(rest, step), rest);
   rest = e.select(e.ge(rest, step), 0, rest);
   rest = e.mul(rest, e.select(large, e.constant('f64', 2 ** 8), 1));
   rest = e.select(e.lt(dividend, divisor), dividend, rest);
-  const undefinedThere = e.or(e.eq(y, 0), e.ge(dividend, Infinity));
-  return e.select(undefinedThere, NaN, e.cast(x.type.scalar, rest));
+  return e.select(e.or(e.eq(y, 0), e.ge(dividend, Infinity)), NaN, rest);
 }
 
 /** Quotients of 29 bits times divisors of 24 fit into 53. */

@@ -116,7 +116,7 @@ export function binaryExponentialOfSum(x: Expr, error: Expr | null): Expr {
   const inside = e.min(e.max(x, format.pick(-151, -1076)), format.pick(129, 1025));
   const power = e.nearest(inside);
   const exact = e.sub(inside, power);
-  const r = error === null ? exact : e.add(exact, error);
+  const r = error === null ? exact : e.add(exact, e.select(e.eq(inside, x), error, 0));
   return format.scale(e.add(e.mul(r, polynomial(r, binaryTail)), 1), power);
 }
 

@@ -48,18 +48,22 @@ function cubeRoot(x: Expr): Expr {
   const wide = e.cast('f64', x);
   const format = formatOf(wide);
   const magnitude = e.abs(wide);
-  const denormal = e.lt(magnitude, format.tiny);
-  const bits = format.bitsOf(e.select(denormal, e.mul(magnitude, 2 ** 54), magnitude));
+  const small = e.lt(magnitude, 2 ** -900);
+  const bits = format.bitsOf(e.select(small, e.mul(magnitude, 2 ** 54), magnitude));
   const exponent = e.sub(format.fromWhole(e.shrU(bits, format.fraction)), format.bias);
   const third = e.floor(e.mul(e.add(exponent, 0.5), 1 / 3)); // the half keeps the product off whole numbers
-  const m = e.mul(format.fromBits(bits), format.powerOfTwo(e.mul(third, -3)));
+  // In two factors, since the power alone could be denormal.
+  const m = e.mul(
+    e.mul(format.fromBits(bits), 2 ** -3),
+    format.powerOfTwo(e.mul(e.sub(third, 1), -3)),
+  );
   let root = polynomial(m, { f32: [], f64: start });
   for (let round = 0; round < (x.type.scalar === 'f32' ? 2 : 3); round++) {
     const cube = e.mul(root, e.mul(root, root));
     const off = e.div(e.sub(m, cube), e.add(e.add(cube, cube), m));
     root = e.add(root, e.mul(root, off)); // a small change rounds less than a new value
   }
-  const shifted = e.sub(third, e.select(denormal, e.constant('f64', 54 / 3), 0));
+  const shifted = e.sub(third, e.select(small, e.constant('f64', 54 / 3), 0));
   const value = e.cast(x.type.scalar, e.mul(root, format.powerOfTwo(shifted)));
   const special = e.or(e.eq(x, 0), e.not(e.lt(e.abs(x), Infinity)));
   return e.select(special, x, formatOf(x).withSignOf(value, x));
@@ -75,12 +79,14 @@ export const hypot: OperatorFunction<Binary> = binary({
   value: (x, y) => {
     const format = formatOf(x);
     const largest = e.max(e.abs(x), e.abs(y));
-    const limit = 2 ** (format.bias >> 1);
-    const one = e.constant(format.scalar, 1);
-    const large = e.gt(largest, limit / 8);
-    const small = e.lt(largest, (8 * format.epsilon ** -1) / limit);
-    const down = e.select(large, 8 / limit / 8, e.select(small, limit, one));
-    const up = e.select(large, limit, e.select(small, 1 / limit, one));
+    // Squares of what lies between these neither overflow nor lose bits.
+    const middle = format.bias >> 1;
+    const large = e.gt(largest, 2 ** (middle - 2));
+    const small = e.lt(largest, 2 ** (format.fraction - middle));
+    const factor = (power: number): Expr => e.constant(format.scalar, 2 ** power);
+    const [shrink, enlarge] = [middle + 3, middle + format.fraction + 2];
+    const down = e.select(large, factor(-shrink), e.select(small, factor(enlarge), 1));
+    const up = e.select(large, factor(shrink), e.select(small, factor(-enlarge), 1));
     const [a, b] = [e.mul(x, down), e.mul(y, down)];
     const value = e.mul(e.sqrt(e.add(e.mul(a, a), e.mul(b, b))), up);
     const infinite = e.or(e.eq(e.abs(x), Infinity), e.eq(e.abs(y), Infinity));
