@@ -26,7 +26,8 @@ export type UnaryOp = 'neg' | 'abs' | 'sqrt' | 'floor' | 'ceil' | 'trunc' | 'nea
  * shift counts are taken modulo the width. `and`, `or`, `xor` work on integers and on bool.
  *
  * Integers wrap, with one promise that the author of a kernel makes: where an i32 sum or product of
- * nothing but loop variables, parameters and constants is divided or compared, it has not overflowed.
+ * nothing but loop variables, parameters and constants is divided or compared, it has not overflowed
+ * (a constant shift to the left counts as a product).
  * Indices are such sums; the promise is what lets `(i * n + j) / n` become `i`.
  */
 export type ArithmeticOp =
