@@ -130,12 +130,15 @@ function hrefOf(place: string): string {
 }
 
 /**
- * Where Kaon's own frames are: the folder above this file as it was loaded and, when the runtime applies
- * source maps to stacks, as it was written.
+ * Where Kaon's own frames are: the folder above this file, or the bundle it is in, as it was loaded and,
+ * when the runtime applies source maps to stacks, as it was written.
  */
 const homes: readonly string[] = [import.meta.url, placeIn(new Error().stack?.split('\n')[1] ?? '')]
   .filter((place) => place !== undefined)
-  .map((place) => new URL('../', hrefOf(place)).href);
+  .map((place) => {
+    const file = hrefOf(place).replace(/(:\d+){2}$/, '');
+    return /\/base\/errors\.[jt]s$/.test(file) ? new URL('../', file).href : file;
+  });
 
 /**
  * The innermost frame of a stack that is the user's own: neither Kaon's nor the runtime's.
