@@ -15,6 +15,11 @@ export interface Group {
   readonly reads: readonly Value[];
   /** The results that go to memory. */
   readonly writes: readonly Value[];
+  /**
+   * For a result, the operands whose memory it may take over: each of their elements is read for the
+   * last time before the element of the result at the same index is stored.
+   */
+  readonly reuses: ReadonlyMap<Value, readonly Value[]>;
 }
 
 /** One group for every call that computes something: the program as written. */
@@ -24,7 +29,13 @@ export function separate(program: Program): readonly Group[] {
     const node = program.node(id);
     if (node.kind !== 'call' || declarationOf(node.op).lowering.kind === 'view') continue;
     const reads = new Set(program.operands(id).map((operand) => viewed(program, operand)));
-    groups.push({ anchors: [id], members: [id], reads: [...reads], writes: program.results(id) });
+    groups.push({
+      anchors: [id],
+      members: [id],
+      reads: [...reads],
+      writes: program.results(id),
+      reuses: new Map(),
+    });
   }
   return groups;
 }

@@ -1,6 +1,6 @@
 import { sameShape } from '../base/dim.js';
 import type { NodeId } from '../graph/graph.js';
-import type { CallNode, Program, Value } from '../ir/program.js';
+import { type CallNode, type Program, sameType, type Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
 import type { Group } from './fuse.js';
 import { type Draft, identityPath } from './fuseInline.js';
@@ -77,12 +77,23 @@ class Merger {
   }
 
   groups(): readonly Group[] {
-    return [...this.#clusters].map(({ draft, reads, writes }) => ({
-      anchors: draft.anchors,
-      members: [...draft.members].sort((a, b) => a - b),
-      reads: [...reads],
-      writes: [...writes],
+    return [...this.#clusters].map((cluster) => ({
+      anchors: cluster.draft.anchors,
+      members: [...cluster.draft.members].sort((a, b) => a - b),
+      reads: [...cluster.reads],
+      writes: [...cluster.writes],
+      reuses: this.#reuses(cluster),
     }));
+  }
+
+  #reuses(cluster: Cluster): Group['reuses'] {
+    const reuses = new Map<Value, Value[]>();
+    for (const operand of cluster.reads) {
+      const takers = [...cluster.writes].filter(({ type }) => sameType(type, operand.type));
+      if (takers.length === 0 || !this.#readOnlyAtIdentity(operand, cluster)) continue;
+      for (const value of takers) reuses.set(value, [...(reuses.get(value) ?? []), operand]);
+    }
+    return reuses;
   }
 
   #add(draft: Draft): Cluster {

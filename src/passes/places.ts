@@ -20,6 +20,8 @@ export interface Place {
   /** The first and the last step of the schedule that needs it; outputs live to the step after the last. */
   first: number;
   last: number;
+  /** For the place of an input: the output that takes it over, and the step that overwrites it. */
+  taken: { readonly output: number; readonly step: number } | null;
 }
 
 /** Where the elements of an output are once the program has run. */
@@ -28,20 +30,45 @@ export type OutputSource =
   | { readonly kind: 'input'; readonly index: number }
   | { readonly kind: 'constant'; readonly data: ConstantData };
 
-/** The places of a scheduled program. */
+/**
+ * The places of a scheduled program. A result takes the place of an operand that dies where the result is
+ * made and that it may reuse, unless it is an output, which others may want elsewhere; `replaced` says
+ * for outputs which input they are meant to overwrite.
+ */
 export class Places {
   readonly all: Place[] = [];
   readonly #program: Program;
   readonly #byValue: Map<Value, number> = new Map();
+  readonly #lastRead: Map<Value, number> = new Map();
+  readonly #outputs: ReadonlySet<Value>;
+  /** The output and the input it overwrites, by the value of the output. */
+  readonly #replaced: Map<Value, { readonly output: number; readonly input: Value }> = new Map();
 
-  constructor(program: Program, schedule: readonly Group[]) {
+  constructor(
+    program: Program,
+    schedule: readonly Group[],
+    replaced: readonly (number | null)[] = [],
+  ) {
     this.#program = program;
+    this.#outputs = new Set(program.outputs.map(({ value }) => viewed(program, value)));
+    replaced.forEach((index, output) => {
+      const value = viewed(program, program.outputs[output].value);
+      const input = index === null ? undefined : program.inputs[index];
+      if (input !== undefined && !this.#outputs.has(input)) {
+        this.#replaced.set(value, { output, input });
+      }
+    });
+    schedule.forEach(({ reads }, step) => {
+      for (const value of reads) this.#lastRead.set(value, step);
+    });
     schedule.forEach((group, step) => {
       for (const value of group.reads) this.#live(value, step);
-      for (const value of group.writes) this.#live(value, step);
+      for (const value of group.writes) {
+        if (!this.#takeOver(group, value, step)) this.#live(value, step);
+      }
     });
-    for (const { value } of program.outputs) {
-      const place = this.placeOf(value);
+    for (const value of this.#outputs) {
+      const place = this.#byValue.get(value);
       if (place !== undefined) this.all[place].last = schedule.length;
     }
   }
@@ -53,8 +80,7 @@ export class Places {
 
   /** Memory that only one step needs. */
   addScratch(name: string, dtype: DType, length: Dim, step: number): number {
-    this.all.push({ role: { kind: 'scratch', name }, dtype, length, first: step, last: step });
-    return this.all.length - 1;
+    return this.#add({ kind: 'scratch', name }, dtype, length, step);
   }
 
   outputSource(value: Value): OutputSource {
@@ -76,8 +102,30 @@ export class Places {
     const role = this.#roleOf(value);
     if (role === undefined) return;
     const { dtype, shape } = value.type;
-    this.#byValue.set(value, this.all.length);
-    this.all.push({ role, dtype, length: sizeOf(shape), first: step, last: step });
+    this.#byValue.set(value, this.#add(role, dtype, sizeOf(shape), step));
+  }
+
+  #add(role: PlaceRole, dtype: DType, length: Dim, step: number): number {
+    return this.all.push({ role, dtype, length, first: step, last: step, taken: null }) - 1;
+  }
+
+  /** Gives a result the place of an operand, if there is a suitable one. */
+  #takeOver(group: Group, value: Value, step: number): boolean {
+    const replaced = this.#replaced.get(value);
+    for (const operand of group.reuses.get(value) ?? []) {
+      if (this.#lastRead.get(operand) !== step || this.#outputs.has(operand)) continue;
+      const place = this.#byValue.get(operand);
+      if (place === undefined) continue;
+      const { role, taken } = this.all[place];
+      const isWanted = this.#outputs.has(value)
+        ? replaced?.input === operand && taken === null
+        : role.kind === 'temporary' && !group.writes.some((w) => this.#byValue.get(w) === place);
+      if (!isWanted) continue;
+      this.#byValue.set(value, place);
+      if (replaced !== undefined) this.all[place].taken = { output: replaced.output, step };
+      return true;
+    }
+    return false;
   }
 
   #roleOf(value: Value): PlaceRole | undefined {

@@ -19,7 +19,7 @@ export interface Binding {
   readonly lengths: readonly number[];
   /** Addresses of pinned inputs; -1 where the input is staged. */
   readonly inputAddresses: readonly number[];
-  /** Where unpinned inputs are staged; null for pinned ones and for those that no kernel reads. */
+  /** Where inputs are staged; null for those that are used in place and those that no kernel reads. */
   readonly staging: readonly (HostArray | null)[];
   readonly outputShapes: readonly (readonly number[])[];
   /** Views on the results; null for outputs that are inputs or constants. */
@@ -52,9 +52,14 @@ export function bind(
   const direct = directOutputs(plan, device, inputAddresses, into);
 
   const fixed = new Map(constants);
-  places.forEach(({ role }, place) => {
-    if (role.kind === 'input' && inputAddresses[role.index] >= 0) {
-      fixed.set(place, inputAddresses[role.index]);
+  places.forEach(({ role, taken }, place) => {
+    if (role.kind !== 'input') return;
+    const address = inputAddresses[role.index];
+    if (address < 0) return;
+    // What an output takes over is a copy, unless the output is to go to that very storage.
+    const isOwn = taken === null || into?.[taken.output]?.addressOn(device) === address;
+    if (isOwn && (taken === null || !isNeeded(plan, inputAddresses, address, taken.step, place))) {
+      fixed.set(place, address);
     }
   });
   for (const [place, address] of direct) fixed.set(place, address);
@@ -79,7 +84,7 @@ export function bind(
     device.view(places[place].dtype, addresses[place], lengths[place]);
   const staging: (HostArray | null)[] = inputs.map(() => null);
   places.forEach(({ role }, place) => {
-    if (role.kind === 'input' && inputAddresses[role.index] < 0) staging[role.index] = view(place);
+    if (role.kind === 'input' && !fixed.has(place)) staging[role.index] = view(place);
   });
   return {
     epoch: device.epoch,
@@ -171,26 +176,43 @@ function checkInto(
  * is also an input that is still read when the first element is written, which are copied at the end.
  */
 function directOutputs(
-  { places, outputs }: Plan,
+  plan: Plan,
   device: Device,
   inputAddresses: readonly number[],
   into: readonly (Storage | null)[] | undefined,
 ): Map<number, number> {
+  const { places, outputs } = plan;
   const direct = new Map<number, number>();
   into?.forEach((storage, k) => {
     const source = outputs[k];
     const address = storage?.addressOn(device) ?? -1;
     if (address < 0 || source.kind !== 'place' || direct.has(source.place)) return;
-    const { first } = places[source.place];
-    const isRead = places.some(
-      ({ role, last }) =>
-        role.kind === 'input' && inputAddresses[role.index] === address && last >= first,
-    );
-    // Outputs that are the input itself are copied after the run, from what was there before it.
-    const isOutput = outputs.some(
-      (other) => other.kind === 'input' && inputAddresses[other.index] === address,
-    );
-    if (!isRead && !isOutput) direct.set(source.place, address);
+    const { first, role } = places[source.place];
+    if (role.kind === 'input') return; // bound with that input
+    if (!isNeeded(plan, inputAddresses, address, first)) direct.set(source.place, address);
   });
   return direct;
+}
+
+/**
+ * Whether pinned memory still holds something that is needed from a step on: an operand that is read
+ * then, other than that of place `except`, or an operand that is itself an output.
+ */
+function isNeeded(
+  { places, outputs }: Plan,
+  inputAddresses: readonly number[],
+  address: number,
+  step: number,
+  except?: number,
+): boolean {
+  return (
+    places.some(
+      ({ role, last }, place) =>
+        role.kind === 'input' &&
+        inputAddresses[role.index] === address &&
+        last >= step &&
+        place !== except,
+    ) ||
+    outputs.some((source) => source.kind === 'input' && inputAddresses[source.index] === address)
+  );
 }

@@ -23,7 +23,7 @@ function build(program: Program, options: CompileOptions, context: PassContext):
   const { target = 'wasm', fuse: fusing = true, device = cpu } = options;
   const lowest = runPipeline(program, passes, context);
   const groups = schedule(lowest, fusing ? fuse(lowest) : separate(lowest));
-  const plan = lowerProgram(lowest, groups, vectorBytes);
+  const plan = lowerProgram(lowest, groups, vectorBytes, options.replaced);
   return new Executor(program, plan, device, entries[target](plan.module, device));
 }
 

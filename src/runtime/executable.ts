@@ -13,6 +13,11 @@ export interface CompileOptions {
   readonly target?: 'wasm' | 'interpreter';
   /** False compiles every operator to a kernel of its own. Default true. */
   readonly fuse?: boolean;
+  /**
+   * For each output that is usually written into the storage of an input (`into`), the index of that
+   * input: where possible it is then computed in place. Never changes a result.
+   */
+  readonly replaced?: readonly (number | null)[];
   /** Whose memory programs work on. Default `cpu`. */
   readonly device?: Device;
 }

@@ -1,4 +1,5 @@
 import { typeToString } from '../ir/program.js';
+import { moduleText } from '../loop/text.js';
 import type { Plan } from '../passes/lower/plan.js';
 import type { Place } from '../passes/places.js';
 
@@ -18,7 +19,7 @@ export function planToString(plan: Plan): string {
     return `group ${step}: ${members} -> ${writes.join(', ')}`;
   });
   places.forEach((place, id) => lines.push(placeToString(place, id)));
-  return lines.join('\n');
+  return `${lines.join('\n')}\n${moduleText(plan.module)}`;
 }
 
 function placeToString({ role, dtype, length, first, last }: Place, id: number): string {

@@ -21,13 +21,17 @@ export interface Plan {
   readonly outputs: readonly OutputSource[];
 }
 
-/** Lowers the groups of a program, in the order in which they are to run. */
+/**
+ * Lowers the groups of a program, in the order in which they are to run. `replaced` gives, for outputs
+ * that are to overwrite an input, the index of that input.
+ */
 export function lowerProgram(
   program: Program,
   groups: readonly Group[],
   vectorBytes: number,
+  replaced: readonly (number | null)[] = [],
 ): Plan {
-  const places = new Places(program, groups);
+  const places = new Places(program, groups, replaced);
   const lowered = groups.map((group, step) =>
     lowerGroup(program, group, places, step, vectorBytes),
   );

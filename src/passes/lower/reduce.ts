@@ -264,8 +264,16 @@ function step(
       context,
     ),
   );
-  const stores = fold.beside.map(({ sink, at }) => sink.store(index, at(index)));
-  return e.block(...stores, replace(state, next));
+  if (fold.beside.length === 0) return replace(state, next);
+  // A result may take the place of what the state is made from, so it is stored last.
+  const locals: Stmt[] = [];
+  const stores = fold.beside.map(({ sink, at }, k) => {
+    const element = at(index);
+    const local = e.variable(`beside${k}`, element.type.scalar, element.type.lanes);
+    locals.push(e.declare(local, element));
+    return sink.store(index, local);
+  });
+  return e.block(...locals, replace(state, next), ...stores);
 }
 
 function combine(fold: Fold, a: readonly Expr[], b: readonly Expr[]): readonly Expr[] {

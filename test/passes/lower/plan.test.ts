@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { symbol } from '../../../src/base/dim.js';
+import { UnsupportedError } from '../../../src/base/errors.js';
+import type { Program } from '../../../src/ir/program.js';
+import type { Stmt } from '../../../src/loop/nodes.js';
+import { visitStmts } from '../../../src/loop/visit.js';
+import { add, broadcastTo, mul, slice, sum, transpose, tril } from '../../../src/ops/index.js';
+import { fuse } from '../../../src/passes/fuse.js';
+import { lowerProgram } from '../../../src/passes/lower/plan.js';
+import { programOf } from '../../support/programs.js';
+
+const n = symbol('n');
+const m = symbol('m');
+const matrix = { dtype: 'float32', shape: [n, m] } as const;
+
+/** The depth of the loops of each kernel but `main`. */
+function depths(program: Program): number[] {
+  const { module } = lowerProgram(program, fuse(program), 16);
+  return module.kernels.slice(0, -1).map(({ body }) => depth(body));
+}
+
+function depth(stmt: Stmt): number {
+  let deepest = 0;
+  visitStmts(stmt, (inner) => {
+    if (inner === stmt) return;
+    if (inner.kind === 'for') deepest = Math.max(deepest, depth(inner));
+  });
+  return deepest + (stmt.kind === 'for' ? 1 : 0);
+}
+
+test('axes that all operands treat alike become one loop', () => {
+  const same = programOf({ x: matrix, y: matrix }, ({ x, y }) => ({ z: mul(add(x, y), y) }));
+  assert.deepEqual(depths(same), [1]);
+  const row = programOf({ x: matrix, y: { dtype: 'float32', shape: [m] } }, ({ x, y }) => ({
+    z: add(x, y),
+  }));
+  assert.deepEqual(depths(row), [2]);
+  const scalar = programOf({ x: matrix, y: { dtype: 'float32', shape: [] } }, ({ x, y }) => ({
+    z: add(x, broadcastTo(y, [n, m])),
+  }));
+  assert.deepEqual(depths(scalar), [1]);
+});
+
+test('axes whose indices or addresses differ stay loops of their own', () => {
+  assert.deepEqual(depths(programOf({ x: matrix }, ({ x }) => ({ z: add(transpose(x), 1) }))), [2]);
+  assert.deepEqual(depths(programOf({ x: matrix }, ({ x }) => ({ z: tril(x) }))), [2]);
+});
+
+test('a slice of whole rows is one loop, of columns two', () => {
+  const table = { dtype: 'float32', shape: [8, 6] } as const;
+  assert.deepEqual(depths(programOf({ x: table }, ({ x }) => ({ z: slice(x, [2, 5]) }))), [1]);
+  assert.deepEqual(depths(programOf({ x: table }, ({ x }) => ({ z: slice(x, ':', [2, 5]) }))), [2]);
+});
+
+test('a size that no input has is refused', () => {
+  const program = programOf({ x: { dtype: 'float32', shape: [] } }, ({ x }) => ({
+    y: sum(add(broadcastTo(x, [symbol('unknown')]), 1)),
+  }));
+  assert.throws(() => lowerProgram(program, fuse(program), 16), UnsupportedError);
+});
