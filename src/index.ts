@@ -4,6 +4,7 @@ export { type DType, dtypes } from './base/dtype.js';
 export { type Dim, symbol as dim } from './base/dim.js';
 export type { HostValue } from './ir/host.js';
 export { type ArrayData, type BackwardOptions, type GradReq, NDArray } from './front/ndarray.js';
+// These stand in the place of the operators of the same names, which take symbolic sizes.
 export {
   arange,
   array,
@@ -15,4 +16,24 @@ export {
   ones,
   zeros,
 } from './front/creation.js';
+export * as random from './front/random.js';
 export * as autograd from './front/autograd/index.js';
+export {
+  type ArrayTree,
+  grad,
+  type Gradients,
+  type GradientTree,
+  valueAndGrad,
+} from './front/autograd/functional.js';
+export { checkpoint } from './front/autograd/checkpoint.js';
+export {
+  customGradient,
+  type CustomContext,
+  type CustomGradient,
+} from './front/autograd/custom.js';
+export { compute, deferredCompute, isDeferred } from './front/deferred.js';
+export { exportGraph, type ExportRequest } from './front/exportgraph.js';
+export { StaticGraph, type TypeRequest } from './front/staticgraph.js';
+export { hybridize, type Hybridized, type HybridizeOptions } from './front/hybridize.js';
+export type { Explanation, TraceReport } from './front/explain.js';
+export type { DynamicAxes } from './front/sizes.js';

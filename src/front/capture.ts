@@ -26,9 +26,26 @@ export class Capture {
   /** Sizes of input dimensions that traced code has read as numbers, and so relies on. */
   readonly sizesRead: Set<string> = new Set();
 
-  constructor(kind: CaptureKind, sizes: ReadonlyMap<string, number> = new Map()) {
+  /** The capture that this one goes on inside of: what it made is there to be used. */
+  readonly parent: Capture | null;
+
+  constructor(
+    kind: CaptureKind,
+    sizes: ReadonlyMap<string, number> = new Map(),
+    parent: Capture | null = null,
+  ) {
     this.kind = kind;
     this.sizes = new Map(sizes);
+    this.parent = parent;
+  }
+
+  /** Whether an array stands for a value that only a replay has. */
+  owns(array: NDArray): boolean {
+    if (array.elements !== null) return false;
+    if (this.kind === 'trace') {
+      if (this.placeholders.has(array) || array.origin?.capture === this) return true;
+    }
+    return this.parent !== null && this.parent.owns(array);
   }
 
   /** An array that stands for what each replay brings. */
@@ -40,7 +57,7 @@ export class Capture {
 
   /** What an array stands for at this point of the captured code: state may have been written. */
   current(array: NDArray): NDArray {
-    return this.updates.size === 0 ? array : (this.updates.get(array) ?? array);
+    return this.updates.get(array) ?? this.parent?.current(array) ?? array;
   }
 
   /**
@@ -50,6 +67,7 @@ export class Capture {
   gradientOf(array: NDArray): NDArray {
     const left = this.gradients.get(array);
     if (left !== undefined) return left;
+    if (this.parent !== null) return this.parent.gradientOf(array);
     let read = this.gradientReads.get(array);
     if (read === undefined) {
       read = this.placeholder(array.type);

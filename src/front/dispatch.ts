@@ -34,9 +34,19 @@ export function dispatch(declaration: Declaration, call: Call): readonly NDArray
 /** Runs or captures an operation on operands that have the dtypes it wants. */
 export function perform(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
   const { capture, session } = mode;
-  if (capture === null && session === null) return runNow(operation, operands);
   const results =
     capture === null ? runNow(operation, operands) : defer(operation, operands, capture);
+  if (capture !== null || session !== null) link(operation, operands, results);
+  return results;
+}
+
+/** Lets arrays remember the call that makes or made them, as the mode demands. */
+export function link(
+  operation: Operation,
+  operands: readonly NDArray[],
+  results: readonly NDArray[],
+): void {
+  const { capture, session } = mode;
   const read = operands.map(capture === null ? snapshot : (operand) => capture.current(operand));
   const origin = new Origin({
     ...operation,
@@ -48,7 +58,6 @@ export function perform(operation: Operation, operands: readonly NDArray[]): rea
   origin.results = results;
   for (const result of results) result.origin = origin;
   for (const operand of read) noteUse(operand, origin);
-  return results;
 }
 
 /** The array with another dtype; itself when it has it already. */
@@ -82,8 +91,10 @@ function defer(
 
 /** A value of a finished trace stands for nothing any more. */
 function refuseEscaped(operand: NDArray, declaration: Declaration, capture: Capture): void {
-  const from = operand.elements === null ? operand.origin?.capture : undefined;
-  if (from?.kind === 'trace' && from !== capture) throw escaped(declaration.name, operand);
+  if (operand.elements !== null || capture.owns(operand)) return;
+  if (operand.origin === null || operand.origin.capture?.kind === 'trace') {
+    throw escaped(declaration.name, operand);
+  }
 }
 
 /** The error for using a lazy array of a trace outside of that trace. */

@@ -53,8 +53,7 @@ export function sizedType(array: NDArray): ArrayType {
 function refuseTraced(array: NDArray): void {
   if (array.elements !== null) return;
   const trace = currentTrace();
-  const from = array.origin?.capture ?? null;
-  if (trace !== null && (from === trace || trace.placeholders.has(array))) {
+  if (trace?.owns(array) === true) {
     throw new TraceError('the value of an array was read while its code is being captured', {
       op: array.origin?.declaration.name ?? 'an input',
       actual: describeType(array.type),
@@ -62,7 +61,8 @@ function refuseTraced(array: NDArray): void {
         'choose with where or cond, repeat with whileLoop or foreach, or return the array and read it after the call',
     });
   }
-  if (array.origin === null || from?.kind === 'trace') throw escaped('reading', array);
+  if (array.origin === null || array.origin.capture?.kind === 'trace')
+    throw escaped('reading', array);
 }
 
 /** Hands the results to the arrays that have been waiting for them, and notes the sizes they brought. */

@@ -3,7 +3,7 @@ import { isFloat } from '../base/dtype.js';
 import { ArgumentError, DTypeError, GraphError, ShapeError, TraceError } from '../base/errors.js';
 import { zerosLike } from '../ops/index.js';
 import { identity, stopGradient } from '../ops/structure/identity.js';
-import { currentTrace } from './capture.js';
+import { type Capture, currentTrace } from './capture.js';
 import { perform } from './dispatch.js';
 import type { Operation } from './eager/operation.js';
 import { mode, withMode } from './mode.js';
@@ -59,7 +59,7 @@ export function attachGrad(array: NDArray, req: GradReq): void {
     });
   }
   const trace = currentTrace();
-  if (trace !== null && array.elements !== null && array.gradient?.req === req) {
+  if (trace !== null && isOutside(array, trace) && array.gradient?.req === req) {
     trace.gradients.set(
       array,
       withMode({ session: null }, 'attachGrad', () => zerosLike(array)),
@@ -77,15 +77,20 @@ export function gradOf(array: NDArray): NDArray | null {
   const { gradient } = array;
   if (gradient === null || gradient.req === 'null') return null;
   const trace = currentTrace();
-  if (trace !== null && array.elements !== null) return trace.gradientOf(array);
+  if (trace !== null && isOutside(array, trace)) return trace.gradientOf(array);
   gradient.value ??= withMode({ session: null }, 'grad', () => zerosLike(array));
   return gradient.value;
+}
+
+/** Whether an array exists beyond the trace: its gradient does, too. */
+function isOutside(array: NDArray, trace: Capture): boolean {
+  return array.elements !== null || trace.placeholders.has(array);
 }
 
 /** Replaces the gradient that is kept. In traced code that is done after each replay. */
 export function setGradient(array: NDArray, grad: NDArray): void {
   const trace = currentTrace();
-  if (trace !== null && array.elements !== null) trace.gradients.set(array, grad);
+  if (trace !== null && isOutside(array, trace)) trace.gradients.set(array, grad);
   else if (array.gradient !== null) array.gradient.value = grad;
 }
 
@@ -123,6 +128,16 @@ export function assign(target: NDArray, value: NDArray): void {
     );
     return;
   }
+  replaceElements(target, value);
+}
+
+/** Writes state on behalf of a graph, which has recorded what it read of it. */
+export function writeState(target: NDArray, value: NDArray): void {
+  if (mode.capture === null) replaceElements(target, value);
+  else assign(target, value);
+}
+
+function replaceElements(target: NDArray, value: NDArray): void {
   target.elements = value.computed().elements;
   target.origin = null;
   target.isConstant = false;
@@ -132,7 +147,7 @@ export function assign(target: NDArray, value: NDArray): void {
 function refuseChange(op: string, target: NDArray): void {
   const { origin, session, reader, gradient } = target;
   const trace = currentTrace();
-  if (target.elements === null) {
+  if (target.elements === null && trace?.placeholders.has(target) !== true) {
     throw new GraphError('a lazy array cannot be changed in place', {
       op,
       actual: describeType(target.type),

@@ -10,3 +10,5 @@ export {
   type RecordOptions,
   trainMode,
 } from './scopes.js';
+export { checkpoint } from './checkpoint.js';
+export { customGradient, type CustomContext, type CustomGradient } from './custom.js';

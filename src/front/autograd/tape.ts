@@ -16,12 +16,17 @@ export interface Tape {
 
 /**
  * The recorded calls behind `heads` as a program, with every array in it beside its value.
+ * The tape ends at `leaves`, whatever is recorded behind them.
  * @throws ArgumentError when nothing was recorded, or a backward pass has used it up already.
  */
-export function layOutRecording(op: string, heads: readonly NDArray[]): Tape {
+export function layOutRecording(
+  op: string,
+  heads: readonly NDArray[],
+  leaves: ReadonlySet<NDArray> = new Set(),
+): Tape {
   for (const head of heads) refuseUnrecorded(op, head);
-  const origins = collectOrigins(heads, (_array, origin) => {
-    if (origin.session === null) return false;
+  const origins = collectOrigins(heads, (array, origin) => {
+    if (origin.session === null || leaves.has(array)) return false;
     if (origin.isReleased) throw usedUp(op, origin);
     return true;
   });

@@ -1,2 +1,3 @@
 export * from './call.js';
 export * from './identity.js';
+export * from './withGradient.js';

@@ -1,0 +1,23 @@
+import { Capture } from './capture.js';
+import { computeLazy } from './lazy.js';
+import { mode, withMode } from './mode.js';
+import { NDArray } from './ndarray.js';
+
+/**
+ * Runs `fn` with every operator call put off: the arrays it makes know their shape and dtype, and are
+ * computed when they are read, or when an operator outside needs them. Nested calls join the outer one.
+ */
+export function deferredCompute<R>(fn: () => R): R {
+  if (mode.capture !== null) return fn();
+  return withMode({ capture: new Capture('deferred') }, 'deferredCompute', fn);
+}
+
+/** Whether an array is still waiting to be computed. */
+export function isDeferred(array: NDArray): boolean {
+  return array.elements === null;
+}
+
+/** Computes lazy arrays now, and whatever they need, once. */
+export function compute(...arrays: readonly (NDArray | readonly NDArray[])[]): void {
+  computeLazy(arrays.flat().filter((array): array is NDArray => array instanceof NDArray));
+}

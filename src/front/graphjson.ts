@@ -1,0 +1,128 @@
+import type { Json } from '../base/attribute.js';
+import { FormatError, UnsupportedError } from '../base/errors.js';
+import { JsonReader } from '../base/reader.js';
+import { programFromJSON, programToJSON } from '../ir/json.js';
+import { type ConstantNode, Program, sameType, typeToString } from '../ir/program.js';
+import type { TensorType } from '../ir/types.js';
+import { registry } from '../ops/registry.js';
+import { arrayType } from './arraytype.js';
+import { stateType } from './generator.js';
+import type { GraphParts, Outside } from './graph.js';
+import { arrayOf, type NDArray } from './ndarray.js';
+
+const format = 'kaon-graph';
+const version = 1;
+
+/** A graph with the values of what it reads. The values are the constants of a second program. */
+export function graphToJSON({ program, reads, writes }: GraphParts): Json {
+  const values = new Program();
+  const numbers = new Map<NDArray, number>();
+  const numberOf = (array: NDArray): number => {
+    let number = numbers.get(array);
+    if (number === undefined) {
+      number = numbers.size;
+      numbers.set(array, number);
+      const type = { dtype: array.dtype, shape: array.shape };
+      const value = values.constant({ type, data: array.storage.host });
+      values.setOutputs([...values.outputs, { name: `value_${number}`, value }]);
+    }
+    return number;
+  };
+  const encode = (outside: Outside): Json => {
+    switch (outside.kind) {
+      case 'array':
+        return typeof outside.of === 'number'
+          ? { argument: outside.of }
+          : { array: numberOf(outside.of) };
+      case 'random':
+        return { draws: outside.draws };
+      case 'gradient':
+        throw new UnsupportedError('a graph that works on attached gradients cannot be saved', {
+          op: 'toJSON',
+          advice: 'return the gradients instead, with kn.grad or autograd.grad',
+        });
+    }
+  };
+  const [encodedReads, encodedWrites] = [reads.map(encode), writes.map(encode)];
+  return {
+    format,
+    version,
+    program: programToJSON(program),
+    reads: encodedReads,
+    writes: encodedWrites,
+    values: programToJSON(values),
+  };
+}
+
+/** @throws FormatError, GraphError */
+export function graphFromJSON(json: unknown): GraphParts {
+  const root = new JsonReader(typeof json === 'string' ? parsed(json) : json, 'graph');
+  if (root.field('format').string() !== format) {
+    throw new FormatError('this is not a graph of Kaon', { expected: `format ${format}` });
+  }
+  const found = root.field('version').integer();
+  if (found !== version) {
+    throw new FormatError('this graph is of another version', {
+      expected: String(version),
+      actual: String(found),
+    });
+  }
+  const lookup = (name: string): ReturnType<typeof registry.get> => registry.get(name);
+  const values = programFromJSON(root.field('values').raw(), lookup);
+  const arrays = values.outputs.map(({ value }) => {
+    const { data } = values.node(value.node) as ConstantNode;
+    return arrayOf(arrayType(data.type.dtype, data.type.shape), data.data);
+  });
+  const outside = (entry: JsonReader): Outside => {
+    const argument = entry.optional('argument');
+    if (argument !== undefined) return { kind: 'array', of: argument.integer() };
+    const number = entry.optional('array');
+    if (number === undefined) return { kind: 'random', draws: entry.field('draws').integer() };
+    const array = arrays[number.integer()] ?? number.fail('one of the values');
+    return { kind: 'array', of: array };
+  };
+  const program = programFromJSON(root.field('program').raw(), lookup);
+  const reads = root.field('reads').list().map(outside);
+  const writes = root.field('writes').list().map(outside);
+  const { inputs } = program;
+  checkTypes('reads', reads, inputs, inputs);
+  checkTypes(
+    'writes',
+    writes,
+    program.outputs.map(({ value }) => value),
+    inputs,
+  );
+  return { program, reads, writes };
+}
+
+/** What is read or written must have the type of the input or output that it goes with, from the last. */
+function checkTypes(
+  what: string,
+  outsides: readonly Outside[],
+  values: readonly { readonly type: TensorType }[],
+  inputs: readonly { readonly type: TensorType }[],
+): void {
+  const typeOf = (outside: Outside): TensorType => {
+    if (outside.kind === 'random') return stateType;
+    return (typeof outside.of === 'number' ? inputs[outside.of] : outside.of).type;
+  };
+  outsides.forEach((outside, i) => {
+    const value = values.at(i - outsides.length);
+    const type = typeOf(outside);
+    if (outsides.length <= values.length && value !== undefined && sameType(type, value.type)) {
+      return;
+    }
+    throw new FormatError(`${what} ${i} of the graph do not fit its program`, {
+      expected: value === undefined ? 'no more of them' : typeToString(value.type),
+      actual: typeToString(type),
+    });
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new FormatError('this is not JSON', { op: 'fromJSON', cause });
+  }
+}

@@ -1,0 +1,46 @@
+import type { Program } from '../ir/program.js';
+import { isFloat } from '../base/dtype.js';
+import { call } from '../ops/structure/call.js';
+import { type JointProgram, jointProgram } from '../passes/joint.js';
+import { isTracked } from './history.js';
+import { mode } from './mode.js';
+import type { NDArray } from './ndarray.js';
+
+/**
+ * A program to be called on arrays: as one operator, so that it runs compiled, is captured as a region,
+ * and takes part in recordings. In a recording, forward and backward are derived together, and the
+ * forward keeps what the backward will read.
+ */
+export class Callable {
+  readonly program: Program;
+  /** Which outputs gradients may enter at. */
+  readonly #flows: readonly boolean[];
+  readonly #joint: Map<string, JointProgram> = new Map();
+
+  constructor(program: Program, flows?: (output: number) => boolean) {
+    this.program = program;
+    this.#flows = program.outputs.map(
+      ({ value }, k) => isFloat(value.type.dtype) && (flows?.(k) ?? true),
+    );
+  }
+
+  /** Operands in the order of the program's inputs; results in the order of its outputs. */
+  call(operands: readonly NDArray[]): readonly NDArray[] {
+    const wrt =
+      mode.session === null
+        ? []
+        : operands.map((operand) => isFloat(operand.dtype) && isTracked(operand));
+    if (!wrt.includes(true) || !this.#flows.includes(true)) return call(this.program, ...operands);
+    return call(this.#jointFor(wrt), ...operands).slice(0, this.program.outputs.length);
+  }
+
+  #jointFor(wrt: readonly boolean[]): JointProgram {
+    const key = wrt.map(Number).join('');
+    let joint = this.#joint.get(key);
+    if (joint === undefined) {
+      joint = jointProgram(this.program, wrt, this.#flows);
+      this.#joint.set(key, joint);
+    }
+    return joint;
+  }
+}

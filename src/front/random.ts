@@ -1,0 +1,172 @@
+import { describe } from '../base/attribute.js';
+import type { DType } from '../base/dtype.js';
+import { isFloat } from '../base/dtype.js';
+import { ArgumentError, ShapeError, TraceError } from '../base/errors.js';
+import {
+  argmax,
+  argsort,
+  less,
+  neg,
+  log,
+  randomInteger,
+  randomNormal,
+  randomUniform,
+} from '../ops/index.js';
+import type { HostValue } from '../ir/host.js';
+import { currentTrace } from './capture.js';
+import { array } from './creation.js';
+import { type GeneratorState, generatorState, setGeneratorState, takeState } from './generator.js';
+import { NDArray } from './ndarray.js';
+
+/*
+ * Random arrays. There is one generator; a call takes its state and moves it on by one, so equal seeds
+ * and equal calls give equal numbers, run eagerly or captured, on every tier.
+ */
+
+export type { GeneratorState };
+
+/** A shape: extents, or one extent for rank 1; none for a scalar. */
+export type RandomShape = number | readonly number[];
+
+/** Starts the generator anew. Equal seeds give equal numbers. */
+export function seed(value: number | bigint): void {
+  if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) {
+    throw new ArgumentError('a seed is an integer', {
+      op: 'random.seed',
+      expected: 'a safe integer or a bigint',
+      actual: describe(value),
+    });
+  }
+  setState({ seed: BigInt(value), counter: 0n });
+}
+
+/** What `setState` needs to go on from here. */
+export function getState(): GeneratorState {
+  return generatorState();
+}
+
+/** Puts the generator back to where `getState` was called. */
+export function setState(state: GeneratorState): void {
+  if (currentTrace() !== null) {
+    throw new TraceError('the random generator was set while tracing', {
+      op: 'random.seed',
+      advice: 'seed outside of the captured function: each call then goes on from there',
+    });
+  }
+  setGeneratorState(state);
+}
+
+export interface FloatOptions {
+  /** A float dtype. Default float32. */
+  readonly dtype?: DType;
+}
+
+/** Numbers from the normal distribution. */
+export function normal(
+  shape: RandomShape = [],
+  options: FloatOptions & { readonly mean?: number; readonly std?: number } = {},
+): NDArray {
+  return randomNormal(takeState(), shape, options);
+}
+
+/** Numbers spread evenly over `low` (0 unless given) to `high` (1), which itself is never drawn. */
+export function uniform(
+  shape: RandomShape = [],
+  options: FloatOptions & { readonly low?: number; readonly high?: number } = {},
+): NDArray {
+  return randomUniform(takeState(), shape, options);
+}
+
+export interface IntegerOptions {
+  /** The least value. Default 0. */
+  readonly low?: number;
+  /** Values stay below. */
+  readonly high: number;
+  /** An integer dtype. Default int32. */
+  readonly dtype?: DType;
+}
+
+/** Integers from `low` up to but not including `high`: `randint(0, 6, [4])` or `randint([4], { high: 6 })`. */
+export function randint(
+  low: number,
+  high: number,
+  shape?: RandomShape,
+  options?: { readonly dtype?: DType },
+): NDArray;
+export function randint(shape: readonly number[], options: IntegerOptions): NDArray;
+export function randint(
+  first: number | readonly number[],
+  second: number | IntegerOptions,
+  shape: RandomShape = [],
+  options: { readonly dtype?: DType } = {},
+): NDArray {
+  if (typeof first === 'number' && typeof second === 'number') {
+    return randomInteger(takeState(), shape, { low: first, high: second, ...options });
+  }
+  if (typeof first === 'number' || typeof second === 'number') {
+    throw new ArgumentError('the bounds are missing', {
+      op: 'random.randint',
+      expected: 'randint(low, high, shape) or randint(shape, { low, high })',
+      actual: `${describe(first)}, ${describe(second)}`,
+    });
+  }
+  return randomInteger(takeState(), first, second);
+}
+
+/** True (or 1) with probability `p`, one half unless given. */
+export function bernoulli(
+  shape: RandomShape = [],
+  options: { readonly p?: number; readonly dtype?: DType } = {},
+): NDArray {
+  const { p = 0.5, dtype = 'bool' } = options;
+  if (!(p >= 0 && p <= 1)) {
+    throw new ArgumentError('not a probability', {
+      op: 'random.bernoulli',
+      expected: 'a number from 0 to 1',
+      actual: describe(p),
+    });
+  }
+  return less(randomUniform(takeState(), shape), p).astype(dtype);
+}
+
+/**
+ * Draws from categories, one for each row of `logits` (unnormalised log-probabilities along the last
+ * axis), as int64: the Gumbel-max method.
+ */
+export function categorical(
+  logits: NDArray | HostValue,
+  options: { readonly shape?: RandomShape } = {},
+): NDArray {
+  const scores = logits instanceof NDArray ? logits : array(logits);
+  if (scores.ndim === 0) {
+    throw new ShapeError('there are no categories', {
+      op: 'random.categorical',
+      expected: 'at least one axis',
+      actual: '[]',
+    });
+  }
+  const rows = options.shape === undefined ? [] : [options.shape].flat();
+  const dtype = isFloat(scores.dtype) ? scores.dtype : 'float32';
+  const draws = uniform([...rows, ...scores.shape], {
+    dtype: dtype === 'float64' ? dtype : 'float32',
+  });
+  // A draw of exactly 0 gives -infinity: that category is not chosen, as one draw of 2^24 should not be.
+  const gumbel = neg(log(neg(log(draws))));
+  return argmax(gumbel.add(scores), -1);
+}
+
+/** The numbers below `n`, or the rows of an array, in random order. */
+export function permutation(n: number | NDArray): NDArray {
+  const count = typeof n === 'number' ? n : n.shape[0];
+  if (!Number.isSafeInteger(count) || count < 0) {
+    throw new ArgumentError('there is nothing to permute', {
+      op: 'random.permutation',
+      expected: 'a number that is not negative, or an array with at least one axis',
+      actual: describe(count),
+    });
+  }
+  // 53 random bits for each place: a tie, which would favour an order, is next to impossible.
+  const keys = randomUniform(takeState(), [count], { dtype: 'float64' });
+  const order = argsort(keys);
+  return typeof n === 'number' ? order : n.take(order, { axis: 0 });
+}

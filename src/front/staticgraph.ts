@@ -1,0 +1,142 @@
+import type { Json } from '../base/attribute.js';
+import { type Dim, parseDim } from '../base/dim.js';
+import type { DType } from '../base/dtype.js';
+import { ArgumentError, DTypeError } from '../base/errors.js';
+import type { HostValue } from '../ir/host.js';
+import { namedInputs, type Program } from '../ir/program.js';
+import { printProgram } from '../ir/text.js';
+import type { TensorType } from '../ir/types.js';
+import { constantArray } from './eager/operands.js';
+import { graphFromJSON, graphToJSON } from './graphjson.js';
+import { type GraphParts, GraphRunner } from './graph.js';
+import { install } from './install.js';
+import { NDArray } from './ndarray.js';
+import { inferOutputTypes } from './retype.js';
+
+install();
+
+/** A type as users write it: extents may be names or expressions of names. */
+export interface TypeRequest {
+  readonly shape: readonly (number | string | Dim)[];
+  /** Default: what the graph was captured with. */
+  readonly dtype?: DType;
+}
+
+/** A captured computation: named inputs, named outputs, and operators between them. */
+export class StaticGraph {
+  /** The operators, for compilers and exporters. */
+  readonly program: Program;
+  /** The arrays to give at each run, in order. */
+  readonly inputNames: readonly string[];
+  /** The arrays that each run returns, in order. */
+  readonly outputNames: readonly string[];
+  /** Inputs with bound values, by name: the parameters and other state that the graph reads. */
+  readonly parameters: ReadonlyMap<string, NDArray>;
+  readonly #runner: GraphRunner;
+
+  /** @internal Made by `exportGraph`, `graphFor` and `fromJSON`. */
+  constructor(parts: GraphParts) {
+    const { program, reads, writes } = parts;
+    const names = namedInputs(program).map(({ name }) => name);
+    const given = names.length - reads.length;
+    this.program = program;
+    this.inputNames = names.slice(0, given);
+    this.outputNames = program.outputs
+      .slice(0, program.outputs.length - writes.length)
+      .map(({ name }) => name);
+    this.parameters = new Map(
+      reads.flatMap((read, i) =>
+        read.kind === 'array' && typeof read.of !== 'number' ? [[names[given + i], read.of]] : [],
+      ),
+    );
+    this.#runner = new GraphRunner(parts);
+  }
+
+  /** @internal What the program's inputs and outputs mean. */
+  get parts(): GraphParts {
+    return this.#runner.parts;
+  }
+
+  /**
+   * Runs the graph on arrays by name and returns its outputs by name. Takes part in recordings. Any
+   * sizes are accepted where the graph's dimensions are symbolic.
+   *
+   * @throws ArgumentError for names that are missing or unknown, ShapeError and DTypeError for arrays
+   * that do not fit.
+   */
+  run(feeds: Readonly<Record<string, NDArray | HostValue>>): Record<string, NDArray> {
+    for (const name of Object.keys(feeds)) {
+      if (this.inputNames.includes(name)) continue;
+      throw new ArgumentError(`there is no input ${name}`, {
+        op: 'StaticGraph.run',
+        expected: this.inputNames.join(', ') || 'no inputs',
+        actual: name,
+      });
+    }
+    const declared = namedInputs(this.program);
+    const operands = this.inputNames.map((name, i) => {
+      if (!Object.hasOwn(feeds, name)) {
+        throw new ArgumentError(`input ${name} is missing`, {
+          op: 'StaticGraph.run',
+          expected: this.inputNames.join(', '),
+          actual: Object.keys(feeds).join(', ') || 'nothing',
+        });
+      }
+      const feed = feeds[name];
+      const { dtype } = declared[i].type;
+      if (!(feed instanceof NDArray)) return constantArray(feed, dtype, 'StaticGraph.run');
+      if (feed.dtype === dtype) return feed;
+      throw new DTypeError(`input ${name} has another dtype`, {
+        op: 'StaticGraph.run',
+        expected: dtype,
+        actual: feed.dtype,
+        advice: `convert it with astype('${dtype}')`,
+      });
+    });
+    const results = this.#runner.run(operands);
+    return Object.fromEntries(this.outputNames.map((name, i) => [name, results[i]]));
+  }
+
+  /**
+   * The output types that input types of the user's choice lead to. Inputs left out keep the types that
+   * they were captured with.
+   */
+  inferTypes(inputs: Readonly<Record<string, TypeRequest>>): Record<string, TensorType> {
+    const types = new Map<string, TensorType>();
+    const declared = new Map(namedInputs(this.program).map(({ name, type }) => [name, type]));
+    for (const [name, { shape, dtype }] of Object.entries(inputs)) {
+      const known = declared.get(name);
+      if (known === undefined) {
+        throw new ArgumentError(`there is no input ${name}`, {
+          op: 'inferTypes',
+          expected: [...declared.keys()].join(', ') || 'no inputs',
+          actual: name,
+        });
+      }
+      types.set(name, {
+        dtype: dtype ?? known.dtype,
+        shape: shape.map((dim) => (typeof dim === 'string' ? parseDim(dim) : dim)),
+      });
+    }
+    const found = inferOutputTypes(this.program, types);
+    return Object.fromEntries(this.outputNames.map((name, i) => [name, found[i]]));
+  }
+
+  /** The program as text. */
+  toString(): string {
+    return printProgram(this.program);
+  }
+
+  /** The graph and the values of its parameters as JSON; `fromJSON` is the inverse. */
+  toJSON(): Json {
+    return graphToJSON(this.parts);
+  }
+
+  /**
+   * Reads what `toJSON` gave, as a value or as text.
+   * @throws FormatError or GraphError for anything else.
+   */
+  static fromJSON(json: unknown): StaticGraph {
+    return new StaticGraph(graphFromJSON(json));
+  }
+}
