@@ -37,3 +37,13 @@ export { StaticGraph, type TypeRequest } from './front/staticgraph.js';
 export { hybridize, type Hybridized, type HybridizeOptions } from './front/hybridize.js';
 export type { Explanation, TraceReport } from './front/explain.js';
 export type { DynamicAxes } from './front/sizes.js';
+export * as nn from './nn/index.js';
+export * as optim from './nn/optim/index.js';
+export * as data from './nn/data/index.js';
+export {
+  type Checkpoint,
+  decodeCheckpoint,
+  encodeCheckpoint,
+  loadCheckpoint,
+  saveCheckpoint,
+} from './nn/checkpoint.js';

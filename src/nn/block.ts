@@ -1,6 +1,7 @@
 import { ArgumentError } from '../base/errors.js';
 import { hybridize, type Hybridized, type HybridizeOptions } from '../front/hybridize.js';
 import type { Explanation } from '../front/explain.js';
+import type { NDArray } from '../front/ndarray.js';
 import type { StaticGraph } from '../front/staticgraph.js';
 import { Parameter } from './parameter.js';
 import {
@@ -163,6 +164,28 @@ export abstract class HybridBlock extends Block {
       ...options,
       name: this.constructor.name,
       nameOf: (array) => this.#nameOf(array),
+      keyOf: () => structureKey(this),
     });
   }
+
+  #nameOf(array: NDArray): string | undefined {
+    for (const [name, parameter] of this.parameters()) {
+      if (parameter.isInitialized && parameter.value === array) return name;
+    }
+    return undefined;
+  }
+}
+
+const identities = new WeakMap<object, number>();
+let nextIdentity = 0;
+
+/** Which blocks and parameters a block is made of, by identity: replacing one means another graph. */
+function structureKey(block: Block): string {
+  let key = '';
+  for (const [, member] of block.members()) {
+    let identity = identities.get(member);
+    if (identity === undefined) identities.set(member, (identity = nextIdentity++));
+    key += member instanceof Block ? `${identity}(${structureKey(member)})` : `${identity},`;
+  }
+  return key;
 }

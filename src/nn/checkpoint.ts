@@ -12,7 +12,7 @@ import { assignParameters, fromFileTensor, parameterTensors, toFileTensor } from
 export interface Checkpoint {
   readonly net: Block;
   readonly optimizer?: Optimizer;
-  readonly loader?: Loader<unknown>;
+  readonly loader?: Pick<Loader<unknown>, 'state' | 'loadState'>;
 }
 
 /** The key and version of this file's metadata. */
@@ -20,7 +20,7 @@ const metadataKey = 'kaon.checkpoint';
 
 interface Metadata {
   readonly version: 1;
-  readonly random: random.RandomState;
+  readonly random: { readonly seed: string; readonly counter: string };
   readonly optimizer?: { readonly kind: string; readonly steps: number };
   readonly loader?: LoaderState;
 }
@@ -41,9 +41,10 @@ const ungroup = (
 /** A checkpoint as bytes, for places without files. */
 export function encodeCheckpoint({ net, optimizer, loader }: Checkpoint): Uint8Array {
   const tensors = new Map(group('net', parameterTensors(net.parameters())));
+  const { seed, counter } = random.getState();
   const metadata: Metadata = {
     version: 1,
-    random: random.getState(),
+    random: { seed: String(seed), counter: String(counter) },
     ...(optimizer === undefined
       ? {}
       : { optimizer: { kind: optimizer.constructor.name, steps: optimizer.steps } }),
@@ -86,7 +87,10 @@ export function decodeCheckpoint(bytes: Uint8Array, { net, optimizer, loader }: 
     optimizer.loadState({ arrays: new Map(slots), steps: metadata.optimizer!.steps });
   }
   loader?.loadState(metadata.loader!);
-  random.setState(metadata.random);
+  random.setState({
+    seed: BigInt(metadata.random.seed),
+    counter: BigInt(metadata.random.counter),
+  });
 }
 
 function readMetadata(text: string | undefined): Metadata {

@@ -33,7 +33,7 @@ type SliceBound = Exclude<SliceEntry, '...' | readonly unknown[]>;
  * out too small, the nearest position is taken.
  */
 export const slice: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(x: Input<T>, ...indices: readonly SliceIndex[]) => T
+  <T extends Tensor = DefaultTensor>(x: Input<T>, ...indices: SliceIndex[]) => T
 > = operator({
   name: 'slice',
   family: 'movement',
