@@ -4,7 +4,7 @@ import type { For, Kernel, Stmt } from './nodes.js';
 import { addScaled, constantValue } from './polynomial.js';
 import { Purity } from './purity.js';
 import { ExprSimplifier } from './simplify/expressions.js';
-import { assignedVariables, mapStmt, withBody } from './visit.js';
+import { assignedVariables, mapStmt, visitStmts, withBody } from './visit.js';
 
 /** Longer loops stay loops: the code would no longer fit the instruction cache. */
 const mostTrips = 1024;
@@ -15,27 +15,37 @@ export function unroll(kernel: Kernel): Kernel {
   const exprs = new ExprSimplifier(separate);
   const purity = new Purity(assignedVariables(separate.body));
 
-  const tripsOf = (loop: For): number | null => {
-    const [begin, end] = [exprs.simplify(loop.begin), exprs.simplify(loop.end)];
-    if (!purity.isHarmless(begin) || !exprs.facts.isExact(begin) || !exprs.facts.isExact(end))
-      return null;
-    const { facts } = exprs;
+  const { facts } = exprs;
+
+  const tripsOf = ({ begin, end, step }: For): number | null => {
+    if (!purity.isHarmless(begin) || !facts.isExact(begin) || !facts.isExact(end)) return null;
     const length = constantValue(addScaled(facts.polynomial(end), facts.polynomial(begin), -1));
     if (length === null) return null;
-    const trips = Math.max(0, Math.ceil(length / loop.step));
+    const trips = Math.max(0, Math.ceil(length / step));
     return trips <= mostTrips ? trips : null;
   };
 
   const visit = (stmt: Stmt): Stmt => {
-    const inner = mapStmt(stmt, { stmt: visit });
-    if (inner.kind !== 'for' || inner.mode !== 'unroll') return inner;
-    const trips = tripsOf(inner);
-    if (trips === null) return inner;
+    if (stmt.kind !== 'for') return mapStmt(stmt, { stmt: visit });
+    const loop = { ...stmt, begin: exprs.simplify(stmt.begin), end: exprs.simplify(stmt.end) };
+    if (purity.isConstant(loop.begin) && purity.isConstant(loop.end)) facts.enterLoop(loop, 1);
+    const body = visit(stmt.body);
+    const trips = stmt.mode === 'unroll' ? tripsOf(loop) : null;
+    if (trips === null) return body === stmt.body ? stmt : { ...stmt, body };
     const copies = Array.from({ length: trips }, (_, trip) => {
-      const index = exprs.simplify(add(inner.begin, trip * inner.step));
-      return copyStmt(inner.body, new Map([[inner.variable, index]]));
+      const index = exprs.simplify(add(loop.begin, trip * loop.step));
+      return copyStmt(body, new Map([[loop.variable, index]]));
     });
-    return block(...copies);
+    // Bounds inside that depended on the variable may have become constant.
+    return block(...(wantsUnrolling(body) ? copies.map(visit) : copies));
   };
   return withBody(kernel, visit(separate.body));
+}
+
+function wantsUnrolling(body: Stmt): boolean {
+  let wanted = false;
+  visitStmts(body, (stmt) => {
+    wanted ||= stmt.kind === 'for' && stmt.mode === 'unroll';
+  });
+  return wanted;
 }
