@@ -1,7 +1,7 @@
 import * as attr from '../../base/attribute.js';
 import { isFloat, isWeak, promoteAll } from '../../base/dtype.js';
-import { sameDim } from '../../base/dim.js';
-import { DTypeError, ShapeError, UnsupportedError } from '../../base/errors.js';
+import { isStatic, sameDim } from '../../base/dim.js';
+import { DTypeError, ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import { matmul } from '../contraction/matmul.js';
 import {
@@ -11,10 +11,13 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
-import { add, mul, sub } from '../elementwise/arithmetic.js';
+import { add, div, mul, sub } from '../elementwise/arithmetic.js';
+import { cast } from '../elementwise/conversion.js';
+import { maximum } from '../elementwise/extremum.js';
+import { sqrt } from '../elementwise/root.js';
 import { where } from '../elementwise/selection.js';
 import { broadcastShapes, shapeToString } from '../infer.js';
-import { onesLike } from '../movement/fill.js';
+import { dimLike, onesLike } from '../movement/fill.js';
 import { swapaxes } from '../movement/transpose.js';
 import { tril } from '../movement/triangle.js';
 import { sum, sumTo } from '../reduction/sum.js';
@@ -73,7 +76,7 @@ export const attention: OperatorFunction<
       attributes: { causal, scale },
     };
   },
-  infer: ({ inputs: [q, k, v, mask], attributes: { scale } }) => {
+  infer: ({ inputs: [q, k, v, mask] }) => {
     const op = 'attention';
     const shapes = [q, k, v].map(({ shape }) => shape);
     const fits =
@@ -87,7 +90,6 @@ export const attention: OperatorFunction<
         actual: shapes.map(shapeToString).join(', '),
       });
     }
-    scaleOf(q.shape, scale);
     const batch = broadcastShapes(op, ...shapes.map((shape) => shape.slice(0, -2)));
     if (mask !== undefined) checkMask(mask.shape, [...batch, q.shape.at(-2)!, k.shape.at(-2)!]);
     if (mask !== undefined && mask.dtype !== 'bool' && !isFloat(mask.dtype)) {
@@ -101,7 +103,7 @@ export const attention: OperatorFunction<
   },
   gradient: ({ inputs: [q, k, v, mask], grads: [g], needs, attributes: options }) => {
     const weights = weightsOf(q, k, mask, options);
-    const scale = scaleOf(q.type.shape, options.scale);
+    const scale = scaleOf(q, options.scale);
     const upstream = matmul(g!, swapaxes(v, -1, -2));
     const scores = mul(weights, sub(upstream, sum(mul(upstream, weights), -1, { keepdims: true })));
     const scaled = mul(scores, scale);
@@ -131,7 +133,7 @@ export const attention: OperatorFunction<
       ],
     },
     {
-      args: [tensor([2, 'q', 'd']), tensor([2, 'k', 'd']), tensor([2, 'k', 3]), { scale: 0.5 }],
+      args: [tensor([2, 'q', 'd']), tensor([2, 'k', 'd']), tensor([2, 'k', 3])],
     },
   ],
 });
@@ -141,16 +143,13 @@ interface Options {
   readonly scale: number | null;
 }
 
-function scaleOf(query: Shape, scale: number | null): number {
+/** What the scores are multiplied with; worked out in float64 where the size is symbolic, too. */
+function scaleOf<T extends Tensor>(q: T, scale: number | null): T | number {
   if (scale !== null) return scale;
-  const size = query.at(-1)!;
-  if (typeof size === 'number') return 1 / Math.sqrt(Math.max(size, 1));
-  throw new UnsupportedError('the scale depends on a symbolic size', {
-    op: 'attention',
-    expected: 'queries with a last axis of known size',
-    actual: shapeToString(query),
-    advice: 'pass scale, or keep the last axis static',
-  });
+  const size = q.type.shape.at(-1)!;
+  if (isStatic(size)) return 1 / Math.sqrt(Math.max(size, 1));
+  const exact = maximum(dimLike(q, size, { dtype: 'float64' }), 1);
+  return cast(div(1, sqrt(exact)), q.type.dtype);
 }
 
 function checkMask(mask: Shape, scores: Shape): void {
@@ -171,7 +170,7 @@ function weightsOf<T extends Tensor>(
   mask: T | undefined,
   { causal, scale }: Options,
 ): T {
-  let scores = mul(matmul(q, swapaxes(k, -1, -2)), scaleOf(q.type.shape, scale));
+  let scores = mul(matmul(q, swapaxes(k, -1, -2)), scaleOf(q, scale));
   if (mask !== undefined) {
     scores = mask.type.dtype === 'bool' ? where(mask, scores, -Infinity) : add(scores, mask);
   }

@@ -17,6 +17,7 @@ import { where } from '../elementwise/selection.js';
 import { normalizeAxis } from '../infer.js';
 import { max } from '../reduction/extremum.js';
 import { sum } from '../reduction/sum.js';
+import { widened } from './standardize.js';
 
 /** `f(x, axis = -1)`. */
 export type AlongAxis = <T extends Tensor = DefaultTensor>(x: Input<T>, axis?: number) => T;
@@ -55,11 +56,14 @@ export const softmax: OperatorFunction<AlongAxis> = operator({
   ],
   lowering: {
     kind: 'decompose',
-    decompose: ({ inputs: [x], attributes: { axis } }) => {
-      if (isEmpty(x, axis)) return [x];
-      const powers = exp(sub(x, offset(x, axis)));
-      const total = sum(powers, axis, keepdims);
-      return [div(powers, where(equal(total, 0), 1, total))];
+    decompose: ({ inputs: [given], attributes: { axis } }) => {
+      if (isEmpty(given, axis)) return [given];
+      const probabilities = widened([given], ([x]) => {
+        const powers = exp(sub(x, offset(x, axis)));
+        const total = sum(powers, axis, keepdims);
+        return div(powers, where(equal(total, 0), 1, total));
+      });
+      return [probabilities];
     },
   },
   samples,
@@ -81,11 +85,14 @@ export const logSoftmax: OperatorFunction<AlongAxis> = operator({
   ],
   lowering: {
     kind: 'decompose',
-    decompose: ({ inputs: [x], attributes: { axis } }) => {
-      if (isEmpty(x, axis)) return [x];
-      const shifted = sub(x, offset(x, axis));
-      const total = sum(exp(shifted), axis, keepdims);
-      return [sub(shifted, log(where(equal(total, 0), 1, total)))];
+    decompose: ({ inputs: [given], attributes: { axis } }) => {
+      if (isEmpty(given, axis)) return [given];
+      const logarithms = widened([given], ([x]) => {
+        const shifted = sub(x, offset(x, axis));
+        const total = sum(exp(shifted), axis, keepdims);
+        return sub(shifted, log(where(equal(total, 0), 1, total)));
+      });
+      return [logarithms];
     },
   },
   samples,
