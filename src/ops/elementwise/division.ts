@@ -112,10 +112,11 @@ function exactRemainder(x: Expr, y: Expr, reduce: Reduce): Expr {
   let rest = e.mul(dividend, e.select(large, e.constant('f64', 2 ** -8), 1));
   for (let round = 0; round < 3; round++) rest = reduce(rest, step);
   rest = e.select(e.lt(rest, 0), e.add(rest, step), rest);
-  rest = e.select(e.ge(rest, step), 0, rest);
+  rest = e.select(e.lt(rest, step), rest, 0);
   rest = e.mul(rest, e.select(large, e.constant('f64', 2 ** 8), 1));
   rest = e.select(e.lt(dividend, divisor), dividend, rest);
-  return e.select(e.or(e.eq(y, 0), e.ge(dividend, Infinity)), NaN, rest);
+  const defined = e.and(e.lt(dividend, Infinity), e.gt(divisor, 0)); // and neither NaN
+  return e.select(defined, rest, NaN);
 }
 
 /** Quotients of 29 bits times divisors of 24 fit into 53. */
