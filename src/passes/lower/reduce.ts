@@ -1,37 +1,29 @@
 import { InternalError } from '../../base/errors.js';
+import type { DType } from '../../base/dtype.js';
 import type { Attributes } from '../../base/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import type { CallNode, Value } from '../../ir/program.js';
+import type { CallNode } from '../../ir/program.js';
 import * as e from '../../loop/build.js';
-import type { Expr, Stmt, Var } from '../../loop/nodes.js';
+import type { Expr, Scalar, Stmt } from '../../loop/nodes.js';
 import { visitExprs } from '../../loop/visit.js';
-import type { Access, ReduceContext, ReduceLowering, Sink } from '../../ops/lowering.js';
+import type { ReduceContext, ReduceLowering } from '../../ops/lowering.js';
 import { declarationOf } from '../facets.js';
-import { flatIndex, mulIndex, one, rowMajorStrides, zero } from './access.js';
+import { mulIndex, one, zero } from './access.js';
 import type { Epilogue } from './epilogue.js';
-import { indexOf, type Loop, nest, planLoops, type Probe } from './nest.js';
+import type { Beside, Fold, Part } from './fold.js';
+import { foldColumns } from './foldColumns.js';
+import { foldRows } from './foldRows.js';
+import { planLoops, type Probe } from './nest.js';
 import type { Scope } from './scope.js';
-import { cut, type Stage, stageLoop } from './stages.js';
 
-/** How many vectors of partial states are in flight, to hide the latency of one step. */
-const copiesInFlight = 4;
-
-/** One of the reductions of a nest. */
-interface Part {
-  readonly lowering: ReduceLowering<Attributes>;
-  readonly context: ReduceContext<Attributes>;
-  readonly element: Access;
-  readonly outputs: readonly Value[];
-  readonly initial: readonly Expr[];
-  /** Where its state begins in the state of the nest. */
-  readonly offset: number;
-}
-
-/** What a nest does once for every element that is folded, besides folding it. */
-export interface Beside {
-  readonly sink: Sink;
-  at(index: readonly Expr[]): Expr;
-}
+/** The dtypes in which states lie in memory. */
+const stateTypes: Readonly<Record<Scalar, DType>> = {
+  f32: 'float32',
+  f64: 'float64',
+  i32: 'int32',
+  i64: 'int64',
+  bool: 'bool',
+};
 
 /**
  * The nest of reductions that fold inputs of one shape over the same axes. Where the innermost axis is
@@ -85,6 +77,7 @@ export function reduceNest(
     (outer, inner) => folded.has(outer) === folded.has(inner),
   );
   const fold: Fold = {
+    scratch: (name, scalar, length) => scope.builder.scratch(name, stateTypes[scalar], length),
     parts,
     beside,
     initial,
@@ -99,20 +92,6 @@ export function reduceNest(
   return last !== undefined && folded.has(last.axes[0])
     ? foldRows(fold, last)
     : foldColumns(fold, last);
-}
-
-interface Fold {
-  readonly parts: readonly Part[];
-  readonly beside: readonly Beside[];
-  /** The neutral states of all parts. */
-  readonly initial: readonly Expr[];
-  readonly rank: number;
-  readonly loops: readonly Loop[];
-  /** The loops over folded axes, and over kept ones. */
-  readonly inner: readonly Loop[];
-  readonly outer: readonly Loop[];
-  readonly lanes: number;
-  storeResults(state: readonly Expr[], index: readonly Expr[]): Stmt;
 }
 
 function reductionOf(call: CallNode): ReduceLowering<Attributes> {
@@ -151,183 +130,6 @@ function lanesOf(parts: readonly Part[], { values }: Probe, vectorBytes: number)
     widest = Math.max(widest, e.scalarBytes(type.scalar));
   });
   return vectorBytes / widest;
-}
-
-function foldRows(fold: Fold, row: Loop): Stmt {
-  const stages = cut(row.extent, fold.lanes, copiesInFlight);
-  const total = declareState('total', fold.initial, 1);
-  return nest(fold.outer, (keptAt) => {
-    const partial = partialStates(fold, stages);
-    const body = nest(fold.inner.slice(0, -1), (foldedAt) =>
-      e.block(
-        ...stages.map((stage) => {
-          const states = stage.lanes * stage.copies === 1 ? [total.state] : partial.states;
-          return stageLoop('i', stage, (indices) =>
-            stepAll(
-              fold,
-              keptAt,
-              indices.map((index) => [...foldedAt, index]),
-              states,
-            ),
-          );
-        }),
-      ),
-    );
-    return e.block(
-      ...total.declarations,
-      ...partial.declarations,
-      body,
-      ...joinCopies(fold, partial.states),
-      ...joinLanes(fold, partial.states[0], total.state),
-      fold.storeResults(total.state, place(fold, keptAt, [])),
-    );
-  });
-}
-
-function foldColumns(fold: Fold, column: Loop | undefined): Stmt {
-  const bodyAt = (keptAt: readonly (readonly Expr[])[], lanes: number): Stmt => {
-    const states = keptAt.map((_, copy) => declareState(`state${copy}`, fold.initial, lanes));
-    return e.block(
-      ...states.flatMap(({ declarations }) => declarations),
-      nest(fold.inner, (foldedAt) =>
-        e.block(...keptAt.map((at, copy) => step(fold, at, foldedAt, states[copy].state))),
-      ),
-      ...keptAt.map((at, copy) => fold.storeResults(states[copy].state, place(fold, at, []))),
-    );
-  };
-  if (column === undefined) return bodyAt([[]], 1);
-  return nest(fold.outer.slice(0, -1), (outerAt) =>
-    e.block(
-      ...cut(column.extent, fold.lanes, copiesInFlight).map((stage) =>
-        stageLoop('j', stage, (indices) =>
-          bodyAt(
-            indices.map((index) => [...outerAt, index]),
-            stage.lanes,
-          ),
-        ),
-      ),
-    ),
-  );
-}
-
-function declareState(
-  name: string,
-  initial: readonly Expr[],
-  lanes: number,
-): { readonly state: readonly Var[]; readonly declarations: readonly Stmt[] } {
-  const state = initial.map((value, k) => e.variable(`${name}_${k}`, value.type.scalar, lanes));
-  return {
-    state,
-    declarations: state.map((part, k) => e.declare(part, e.broadcast(initial[k], lanes))),
-  };
-}
-
-function partialStates(
-  fold: Fold,
-  stages: readonly Stage[],
-): { readonly states: readonly (readonly Var[])[]; readonly declarations: readonly Stmt[] } {
-  const wide = stages.filter((stage) => stage.lanes * stage.copies > 1);
-  const copies = Math.max(0, ...wide.map((stage) => stage.copies));
-  const states = Array.from({ length: copies }, (_, copy) =>
-    declareState(`partial${copy}`, fold.initial, fold.lanes),
-  );
-  return {
-    states: states.map(({ state }) => state),
-    declarations: states.flatMap(({ declarations }) => declarations),
-  };
-}
-
-function stepAll(
-  fold: Fold,
-  keptAt: readonly Expr[],
-  foldedAt: readonly (readonly Expr[])[],
-  states: readonly (readonly Var[])[],
-): Stmt {
-  return e.block(...foldedAt.map((at, copy) => step(fold, keptAt, at, states[copy])));
-}
-
-/** One more element into a state: the new state is complete before any part of the old is replaced. */
-function step(
-  fold: Fold,
-  keptAt: readonly Expr[],
-  foldedAt: readonly Expr[],
-  state: readonly Var[],
-): Stmt {
-  const index = place(fold, keptAt, foldedAt);
-  const position = flatIndex(foldedAt, rowMajorStrides(fold.inner.map(({ extent }) => extent)));
-  const { lanes } = state[0].type;
-  const next = fold.parts.flatMap(({ lowering, context, element, initial, offset }) =>
-    lowering.step(
-      state.slice(offset, offset + initial.length),
-      e.broadcast(element.at(index), lanes),
-      e.broadcast(position, lanes),
-      context,
-    ),
-  );
-  if (fold.beside.length === 0) return replace(state, next);
-  // A result may take the place of what the state is made from, so it is stored last.
-  const locals: Stmt[] = [];
-  const stores = fold.beside.map(({ sink, at }, k) => {
-    const element = at(index);
-    const local = e.variable(`beside${k}`, element.type.scalar, element.type.lanes);
-    locals.push(e.declare(local, element));
-    return sink.store(index, local);
-  });
-  return e.block(...locals, replace(state, next), ...stores);
-}
-
-function combine(fold: Fold, a: readonly Expr[], b: readonly Expr[]): readonly Expr[] {
-  return fold.parts.flatMap(({ lowering, context, initial, offset }) => {
-    const end = offset + initial.length;
-    return lowering.combine(a.slice(offset, end), b.slice(offset, end), context);
-  });
-}
-
-function replace(state: readonly Var[], next: readonly Expr[]): Stmt {
-  if (state.length === 1) return e.assign(state[0], e.broadcast(next[0], state[0].type.lanes));
-  const fresh = state.map(({ name, type }) => e.variable(`next_${name}`, type.scalar, type.lanes));
-  return e.block(
-    ...fresh.map((local, k) => e.declare(local, e.broadcast(next[k], local.type.lanes))),
-    ...fresh.map((local, k) => e.assign(state[k], local)),
-  );
-}
-
-function joinCopies(fold: Fold, states: readonly (readonly Var[])[]): readonly Stmt[] {
-  const statements: Stmt[] = [];
-  for (let distance = 1; distance < states.length; distance *= 2) {
-    for (let copy = 0; copy + distance < states.length; copy += 2 * distance) {
-      const joined = combine(fold, states[copy], states[copy + distance]);
-      statements.push(replace(states[copy], joined));
-    }
-  }
-  return statements;
-}
-
-function joinLanes(
-  fold: Fold,
-  state: readonly Var[] | undefined,
-  total: readonly Var[],
-): readonly Stmt[] {
-  if (state === undefined) return [];
-  let parts: (readonly Expr[])[] = Array.from({ length: fold.lanes }, (_, lane) =>
-    state.map((part) => e.extract(part, lane)),
-  );
-  while (parts.length > 1) {
-    const half = parts.length / 2;
-    const upper = parts.slice(half);
-    parts = upper.map((part, i) => combine(fold, parts[i], part));
-  }
-  return [replace(total, combine(fold, parts[0], total))];
-}
-
-/** The index into the input at which kept and folded loops stand. */
-function place(fold: Fold, keptAt: readonly Expr[], foldedAt: readonly Expr[]): Expr[] {
-  const { loops, inner, outer } = fold;
-  const at = loops.map((loop) => {
-    const kept = outer.indexOf(loop);
-    return kept >= 0 ? keptAt[kept] : (foldedAt[inner.indexOf(loop)] ?? zero);
-  });
-  return indexOf(fold.rank, loops, at);
 }
 
 /** What the nest evaluates: the elements, and all that the stores of a statement without loops need. */

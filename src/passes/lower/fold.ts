@@ -1,0 +1,115 @@
+import type { Attributes } from '../../base/schema.js';
+import type { Value } from '../../ir/program.js';
+import * as e from '../../loop/build.js';
+import type { Buffer, Expr, Scalar, Stmt, Var } from '../../loop/nodes.js';
+import type { Access, ReduceContext, ReduceLowering, Sink } from '../../ops/lowering.js';
+import { flatIndex, rowMajorStrides, zero } from './access.js';
+import { indexOf, type Loop } from './nest.js';
+
+/** How many vectors of partial states or of results are in flight, to hide the latency of one step. */
+export const copiesInFlight = 4;
+
+/** One of the reductions of a nest. */
+export interface Part {
+  readonly lowering: ReduceLowering<Attributes>;
+  readonly context: ReduceContext<Attributes>;
+  readonly element: Access;
+  readonly outputs: readonly Value[];
+  readonly initial: readonly Expr[];
+  /** Where its state begins in the state of the nest. */
+  readonly offset: number;
+}
+
+/** What a nest does once for every element that is folded, besides folding it. */
+export interface Beside {
+  readonly sink: Sink;
+  at(index: readonly Expr[]): Expr;
+}
+
+/** All that the ways to fold need to know of a nest of reductions. */
+export interface Fold {
+  readonly parts: readonly Part[];
+  readonly beside: readonly Beside[];
+  /** The neutral states of all parts. */
+  readonly initial: readonly Expr[];
+  readonly rank: number;
+  readonly loops: readonly Loop[];
+  /** The loops over folded axes, and over kept ones. */
+  readonly inner: readonly Loop[];
+  readonly outer: readonly Loop[];
+  readonly lanes: number;
+  /** Memory for states, for the length of the kernel. */
+  scratch(name: string, scalar: Scalar, length: Expr): Buffer;
+  storeResults(state: readonly Expr[], index: readonly Expr[]): Stmt;
+}
+
+/** Locals that hold a state, one for each part of it, and the statements that set it to its neutral value. */
+export function declareState(
+  name: string,
+  initial: readonly Expr[],
+  lanes: number,
+): { readonly state: readonly Var[]; readonly declarations: readonly Stmt[] } {
+  const state = initial.map((value, k) => e.variable(`${name}_${k}`, value.type.scalar, lanes));
+  return {
+    state,
+    declarations: state.map((part, k) => e.declare(part, e.broadcast(initial[k], lanes))),
+  };
+}
+
+/** One more element into a state: the new state is complete before any part of the old is replaced. */
+export function step(
+  fold: Fold,
+  keptAt: readonly Expr[],
+  foldedAt: readonly Expr[],
+  state: readonly Var[],
+): Stmt {
+  const index = place(fold, keptAt, foldedAt);
+  const position = flatIndex(foldedAt, rowMajorStrides(fold.inner.map(({ extent }) => extent)));
+  const { lanes } = state[0].type;
+  const next = fold.parts.flatMap(({ lowering, context, element, initial, offset }) =>
+    lowering.step(
+      state.slice(offset, offset + initial.length),
+      e.broadcast(element.at(index), lanes),
+      e.broadcast(position, lanes),
+      context,
+    ),
+  );
+  if (fold.beside.length === 0) return replace(state, next);
+  // A result may take the place of what the state is made from, so it is stored last.
+  const locals: Stmt[] = [];
+  const stores = fold.beside.map(({ sink, at }, k) => {
+    const element = at(index);
+    const local = e.variable(`beside${k}`, element.type.scalar, element.type.lanes);
+    locals.push(e.declare(local, element));
+    return sink.store(index, local);
+  });
+  return e.block(...locals, replace(state, next), ...stores);
+}
+
+/** Joins two partial states of all parts. */
+export function combine(fold: Fold, a: readonly Expr[], b: readonly Expr[]): readonly Expr[] {
+  return fold.parts.flatMap(({ lowering, context, initial, offset }) => {
+    const end = offset + initial.length;
+    return lowering.combine(a.slice(offset, end), b.slice(offset, end), context);
+  });
+}
+
+/** Replaces a state by one that is made from it. */
+export function replace(state: readonly Var[], next: readonly Expr[]): Stmt {
+  if (state.length === 1) return e.assign(state[0], e.broadcast(next[0], state[0].type.lanes));
+  const fresh = state.map(({ name, type }) => e.variable(`next_${name}`, type.scalar, type.lanes));
+  return e.block(
+    ...fresh.map((local, k) => e.declare(local, e.broadcast(next[k], local.type.lanes))),
+    ...fresh.map((local, k) => e.assign(state[k], local)),
+  );
+}
+
+/** The index into the input at which kept and folded loops stand. */
+export function place(fold: Fold, keptAt: readonly Expr[], foldedAt: readonly Expr[]): Expr[] {
+  const { loops, inner, outer } = fold;
+  const at = loops.map((loop) => {
+    const kept = outer.indexOf(loop);
+    return kept >= 0 ? keptAt[kept] : (foldedAt[inner.indexOf(loop)] ?? zero);
+  });
+  return indexOf(fold.rank, loops, at);
+}

@@ -1,0 +1,89 @@
+import * as e from '../../loop/build.js';
+import type { Expr, Stmt, Var } from '../../loop/nodes.js';
+import { combine, copiesInFlight, declareState, type Fold, place, replace, step } from './fold.js';
+import { type Loop, nest } from './nest.js';
+import { cut, type Stage, stageLoop } from './stages.js';
+
+/** Folds along the innermost axis: lanes and copies hold partial states, joined at the end of a row. */
+export function foldRows(fold: Fold, row: Loop): Stmt {
+  const stages = cut(row.extent, fold.lanes, copiesInFlight);
+  const total = declareState('total', fold.initial, 1);
+  return nest(fold.outer, (keptAt) => {
+    const partial = partialStates(fold, stages);
+    const body = nest(fold.inner.slice(0, -1), (foldedAt) =>
+      e.block(
+        ...stages.map((stage) => {
+          const states = stage.lanes * stage.copies === 1 ? [total.state] : partial.states;
+          return stageLoop('i', stage, (indices) =>
+            stepAll(
+              fold,
+              keptAt,
+              indices.map((index) => [...foldedAt, index]),
+              states,
+            ),
+          );
+        }),
+      ),
+    );
+    return e.block(
+      ...total.declarations,
+      ...partial.declarations,
+      body,
+      ...joinCopies(fold, partial.states),
+      ...joinLanes(fold, partial.states[0], total.state),
+      fold.storeResults(total.state, place(fold, keptAt, [])),
+    );
+  });
+}
+
+function partialStates(
+  fold: Fold,
+  stages: readonly Stage[],
+): { readonly states: readonly (readonly Var[])[]; readonly declarations: readonly Stmt[] } {
+  const wide = stages.filter((stage) => stage.lanes * stage.copies > 1);
+  const copies = Math.max(0, ...wide.map((stage) => stage.copies));
+  const states = Array.from({ length: copies }, (_, copy) =>
+    declareState(`partial${copy}`, fold.initial, fold.lanes),
+  );
+  return {
+    states: states.map(({ state }) => state),
+    declarations: states.flatMap(({ declarations }) => declarations),
+  };
+}
+
+function stepAll(
+  fold: Fold,
+  keptAt: readonly Expr[],
+  foldedAt: readonly (readonly Expr[])[],
+  states: readonly (readonly Var[])[],
+): Stmt {
+  return e.block(...foldedAt.map((at, copy) => step(fold, keptAt, at, states[copy])));
+}
+
+function joinCopies(fold: Fold, states: readonly (readonly Var[])[]): readonly Stmt[] {
+  const statements: Stmt[] = [];
+  for (let distance = 1; distance < states.length; distance *= 2) {
+    for (let copy = 0; copy + distance < states.length; copy += 2 * distance) {
+      const joined = combine(fold, states[copy], states[copy + distance]);
+      statements.push(replace(states[copy], joined));
+    }
+  }
+  return statements;
+}
+
+function joinLanes(
+  fold: Fold,
+  state: readonly Var[] | undefined,
+  total: readonly Var[],
+): readonly Stmt[] {
+  if (state === undefined) return [];
+  let parts: (readonly Expr[])[] = Array.from({ length: fold.lanes }, (_, lane) =>
+    state.map((part) => e.extract(part, lane)),
+  );
+  while (parts.length > 1) {
+    const half = parts.length / 2;
+    const upper = parts.slice(half);
+    parts = upper.map((part, i) => combine(fold, parts[i], part));
+  }
+  return [replace(total, combine(fold, parts[0], total))];
+}
