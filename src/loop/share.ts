@@ -1,7 +1,7 @@
 import { separateBindings } from './bindings.js';
 import * as e from './build.js';
 import type { Buffer, Expr, For, Kernel, Stmt, Var, While } from './nodes.js';
-import { assignedVariables, children, visitStmts, withBody } from './visit.js';
+import { assignedVariables, children, visitNew, visitStmts, withBody } from './visit.js';
 import { emit, type Scope, scopeIn, type Value, ValueTable, type Version } from './share/values.js';
 
 /**
@@ -208,12 +208,11 @@ class Sharing {
     return value;
   }
 
-  #value(expr: Expr): Value {
-    const known = this.#numbered.get(expr);
-    if (known !== undefined) return known;
-    const value = this.#compute(expr);
-    this.#numbered.set(expr, value);
-    return value;
+  #value(root: Expr): Value {
+    visitNew([root], this.#numbered, (expr) => {
+      this.#numbered.set(expr, this.#compute(expr));
+    });
+    return this.#numbered.get(root)!;
   }
 
   #compute(expr: Expr): Value {
@@ -226,7 +225,7 @@ class Sharing {
         this.#constants.set(key, (constant = this.#table.leaf(expr, this.#root)));
       return constant;
     }
-    const operands = children(expr).map((child) => this.#value(child));
+    const operands = children(expr).map((child) => this.#numbered.get(child)!);
     const memory = expr.kind === 'load' ? this.#state.memory.get(expr.buffer)! : null;
     return this.#table.find(expr, operands, memory, this.#scope);
   }

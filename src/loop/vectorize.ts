@@ -2,7 +2,7 @@ import { copyStmt, separateBindings, sibling } from './bindings.js';
 import * as e from './build.js';
 import type { Expr, For, Kernel, Stmt, Var } from './nodes.js';
 import { Purity } from './purity.js';
-import { assignedVariables, children, exprMapper, mapStmt, ownExprs, visitExprs, visitStmts, withBody } from './visit.js'; // prettier-ignore
+import { assignedVariables, children, exprMapper, mapStmt, ownExprs, visitNew, visitExprs, visitStmts, withBody } from './visit.js'; // prettier-ignore
 
 export interface VectorOptions {
   /** Bytes of one vector register of the target. */
@@ -125,14 +125,15 @@ class Varying {
     }
   }
 
-  has(expr: Expr): boolean {
-    if (expr.kind === 'var') return this.#variables.has(expr);
-    let answer = this.#exprs.get(expr);
-    if (answer === undefined) {
-      answer = children(expr).some((child) => this.has(child));
-      this.#exprs.set(expr, answer);
-    }
-    return answer;
+  has(root: Expr): boolean {
+    visitNew([root], this.#exprs, (expr) => {
+      const varies =
+        expr.kind === 'var'
+          ? this.#variables.has(expr)
+          : children(expr).some((child) => this.#exprs.get(child));
+      this.#exprs.set(expr, varies);
+    });
+    return this.#exprs.get(root)!;
   }
 
   isVectorisable(body: Stmt): boolean {

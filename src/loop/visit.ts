@@ -66,13 +66,37 @@ export function withChildren(expr: Expr, operands: readonly Expr[]): Expr {
 /** Calls `visit` once for every distinct node under the roots, operands before what uses them. */
 export function visitExprs(roots: readonly Expr[], visit: (expr: Expr) => void): void {
   const seen = new Set<Expr>();
-  const walk = (expr: Expr): void => {
-    if (seen.has(expr)) return;
+  visitNew(roots, seen, (expr) => {
     seen.add(expr);
-    for (const child of children(expr)) walk(child);
     visit(expr);
-  };
-  roots.forEach(walk);
+  });
+}
+
+/**
+ * The walk behind everything here: nodes that are not `done` yet, operands first. `visit` must make
+ * its node done. A chain of thousands of operations must not exhaust the call stack, so this is a loop.
+ */
+export function visitNew(
+  roots: readonly Expr[],
+  done: { has(expr: Expr): boolean },
+  visit: (expr: Expr) => void,
+): void {
+  const stack = [...roots].reverse();
+  while (stack.length > 0) {
+    const expr = stack[stack.length - 1];
+    if (done.has(expr)) {
+      stack.pop();
+      continue;
+    }
+    const before = stack.length;
+    const operands = children(expr);
+    for (let i = operands.length - 1; i >= 0; i--) {
+      if (!done.has(operands[i])) stack.push(operands[i]);
+    }
+    if (stack.length > before) continue;
+    stack.pop();
+    visit(expr);
+  }
 }
 
 /**
@@ -81,14 +105,13 @@ export function visitExprs(roots: readonly Expr[], visit: (expr: Expr) => void):
  */
 export function exprMapper(rewrite: (expr: Expr) => Expr): (expr: Expr) => Expr {
   const done = new Map<Expr, Expr>();
-  const map = (expr: Expr): Expr => {
-    const known = done.get(expr);
-    if (known !== undefined) return known;
-    const result = rewrite(withChildren(expr, children(expr).map(map)));
-    done.set(expr, result);
-    return result;
+  return (root) => {
+    visitNew([root], done, (expr) => {
+      const operands = children(expr).map((child) => done.get(child)!);
+      done.set(expr, rewrite(withChildren(expr, operands)));
+    });
+    return done.get(root)!;
   };
-  return map;
 }
 
 /** A function that replaces variables; lanes follow, see `withChildren`. */

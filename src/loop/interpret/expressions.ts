@@ -8,7 +8,7 @@ import {
   unaryLane,
   UndefinedDivision,
 } from '../scalar.js';
-import { children } from '../visit.js';
+import { children, visitExprs } from '../visit.js';
 import { type Frame, outOfBounds, type Value } from './frame.js';
 
 export type Code<T> = (frame: Frame) => T;
@@ -29,16 +29,12 @@ export interface Slots {
  * sub-expression is computed first and kept in a slot, so the cost is that of the DAG, not the tree.
  */
 export function compileExpr(root: Expr, slots: Slots): Code<Value> {
-  const uses = new Map<Expr, number>();
+  const uses = new Map<Expr, number>([[root, 1]]);
   const order: Expr[] = [];
-  const count = (expr: Expr): void => {
-    const known = uses.get(expr) ?? 0;
-    uses.set(expr, known + 1);
-    if (known > 0) return;
-    for (const child of children(expr)) count(child);
+  visitExprs([root], (expr) => {
+    for (const child of children(expr)) uses.set(child, (uses.get(child) ?? 0) + 1);
     order.push(expr);
-  };
-  count(root);
+  });
   const compiled = new Map<Expr, Code<Value>>();
   const compiler = new Compiler(slots, (expr) => {
     const code = compiled.get(expr);

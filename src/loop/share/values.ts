@@ -42,6 +42,9 @@ export interface Version {
   readonly scope: Scope;
 }
 
+/** Deeper expressions are cut by a name, for the sake of everything that recurses over expressions. */
+const deepest = 64;
+
 /** A distinct result: equal values are computed from equal operands in the same state of memory. */
 export class Value {
   readonly number: number;
@@ -51,6 +54,8 @@ export class Value {
   /** The outermost place that may compute it. */
   readonly scope: Scope;
   name: Var | null = null;
+  /** How many unnamed operations deep the expression is. */
+  readonly #height: number;
   #uses = 0;
   #expr: Expr | null = null;
 
@@ -59,6 +64,9 @@ export class Value {
     this.node = node;
     this.operands = operands;
     this.scope = scope;
+    const height = operands.reduce((most, operand) => Math.max(most, operand.#height), 0) + 1;
+    this.#height = height < deepest ? height : 0;
+    if (height >= deepest) this.nameIt();
   }
 
   /**

@@ -3,7 +3,7 @@ import { Facts } from '../facts.js';
 import { Interner } from '../intern.js';
 import type { Binary, BinaryOp, Const, Expr, Kernel, Var } from '../nodes.js';
 import { binaryLane, bitcastLane, castLane, type Lane, unaryLane, UndefinedDivision } from '../scalar.js'; // prettier-ignore
-import { children, exprMapper, withChildren } from '../visit.js';
+import { children, exprMapper, visitNew, withChildren } from '../visit.js';
 import { conversionLaws } from './conversions.js';
 import { floatLaws } from './floats.js';
 import { type IndexContext, indexRules } from './indices.js';
@@ -43,14 +43,17 @@ export class ExprSimplifier {
     this.#done.set(variable, value);
   }
 
-  simplify(expr: Expr): Expr {
-    const known = this.#done.get(expr);
-    if (known !== undefined) return known;
-    const operands = children(expr).map((child) => this.simplify(child));
-    const result = this.#settle(this.#interner.intern(withChildren(expr, operands)));
-    this.#done.set(expr, result);
-    this.#done.set(result, result);
-    return result;
+  simplify(root: Expr): Expr {
+    visitNew([root], this.#done, (expr) => {
+      const operands = children(expr).map((child) => this.#done.get(child)!);
+      const result = this.#settle(this.#interner.intern(withChildren(expr, operands)));
+      this.#done.set(expr, result);
+      this.#done.set(result, result);
+      // Asked for from the leaves up, so that these never recurse deeply.
+      this.facts.depth(result);
+      this.facts.readsMemory(result);
+    });
+    return this.#done.get(root)!;
   }
 
   /** Applies rules to a node with simplified operands until none applies. */
