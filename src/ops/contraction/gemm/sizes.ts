@@ -29,3 +29,15 @@ export function product(...sizes: readonly (Expr | number)[]): Expr {
 export function indices(start: Expr, count: number, step: number = 1): Expr[] {
   return Array.from({ length: count }, (_, at) => (at === 0 ? start : e.add(start, at * step)));
 }
+
+/** Whether a size is certainly a multiple of `step`. */
+export function divides(size: Expr, step: number): boolean {
+  const value = known(size);
+  return value !== null && value % step === 0;
+}
+
+/** Where a block of `step` that begins at `start` ends. */
+export function blockEnd(start: Expr, step: number, extent: Expr): Expr {
+  const size = known(extent);
+  return size !== null && size <= step ? extent : e.min(e.add(start, step), extent);
+}

@@ -1,0 +1,146 @@
+import * as e from '../../../loop/build.js';
+import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
+import type { Block, Workspace } from './packed.js';
+import { divides, indices } from './sizes.js';
+import type { Contraction } from './spec.js';
+
+/** A tile of the result that fits the registers; rows and columns are multiples of `lanes`. */
+export interface TileShape {
+  readonly rows: number;
+  readonly columns: number;
+  /** Elements of one vector register. */
+  readonly lanes: number;
+}
+
+interface Corner {
+  readonly i: Expr;
+  readonly j: Expr;
+}
+
+type Sums = readonly (readonly Var[])[];
+
+/** All sums of one tile live in locals while one block of k is worked off. */
+export function registerTile(
+  spec: Contraction,
+  shape: TileShape & { readonly blockDepth: number },
+  workspace: Workspace,
+  block: Block,
+  corner: Corner,
+): Stmt {
+  const { rows, columns, lanes } = shape;
+  const sums: Sums = Array.from({ length: rows }, () =>
+    Array.from({ length: columns / lanes }, () => e.variable('sum', spec.scalar, lanes)),
+  );
+  const zero = e.constant(spec.scalar, 0, lanes);
+  const store = storeTile(spec, shape, workspace, block.batch, corner, sums);
+  return e.block(
+    ...sums.flat().map((sum) => e.declare(sum, zero)),
+    ...(workspace.sums === null
+      ? [multiply(spec, shape, workspace, block, corner, sums), store]
+      : [
+          e.ifThen(e.gt(block.k0, 0), partialSums(shape, workspace, block, corner, sums, 'load')),
+          multiply(spec, shape, workspace, block, corner, sums),
+          e.ifThen(
+            e.ge(e.add(block.k0, shape.blockDepth), spec.k),
+            store,
+            partialSums(shape, workspace, block, corner, sums, 'store'),
+          ),
+        ]),
+  );
+}
+
+/**
+ * The loop that takes the time. It advances two pointers, so that everything else is the constant
+ * offset of an access. It is not unrolled: V8 issues all loads of a basic block before the arithmetic,
+ * so a longer body needs more registers than there are and spills.
+ */
+function multiply(
+  spec: Contraction,
+  { rows, columns, lanes }: TileShape,
+  { left, right }: Workspace,
+  { i0, j0, depth }: Block,
+  { i, j }: Corner,
+  sums: Sums,
+): Stmt {
+  const [a, b, end] = ['a', 'b', 'end'].map((name) => e.variable(name, 'i32'));
+  const inRow = sums[0].map(() => e.variable('right', spec.scalar, lanes));
+  const step = e.block(
+    ...inRow.map((value, v) => e.declare(value, e.load(right, vectorAt(b, v * lanes, lanes)))),
+    ...sums.flatMap((line, r) => {
+      const factor = e.variable('left', spec.scalar, lanes);
+      return [
+        e.declare(factor, e.broadcast(e.load(left, e.add(a, r)), lanes)),
+        ...line.map((sum, v) => e.assign(sum, e.add(sum, e.mul(factor, inRow[v])))),
+      ];
+    }),
+    e.assign(a, e.add(a, rows)),
+    e.assign(b, e.add(b, columns)),
+  );
+  return e.block(
+    e.declare(a, e.mul(e.sub(i, i0), depth)),
+    e.declare(b, e.mul(e.sub(j, j0), depth)),
+    e.declare(end, e.add(b, e.mul(depth, columns))),
+    e.whileLoop(e.lt(b, end), step),
+  );
+}
+
+function vectorAt(start: Expr, offset: number, lanes: number): Expr {
+  const at = offset === 0 ? start : e.add(start, offset);
+  return lanes === 1 ? at : e.ramp(at, 1, lanes);
+}
+
+/** Keeps the sums in memory, or takes them up again; tiles lie there in the order they are visited. */
+function partialSums(
+  { rows, columns, lanes }: TileShape,
+  workspace: Workspace,
+  { i0, i1, j0 }: Block,
+  { i, j }: Corner,
+  sums: Sums,
+  direction: 'load' | 'store',
+): Stmt {
+  const memory = workspace.sums!;
+  const tilesDown = e.div(e.add(e.sub(i1, i0), rows - 1), rows);
+  const tile = e.add(e.mul(e.div(e.sub(j, j0), columns), tilesDown), e.div(e.sub(i, i0), rows));
+  const place = e.variable('place', 'i32');
+  const each = sums.flatMap((line, r) =>
+    line.map((sum, v) => {
+      const at = vectorAt(place, r * columns + v * lanes, lanes);
+      return direction === 'load' ? e.assign(sum, e.load(memory, at)) : e.store(memory, at, sum);
+    }),
+  );
+  return e.block(e.declare(place, e.mul(tile, rows * columns)), ...each);
+}
+
+/** Tiles inside the result are stored from registers, others through memory, as far as they reach. */
+function storeTile(
+  { m, n, store }: Contraction,
+  { rows, columns, lanes }: TileShape,
+  { edge }: Workspace,
+  batch: Expr,
+  { i, j }: Corner,
+  sums: Sums,
+): Stmt {
+  const inside = e.block(
+    ...indices(i, rows).flatMap((row, r) =>
+      sums[r].map((sum, v) => store(batch, row, vectorAt(j, v * lanes, lanes), sum)),
+    ),
+  );
+  if (divides(m, rows) && divides(n, columns)) return inside;
+  const spilled = sums.flatMap((line, r) =>
+    line.map((sum, v) => e.store(edge, vectorAt(e.i32(r * columns), v * lanes, lanes), sum)),
+  );
+  const reach = e.min(e.sub(n, j), columns);
+  const whole = e.sub(reach, e.rem(reach, lanes));
+  const copied = e.forLoop('row', 0, e.min(e.sub(m, i), rows), (row) => {
+    const copy = (column: Expr, width: number): Stmt => {
+      const value = e.load(edge, vectorAt(e.add(e.mul(row, columns), column), 0, width));
+      return store(batch, e.add(i, row), vectorAt(e.add(j, column), 0, width), value);
+    };
+    return e.block(
+      e.forLoop('column', 0, whole, (column) => copy(column, lanes), { step: lanes }),
+      e.forLoop('column', whole, reach, (column) => copy(column, 1)),
+    );
+  });
+  const fits = e.and(e.le(e.add(i, rows), m), e.le(e.add(j, columns), n));
+  return e.ifThen(fits, inside, e.block(...spilled, copied));
+}

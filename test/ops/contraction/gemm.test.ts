@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { instantiate, reservedBytes } from '../../../src/codegen/wasm/index.js';
+import * as e from '../../../src/loop/build.js';
+import type { Buffer, Expr, Stmt, Var } from '../../../src/loop/nodes.js';
+import { optimize } from '../../../src/loop/optimize.js';
+import { contract } from '../../../src/ops/contraction/gemm.js';
+import { contractDirect } from '../../../src/ops/contraction/gemm/direct.js';
+import { contractDot } from '../../../src/ops/contraction/gemm/dot.js';
+import { contractPacked } from '../../../src/ops/contraction/gemm/packed.js';
+import type { Contraction } from '../../../src/ops/contraction/gemm/spec.js';
+
+type Scalar = Contraction['scalar'];
+type Layout = 'rows' | 'columns';
+
+interface Problem {
+  readonly batch: number;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly scalar: Scalar;
+  /** In which order the matrices lie in memory. */
+  readonly a: Layout;
+  readonly b: Layout;
+  /** Whether the kernel learns the extents only when it runs. */
+  readonly symbolic: boolean;
+}
+
+const arrays = {
+  f32: Float32Array,
+  f64: Float64Array,
+  i32: Int32Array,
+  i64: BigInt64Array,
+} as const;
+const storages = { float32: 'f32', float64: 'f64', int32: 'i32', int64: 'i64' } as const;
+
+/** Small whole numbers, so that every order of summation gives the same float. */
+const sample = (at: number, spread: number): number => ((at * 7919 + 3) % spread) - (spread >> 1);
+
+/** Multiplies in WebAssembly and by definition; the sums must be equal, and stored once each. */
+function multiplies(problem: Problem, method: (spec: Contraction) => Stmt = contract): void {
+  const { batch, m, n, k, scalar, symbolic } = problem;
+  const [left, right, out, counts] = ['a', 'b', 'out'].map((name) => e.buffer(name, scalar)).concat(e.buffer('counts', 'i32')); // prettier-ignore
+  const scratches: { buffer: Buffer; length: Expr }[] = [];
+  const sizes = new Map<Var, number>();
+  const size = (name: string, value: number): Expr => {
+    if (!symbolic) return e.i32(value);
+    const parameter = e.variable(name, 'i32');
+    sizes.set(parameter, value);
+    return parameter;
+  };
+  const [bigM, bigN, bigK] = [size('m', m), size('n', n), size('k', k)];
+  const element = (from: Buffer, layout: Layout, [b, i, j]: Expr[], [rows, columns]: Expr[]) => {
+    const base = e.mul(b, e.mul(rows, columns));
+    const at = layout === 'rows' ? e.add(e.mul(i, columns), j) : e.add(e.mul(j, rows), i);
+    return e.load(from, e.add(base, at));
+  };
+  const body = method({
+    context: {
+      vectorBytes: 16,
+      scratch: (name, dtype, length) => {
+        const buffer = e.buffer(name, storages[dtype as keyof typeof storages]);
+        scratches.push({ buffer, length });
+        return buffer;
+      },
+    },
+    scalar,
+    batch: size('batch', batch),
+    m: bigM,
+    n: bigN,
+    k: bigK,
+    a: (b, i, kk) => element(left, problem.a, [b, i, kk], [bigM, bigK]),
+    b: (b, kk, j) => element(right, problem.b, [b, kk, j], [bigK, bigN]),
+    store: (b, i, j, value) => {
+      const at = e.add(e.mul(e.add(e.mul(b, bigM), i), bigN), j);
+      return e.block(
+        e.store(out, at, value),
+        e.store(counts, at, e.add(e.load(counts, at), e.constant('i32', 1, at.type.lanes))),
+      );
+    },
+  });
+  const elementBytes = e.scalarBytes(scalar);
+  const lengths = [
+    batch * m * k * elementBytes,
+    batch * k * n * elementBytes,
+    batch * m * n * elementBytes,
+    batch * m * n * 4,
+    ...scratches.map(
+      ({ buffer, length }) => valueOf(length, sizes) * e.storageBytes(buffer.storage),
+    ),
+  ];
+  const addresses: number[] = [];
+  let next = reservedBytes;
+  for (const length of lengths) {
+    addresses.push(next);
+    next += Math.ceil(length / 16) * 16 + 16;
+  }
+  const memory = new WebAssembly.Memory({ initial: Math.ceil(next / 65536) });
+  const view = (at: number, length: number) =>
+    new (arrays[scalar] as Float64ArrayConstructor)(memory.buffer, addresses[at], length);
+  const [x, y, sums] = [view(0, batch * m * k), view(1, batch * k * n), view(2, batch * m * n)];
+  const cast = (value: number): number => (scalar === 'i64' ? (BigInt(value) as never) : value);
+  x.forEach((_, at) => (x[at] = cast(sample(at, 13))));
+  y.forEach((_, at) => (y[at] = cast(sample(at, 17))));
+  const params = [left, right, out, counts, ...scratches.map(({ buffer }) => buffer)];
+  const kernel = e.kernel('main', [...params, ...sizes.keys()], body);
+  const module = e.moduleOf([optimize(kernel, { vectorBytes: 16 })]);
+  instantiate(module, memory).main(...addresses, ...sizes.values());
+
+  const expected = Array.from({ length: batch * m * n }, (_, at) => {
+    const [b, i, j] = [Math.floor(at / (m * n)), Math.floor(at / n) % m, at % n];
+    let sum = 0;
+    for (let kk = 0; kk < k; kk++) {
+      const left = problem.a === 'rows' ? i * k + kk : kk * m + i;
+      const right = problem.b === 'rows' ? kk * n + j : j * k + kk;
+      sum += sample(b * m * k + left, 13) * sample(b * k * n + right, 17);
+    }
+    return sum;
+  });
+  const what = JSON.stringify(problem);
+  assert.deepEqual(Array.from(sums, Number), expected, what);
+  const stored = new Int32Array(memory.buffer, addresses[3], batch * m * n);
+  assert.ok(
+    stored.every((count) => count === 1),
+    `each element is stored once: ${what}`,
+  );
+}
+
+function valueOf(expr: Expr, sizes: ReadonlyMap<Var, number>): number {
+  if (expr.kind === 'const') return Number(expr.value);
+  if (expr.kind === 'var') return sizes.get(expr)!;
+  assert.ok(expr.kind === 'binary', 'lengths are arithmetic on sizes');
+  const [a, b] = [valueOf(expr.a, sizes), valueOf(expr.b, sizes)];
+  const operations: Partial<Record<typeof expr.op, number>> = {
+    add: a + b,
+    sub: a - b,
+    mul: a * b,
+    div: Math.floor(a / b),
+    min: Math.min(a, b),
+    max: Math.max(a, b),
+  };
+  return operations[expr.op]!;
+}
+
+const layouts: readonly (readonly [Layout, Layout])[] = [
+  ['rows', 'rows'],
+  ['rows', 'columns'],
+  ['columns', 'rows'],
+  ['columns', 'columns'],
+];
+const scalars: readonly Scalar[] = ['f32', 'f64', 'i32', 'i64'];
+const awkward = [
+  [1, 1, 1], [4, 8, 3], [5, 9, 7], [3, 2, 1], [13, 17, 19], [1, 33, 5], [33, 1, 18], [1, 1, 37], [0, 3, 2],
+  [3, 0, 2], [3, 6, 0], [8, 16, 4], [6, 7, 21],
+] as const; // prettier-ignore
+
+test('every layout, type and awkward size, by the method that is chosen', () => {
+  for (const [a, b] of layouts)
+    for (const scalar of scalars)
+      for (const [m, n, k] of awkward)
+        for (const symbolic of [false, true])
+          multiplies({ batch: 2, m, n, k, scalar, a, b, symbolic });
+});
+
+const methods: Readonly<Record<string, (spec: Contraction, lanes: number) => Stmt>> = {
+  packed: (spec, lanes) =>
+    contractPacked(spec, {
+      rows: 4,
+      columns: 2 * lanes,
+      lanes,
+      blockRows: 8,
+      blockColumns: 4 * lanes,
+      blockDepth: 6,
+    }),
+  direct: (spec) => contractDirect(spec, { rows: 3, vectors: 2 }),
+  dot: (spec) => contractDot(spec, 3),
+};
+
+for (const [name, method] of Object.entries(methods)) {
+  test(`${name}: several blocks and tiles, all of them cut at the edges`, () => {
+    for (const [a, b] of layouts)
+      for (const scalar of ['f32', 'f64'] as const)
+        for (const [m, n, k] of [...awkward, [21, 37, 25], [16, 32, 12]] as const)
+          for (const symbolic of [false, true])
+            multiplies({ batch: 1, m, n, k, scalar, a, b, symbolic }, (spec) =>
+              method(spec, scalar === 'f32' ? 4 : 2),
+            );
+  });
+}
+
+test('sizes beyond one block of each extent', () => {
+  for (const symbolic of [false, true])
+    multiplies({
+      batch: 1,
+      m: 245,
+      n: 530,
+      k: 270,
+      scalar: 'f32',
+      a: 'rows',
+      b: 'columns',
+      symbolic,
+    });
+});
