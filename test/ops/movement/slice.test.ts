@@ -124,7 +124,7 @@ test('the adjoint puts a block back where the slice came from', () => {
       (v) => slice(v, ...indices),
       'interpreter',
     )[0];
-    const expected = new Array<number>(sizeOf(shape)).fill(0);
+    const expected = Array.from({ length: sizeOf(shape) }, () => 0);
     [...(numbered.storage.host as Float32Array)].forEach(
       (place, k) => (expected[place] += Number(weights.storage.host[k])),
     );

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DType } from '../../../src/base/dtype.js';
+import type { Element } from '../../../src/base/element.js';
+import { ShapeError } from '../../../src/base/errors.js';
+import { cumprod, cumsum, recurrence } from '../../../src/ops/index.js';
+import { indicesOf, randomOperand } from '../../support/arrays.js';
+import {
+  elementAt,
+  evaluate,
+  expectElements,
+  gradientsOf,
+  inferred,
+} from '../../support/evaluate.js';
+import { elementsOf, floats, operand } from '../../support/programs.js';
+import { generator } from '../../support/samples.js';
+
+const random = generator(12);
+
+const folds = [
+  { name: 'cumsum', run: cumsum, neutral: 0, combine: (a: Element, b: Element) => (a as number) + (b as number) }, // prettier-ignore
+  { name: 'cumprod', run: cumprod, neutral: 1, combine: (a: Element, b: Element) => (a as number) * (b as number) }, // prettier-ignore
+] as const;
+
+for (const { name, run, neutral, combine } of folds) {
+  test(`${name} folds what lies before, or behind, each element`, () => {
+    for (const dtype of ['float64', 'float32', 'int32', 'int64', 'bool'] as DType[]) {
+      for (const shape of dtype === 'float32'
+        ? [
+            [5, 1],
+            [0, 3],
+            [2, 3, 5],
+          ]
+        : [[4, 3]]) {
+        const x = randomOperand(random, shape, dtype);
+        const isWhole = !dtype.startsWith('float');
+        for (let axis = 0; axis < shape.length; axis++) {
+          for (const exclusive of [false, true]) {
+            for (const reverse of [false, true]) {
+              expectElements(
+                [x],
+                (v) => run(v, axis, { exclusive, reverse }),
+                shape,
+                (index) => {
+                  const at = index[axis];
+                  let places = Array.from({ length: shape[axis] }, (_, k) => k).filter((k) => reverse ? k >= at : k <= at); // prettier-ignore
+                  if (exclusive) places = places.filter((k) => k !== at);
+                  const start: Element = isWhole ? BigInt(neutral) : neutral;
+                  return places
+                    .map((k) => elementAt(x, index.with(axis, k)))
+                    .map((value) => (isWhole ? BigInt(value as number) : value))
+                    .reduce(combine, start);
+                },
+                dtype === 'float32' ? 1e-5 : dtype === 'float64' ? 1e-12 : 0,
+              );
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+test('without an axis the array is flattened', () => {
+  const x = randomOperand(random, [2, 3], 'int32');
+  const flat = indicesOf([2, 3]).map((index) => BigInt(elementAt(x, index) as number));
+  expectElements(
+    [x],
+    (v) => cumsum(v),
+    [6],
+    ([k]) => flat.slice(0, k + 1).reduce((a, b) => a + b),
+  );
+  assert.deepEqual(
+    gradientsOf([floats([2, 2], [1, 2, 3, 4])], (v) => cumsum(v)),
+    [[4, 3, 2, 1]],
+  );
+});
+
+test('int64 is exact, and the axis is checked', () => {
+  const x = operand('int64', [2], [2n ** 60n, 1n]);
+  assert.deepEqual(elementsOf(evaluate([x], (v) => cumsum(v, 0))[0]), [2n ** 60n, 2n ** 60n + 1n]);
+  assert.equal(
+    inferred([{ dtype: 'bool', shape: [3] }], (v) => cumsum(v, 0)),
+    'int64[3]',
+  );
+  assert.throws(() => evaluate([x], (v) => cumprod(v, 1)), ShapeError);
+});
+
+test('running products have a gradient at zeros', () => {
+  // d/dx_i of the sum of all prefixes: the sum over prefixes that hold i of the product of the others.
+  const list = [2, 0, 3, 0, 5];
+  const expected = list.map((_, i) =>
+    list
+      .map((_, end) => list.slice(0, end + 1))
+      .filter((prefix) => prefix.length > i)
+      .map((prefix) => prefix.filter((_, k) => k !== i).reduce((a, b) => a * b, 1))
+      .reduce((a, b) => a + b, 0),
+  );
+  assert.deepEqual(
+    gradientsOf([floats([5], list)], (v) => cumprod(v, 0)),
+    [expected],
+  );
+});
+
+test('a recurrence is a loop', () => {
+  for (const shape of [[5], [4, 3], [0, 2], [1, 1]]) {
+    const [a, b] = [randomOperand(random, shape), randomOperand(random, shape)];
+    for (let axis = 0; axis < shape.length; axis++) {
+      for (const reverse of [false, true]) {
+        const value = (index: readonly number[]): number => {
+          const at = index[axis];
+          const isFirst = reverse ? at === shape[axis] - 1 : at === 0;
+          const term = Number(elementAt(b, index));
+          if (isFirst) return term;
+          return term + Number(elementAt(a, index)) * value(index.with(axis, reverse ? at + 1 : at - 1)); // prettier-ignore
+        };
+        expectElements([a, b], (x, y) => recurrence(x, y, axis, { reverse }), shape, value, 1e-12);
+      }
+    }
+  }
+  const [y] = evaluate([floats([2], [Infinity, 2]), floats([2], [1, 1])], (a, b) => recurrence(a, b)); // prettier-ignore
+  assert.deepEqual(elementsOf(y), [1, 3]);
+  assert.throws(() => evaluate([floats([2], [1, 2])], (a) => recurrence(a, [1])), ShapeError);
+});
