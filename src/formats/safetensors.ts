@@ -95,7 +95,7 @@ export function decodeSafetensors(bytes: Uint8Array): TensorFile {
       continue;
     }
     const { dtype, shape, begin, end } = readEntry(name, entry, bytes.length - start);
-    const copy = bytes.slice(start + begin, start + end);
+    const copy = new Uint8Array(bytes.subarray(start + begin, start + end)); // a Buffer's slice would share
     tensors.set(name, {
       dtype,
       shape,

@@ -107,6 +107,6 @@ export class Parameter {
 
   #adopt(value: NDArray): void {
     this.#value = value;
-    if (this.gradReq !== 'null') value.attachGrad({ req: this.gradReq });
+    value.attachGrad({ req: this.gradReq });
   }
 }

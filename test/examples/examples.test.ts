@@ -20,9 +20,12 @@ import { saveGraphs } from '../../examples/support/graphfiles.js';
 import * as kn from '../../src/index.js';
 import { assertClose } from '../support/close.js';
 
+/** A network of one array. */
+type Classifier = kn.nn.HybridBlock & { forward(x: kn.NDArray): kn.NDArray };
+
 /** Loss and gradients of one training call, then the output of a predicting one. */
 function observe(
-  net: kn.nn.HybridBlock & { call(x: kn.NDArray): kn.NDArray },
+  net: Classifier,
   x: kn.NDArray,
   labels: kn.NDArray,
 ): Map<string, readonly number[]> {
@@ -37,11 +40,7 @@ function observe(
 const numbers = (array: kn.NDArray): number[] => [...array.dataSync()].map(Number);
 
 /** Asserts that a network computes the same as written, captured, and (its output) from its saved graph. */
-function checkCaptured(
-  make: () => kn.nn.HybridBlock & { call(x: kn.NDArray): kn.NDArray },
-  x: kn.NDArray,
-  labels: kn.NDArray,
-): void {
+function checkCaptured(make: () => Classifier, x: kn.NDArray, labels: kn.NDArray): void {
   const build = (): ReturnType<typeof make> => {
     kn.random.seed(3);
     const net = make().initialize();

@@ -41,6 +41,15 @@ test('what is written is read back: names in order, exact bits, metadata', () =>
   assert.equal(read.metadata.get('kaon'), '1');
 });
 
+test('a view into a larger buffer, as Node reads files, is read like any bytes', () => {
+  const bytes = encodeSafetensors({ tensors, metadata: new Map() });
+  const pooled = Buffer.concat([Buffer.alloc(3), bytes]).subarray(3);
+  const read = decodeSafetensors(pooled);
+  for (const [name, { data }] of tensors) assert.deepEqual(read.tensors.get(name)!.data, data);
+  pooled.fill(0);
+  assert.deepEqual(read.tensors.get('weight')!.data, tensors.get('weight')!.data);
+});
+
 test('a file written by hand after the format description is read', () => {
   const header = {
     a: { dtype: 'I32', shape: [2], data_offsets: [0, 8] },
