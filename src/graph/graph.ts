@@ -132,6 +132,12 @@ export class Graph<N, E, Ix extends IndexArray = Uint32Array> {
     for (let e = this.#firstOut[id]; e !== this.#none; e = this.#nextOut[e]) yield e as EdgeId;
   }
 
+  /** `inEdges` without an iterator, for loops over whole graphs. */
+  forEachInEdge(id: NodeId, visit: (edge: EdgeId) => void): void {
+    this.#checkNode(id);
+    for (let e = this.#firstIn[id]; e !== this.#none; e = this.#nextIn[e]) visit(e as EdgeId);
+  }
+
   forEachSuccessor(id: NodeId, visit: (successor: NodeId) => void): void {
     this.#checkNode(id);
     for (let e = this.#firstOut[id]; e !== this.#none; e = this.#nextOut[e]) {

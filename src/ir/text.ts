@@ -18,9 +18,8 @@
  * its number stands for it wherever it is shared.
  */
 import type { Json } from '../base/attribute.js';
-import type { Bounds } from '../base/dim.js';
+import { type Bounds, type DimExpr, symbolTable } from '../base/dim.js';
 import { encodeAttributes, symbolsOfAttributes } from '../base/schema.js';
-import { symbolsOfTypes } from './bind.js';
 import { bytesToBase64, wordsOf } from './constants.js';
 import { type CallNode, type Program, typeToString, type Value } from './program.js';
 
@@ -44,18 +43,22 @@ function printBlock(
     if (min === 0 && max === Infinity) continue;
     lines.push(`${inner}dim ${min} <= ${name}${max === Infinity ? '' : ` <= ${max}`}`);
   }
-  const names = new Map<Value, string>();
+  // The number of each node's first result; variables go by their names.
+  const numbers = new Uint32Array(program.graph.nodeCount);
   let count = 0;
-  const nameOf = (value: Value): string => names.get(value)!;
+  const nameOf = ({ node: id, port }: Value): string => {
+    const node = program.node(id);
+    return node.kind === 'variable' ? word(node.name) : `%${numbers[id] + port}`;
+  };
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
-    const results = program.results(id);
     if (node.kind === 'variable') {
-      names.set(results[0], word(node.name));
       lines.push(`${inner}input ${word(node.name)}: ${typeToString(node.type)}`);
       continue;
     }
-    for (const result of results) names.set(result, `%${count++}`);
+    const results = program.results(id);
+    numbers[id] = count;
+    count += results.length;
     const left = results.length === 0 ? '_' : results.map(nameOf).join(', ');
     if (node.kind === 'constant') {
       const words = wordsOf(node.data);
@@ -101,10 +104,15 @@ function printCall(
 /** Every symbol a program speaks of, with its range, in the order of first mention. */
 export function programRanges(program: Program): ReadonlyMap<string, Bounds> {
   const ranges = new Map<string, Bounds>();
+  const seen = new Set<DimExpr>();
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
-    for (const [name, bounds] of symbolsOfTypes(program.results(id).map(({ type }) => type))) {
-      ranges.set(name, bounds);
+    for (const { type } of program.results(id)) {
+      for (const dim of type.shape) {
+        if (typeof dim === 'number' || seen.has(dim)) continue;
+        seen.add(dim);
+        symbolTable(dim, ranges);
+      }
     }
     if (node.kind === 'call') symbolsOfAttributes(node.op.attributes, node.attributes, ranges);
   }
@@ -112,8 +120,9 @@ export function programRanges(program: Program): ReadonlyMap<string, Bounds> {
 }
 
 function printAttributes({ op, attributes }: CallNode): string {
-  const encoded = encodeAttributes(op.attributes, attributes);
-  return Object.keys(encoded).length === 0 ? '' : ` ${printJson(encoded)}`;
+  for (const _ in op.attributes)
+    return ` ${printJson(encodeAttributes(op.attributes, attributes))}`;
+  return '';
 }
 
 function printJson(json: Json): string {

@@ -17,11 +17,12 @@ export function eliminateCommonSubexpressions(program: Program): Program {
     const constants = new ConstantTable();
     return transform(
       inner,
-      ({ node, operands, copy }) => {
-        if (node.kind === 'constant') return constants.firstLike(node.data, copy);
+      (site) => {
+        const { node, operands } = site;
+        if (node.kind === 'constant') return constants.firstLike(node.data, () => site.copy());
         const key = callKey(node, operands, numbers);
         let first = calls.get(key);
-        if (first === undefined) calls.set(key, (first = copy()));
+        if (first === undefined) calls.set(key, (first = site.copy()));
         return first;
       },
       { region },

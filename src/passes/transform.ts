@@ -67,15 +67,15 @@ export function transform(
       const node = old.kind === 'call' ? adapt(old, dims, region) : old;
       if (node.kind === 'call' && node.regions !== (old as CallNode).regions) changed = true;
       const operands = program.operands(id).map(moved);
+      const site = new NodeSite(node, id, operands, into);
       const source = node.kind === 'call' ? node.source : undefined;
-      let copied: readonly Value[] | undefined;
-      const copy = (): readonly Value[] => (copied ??= append(node, operands, into));
-      const replaced = into.withSource(source, () => visit({ node, id, operands, into, copy }));
-      if (replaced !== undefined && replaced !== copied) {
+      const replaced =
+        source === undefined ? visit(site) : into.withSource(source, () => visit(site));
+      if (replaced !== undefined && replaced !== site.copied) {
         changed = true;
         reconcile(node, operands, replaced, dims);
       }
-      results.push(replaced ?? copy());
+      results.push(replaced ?? site.copy());
     }
     into.setOutputs(program.outputs.map(({ name, value }) => ({ name, value: moved(value) })));
   });
@@ -128,6 +128,30 @@ export function instantiate(
   return program.outputs.map(({ value }) => moved(value));
 }
 
+class NodeSite implements Site {
+  readonly node: CallNode | ConstantNode;
+  readonly id: NodeId;
+  readonly operands: readonly Value[];
+  readonly into: Program;
+  copied: readonly Value[] | undefined;
+
+  constructor(
+    node: CallNode | ConstantNode,
+    id: NodeId,
+    operands: readonly Value[],
+    into: Program,
+  ) {
+    this.node = node;
+    this.id = id;
+    this.operands = operands;
+    this.into = into;
+  }
+
+  copy(): readonly Value[] {
+    return (this.copied ??= append(this.node, this.operands, this.into));
+  }
+}
+
 function append(
   node: CallNode | ConstantNode,
   operands: readonly Value[],
@@ -143,6 +167,7 @@ function adapt(
   dims: ReadonlyMap<string, Dim>,
   region: (region: Program) => Program = (inner) => inner,
 ): CallNode {
+  if (node.regions.length === 0 && dims.size === 0) return node;
   const regions = node.regions.map(region);
   const kept = regions.every((inner, i) => inner === node.regions[i]);
   if (kept && dims.size === 0) return node;

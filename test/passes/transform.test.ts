@@ -9,6 +9,8 @@ import { verify } from '../../src/ir/verify.js';
 import { operator, type OperatorFunction } from '../../src/ops/declare.js';
 import { add, mul, neg, square } from '../../src/ops/elementwise/arithmetic.js';
 import { sum } from '../../src/ops/reduction/sum.js';
+import type { AttributeSchema } from '../../src/base/schema.js';
+import type { Lowering } from '../../src/ops/lowering.js';
 import type { Unary } from '../../src/ops/signatures.js';
 import { call } from '../../src/ops/structure/call.js';
 import { eliminateCommonSubexpressions } from '../../src/passes/cse.js';
@@ -50,8 +52,8 @@ const endless: OperatorFunction<Unary> = operator({
   samples: [],
 });
 /** A vector whose length only the data knows; `selected` is written with `select`. */
-const selecting = (name: string, lowering: Parameters<typeof operator>[0]['lowering']) =>
-  operator<Unary, Record<string, never>>({
+const selecting = (name: string, lowering: Lowering) =>
+  operator<Unary, AttributeSchema>({
     name,
     family: 'structure',
     attributes: {},
@@ -319,7 +321,7 @@ test('nothing to do gives the program itself; regions are visited once', () => {
     program,
   );
   assert.equal(
-    transform(program, ({ copy }) => copy()),
+    transform(program, (site) => site.copy()),
     program,
   );
   const visited: Program[] = [];
