@@ -141,7 +141,7 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
  * A function that users call, and its declaration. An operator with `method: false` says so in `M` too,
  * since the types of array methods are derived from it.
  */
-export type OperatorFunction<F extends AnyFunction, M extends boolean = boolean> = F & {
+export type OperatorFunction<F extends AnyFunction, M extends boolean = true> = F & {
   readonly declaration: Declaration & { readonly method: M };
 };
 
@@ -165,11 +165,15 @@ export function installFrontend(invoke: Invoke): Invoke {
  * Declares an operator and makes the function that users call. Called on program values it appends to
  * their program; called on arrays it goes to the front floor's dispatch.
  */
-export function operator<
-  F extends AnyFunction,
-  S extends AttributeSchema,
-  M extends boolean = boolean,
->(spec: Spec<F, S> & { readonly method?: M }): OperatorFunction<F, M> {
+export function operator<F extends AnyFunction, S extends AttributeSchema>(
+  spec: Spec<F, S> & { readonly method: false },
+): OperatorFunction<F, false>;
+export function operator<F extends AnyFunction, S extends AttributeSchema>(
+  spec: Spec<F, S> & { readonly method?: true },
+): OperatorFunction<F>;
+export function operator<F extends AnyFunction, S extends AttributeSchema>(
+  spec: Spec<F, S>,
+): OperatorFunction<F, boolean> {
   const declaration = {
     results: 'one',
     method: true,
@@ -190,7 +194,7 @@ export function operator<
   };
   Object.defineProperty(call, 'name', { value: declaration.name });
   return Object.assign(call as unknown as F, {
-    declaration: declaration as Declaration & { readonly method: M },
+    declaration,
   });
 }
 
