@@ -28,6 +28,9 @@ export const identityPath = 'i';
  */
 const cheapWork = 4;
 
+/** A kernel with more members gains nothing, and takes ever longer to compile. */
+export const mostMembers = 64;
+
 /** A value's reader behind any views. */
 interface Use {
   readonly reader: NodeId;
@@ -67,7 +70,8 @@ export function inlinePoints(program: Program): Draft[] {
         const chain =
           costs.of(id).work +
           Math.max(0, ...uses[id].map(({ reader }) => repeated.get(reader) ?? 0));
-        if (isOnce || chain <= cheapWork) {
+        const fits = places.every(({ draft }) => draft.members.size < mostMembers);
+        if (fits && (isOnce || chain <= cheapWork)) {
           if (!isOnce) repeated.set(id, chain);
           for (const { draft, paths } of places) {
             draft.members.add(id);

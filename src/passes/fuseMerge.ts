@@ -3,7 +3,7 @@ import type { NodeId } from '../graph/graph.js';
 import { type CallNode, type Program, sameType, type Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
 import type { Group } from './fuse.js';
-import { type Draft, identityPath } from './fuseInline.js';
+import { type Draft, identityPath, mostMembers } from './fuseInline.js';
 import { isView, viewed } from './views.js';
 
 /** One nest keeps no more arrays in flight: registers, and the ways of a cache, are few. */
@@ -143,6 +143,7 @@ class Merger {
     if (from.reads.size + into.reads.size + from.writes.size + into.writes.size > mostStreams) {
       return false;
     }
+    if (from.draft.members.size + into.draft.members.size > mostMembers) return false;
     const shared = [...into.reads].filter((value) => from.writes.has(value));
     if (from.draft.kind === 'point') {
       if (into.draft.kind === 'kernel') return false;

@@ -13,6 +13,13 @@ export interface Loop {
   readonly extent: Expr;
 }
 
+/** The loops over a domain, and how addresses move with them. */
+export interface NestPlan {
+  readonly loops: readonly Loop[];
+  /** For a loop whose index only serves addresses: the step of each address, in one order for all. */
+  readonly steps: ReadonlyMap<Loop, readonly Dim[]>;
+}
+
 /**
  * The loops over a domain, with adjacent axes collapsed into one loop wherever that changes no address:
  * `probe` gives every expression that the nest will evaluate at an index, addresses of stores included
@@ -25,23 +32,29 @@ export function planLoops(
   shape: readonly Dim[],
   probe: (index: readonly Expr[]) => Probe,
   canMerge: (outer: number, inner: number) => boolean = () => true,
-): readonly Loop[] {
+): NestPlan {
   const axes = shape.flatMap((dim, axis) => (dim === 1 ? [] : [axis]));
   if (axes.length < 2) {
-    return axes.map((axis) => ({ axes: [axis], extent: extents.extent(shape[axis]) }));
+    const loops = axes.map((axis) => ({ axes: [axis], extent: extents.extent(shape[axis]) }));
+    return { loops, steps: new Map() };
   }
-  const steps = stepTable(extents, shape, axes, probe);
+  const table = stepTable(extents, shape, axes, probe);
   const loops: { axes: number[]; extent: Expr }[] = [];
   axes.forEach((axis, i) => {
     const extent = extents.extent(shape[axis]);
     const last = loops[loops.length - 1];
     const previous = axes[i - 1];
-    if (i > 0 && canMerge(previous, axis) && merges(steps, previous, axis, shape[axis])) {
+    if (i > 0 && canMerge(previous, axis) && merges(table, previous, axis, shape[axis])) {
       last.axes.push(axis);
       last.extent = mulIndex(last.extent, extent);
     } else loops.push({ axes: [axis], extent });
   });
-  return loops;
+  const steps = new Map<Loop, readonly Dim[]>();
+  for (const loop of loops) {
+    const along = table.get(loop.axes[loop.axes.length - 1]);
+    if (along) steps.set(loop, along);
+  }
+  return { loops, steps };
 }
 
 export interface Probe {

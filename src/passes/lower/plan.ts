@@ -8,7 +8,9 @@ import type { Module } from '../../loop/nodes.js';
 import { bytesOf } from '../../base/dtype.js';
 import type { Group } from '../fuse.js';
 import { type OutputSource, type Place, Places } from '../places.js';
+import type { LoweredKernel } from './builder.js';
 import { lowerGroup, mainKernel } from './group.js';
+import { Signatures } from './signature.js';
 
 /** A program as one module of kernels, and all that is needed to call its `main`. */
 export interface Plan {
@@ -32,9 +34,8 @@ export function lowerProgram(
   replaced: readonly (number | null)[] = [],
 ): Plan {
   const places = new Places(program, groups, replaced);
-  const lowered = groups.map((group, step) =>
-    lowerGroup(program, group, places, step, vectorBytes),
-  );
+  const kernels: LoweredKernel[] = [];
+  const lowered = lowerGroups(program, groups, places, vectorBytes, kernels);
   const sizes = new Map<string, { readonly entry: number; readonly dim: DimExpr }>();
   for (const { args } of lowered) {
     for (const arg of args) {
@@ -57,11 +58,45 @@ export function lowerProgram(
   return {
     program,
     groups,
-    module: moduleOf([...lowered.map(({ kernel }) => kernel), mainKernel(calls)]),
+    module: moduleOf([...kernels.map(({ kernel }) => kernel), mainKernel(calls)]),
     sizes: [...sizes.values()].map(({ dim }) => dim),
     places: places.all,
     outputs: program.outputs.map(({ value }) => places.outputSource(value)),
   };
+}
+
+/**
+ * One kernel call for every group. Groups that do the same on other places, such as the layers of a
+ * network, share one kernel; `kernels` receives the distinct ones.
+ */
+function lowerGroups(
+  program: Program,
+  groups: readonly Group[],
+  places: Places,
+  vectorBytes: number,
+  kernels: LoweredKernel[],
+): readonly LoweredKernel[] {
+  const signatures = new Signatures(program, places);
+  const known = new Map<
+    string,
+    { readonly kernel: LoweredKernel; readonly places: readonly number[] }
+  >();
+  return groups.map((group) => {
+    const signature = signatures.of(group);
+    const same = known.get(signature.key);
+    if (same !== undefined) {
+      const args = same.kernel.args.map((arg) =>
+        arg.kind === 'place'
+          ? { ...arg, place: signature.places[same.places.indexOf(arg.place)] }
+          : arg,
+      );
+      return { kernel: same.kernel.kernel, args };
+    }
+    const kernel = lowerGroup(program, group, places, kernels.length, vectorBytes);
+    known.set(signature.key, { kernel, places: signature.places });
+    kernels.push(kernel);
+    return kernel;
+  });
 }
 
 function refuseUnknown(dim: Dim, known: ReadonlyMap<string, unknown>): void {

@@ -4,6 +4,7 @@ import type { Expr, Stmt, Var } from '../../loop/nodes.js';
 import type { Sink } from '../../ops/lowering.js';
 import type { Extents } from './extents.js';
 import { indexOf, nest, planLoops } from './nest.js';
+import { loopsToTile, tiledNest } from './tile.js';
 
 /** A result of a point nest: what its elements are and where they go. */
 export interface PointResult {
@@ -21,12 +22,15 @@ export function pointNest(
   results: readonly PointResult[],
 ): Stmt {
   if (shape.includes(0)) return e.block();
-  const loops = planLoops(extents, shape, (index) => {
+  const plan = planLoops(extents, shape, (index) => {
     const values = results.map((result) => result.at(index));
     const addresses = results.flatMap(({ sink }, k) => addressesOf(sink.store(index, values[k])));
     return { values, addresses };
   });
-  return nest(loops, (at) => storeAll(results, indexOf(shape.length, loops, at)), 'vector');
+  const { loops } = plan;
+  const body = (at: readonly Expr[]): Stmt => storeAll(results, indexOf(shape.length, loops, at));
+  const tiled = loopsToTile(plan);
+  return tiled === null ? nest(loops, body, 'vector') : tiledNest(loops, tiled, body);
 }
 
 function storeAll(results: readonly PointResult[], index: readonly Expr[]): Stmt {

@@ -70,7 +70,7 @@ export function reduceNest(
         ...beside.map(({ sink, at }) => sink.store(index, at(index))),
       ),
     );
-  const loops = planLoops(
+  const { loops } = planLoops(
     scope.builder.extents,
     input.type.shape,
     probe,

@@ -1,0 +1,70 @@
+import { encodeAttributes } from '../../base/schema.js';
+import type { NodeId } from '../../graph/graph.js';
+import type { CallNode, Operator, Program, Value } from '../../ir/program.js';
+import { typeToString } from '../../ir/program.js';
+import type { Group } from '../fuse.js';
+import { isImmediate } from '../places.js';
+import { isView } from '../views.js';
+import type { Placement } from './scope.js';
+
+/** What makes two groups lower to the same kernel, and the places in the order in which it uses them. */
+export interface Signature {
+  readonly key: string;
+  readonly places: readonly number[];
+}
+
+/** Tells groups that differ only in where their operands lie from those that differ in what they do. */
+export class Signatures {
+  readonly #program: Program;
+  readonly #placement: Placement;
+  /** Operators are compared as objects: two may have one name. */
+  readonly #operators: Map<Operator, number> = new Map();
+
+  constructor(program: Program, placement: Placement) {
+    this.#program = program;
+    this.#placement = placement;
+  }
+
+  of(group: Group): Signature {
+    const places: number[] = [];
+    const placeNumber = (place: number): number => {
+      const known = places.indexOf(place);
+      return known >= 0 ? known : places.push(place) - 1;
+    };
+    const numbers = new Map<NodeId, number>();
+    const lines: string[] = [];
+    const refer = (value: Value): string => {
+      const number = numbers.get(value.node);
+      if (number !== undefined) return `${number}.${value.port}`;
+      const type = typeToString(value.type);
+      const node = this.#program.node(value.node);
+      if (node.kind === 'constant' && isImmediate(node.data)) {
+        return `${type}=${Object.is(node.data.data[0], -0) ? '-0' : String(node.data.data[0])}`;
+      }
+      if (isView(this.#program, value.node)) {
+        return `${type}<${refer(this.#program.operands(value.node)[0])}`;
+      }
+      return `${type}@${placeNumber(this.#placement.placeOf(value)!)}`;
+    };
+    for (const id of group.members) {
+      const call = this.#program.node(id) as CallNode;
+      const operands = this.#program.operands(id).map(refer);
+      numbers.set(id, numbers.size);
+      const attributes = JSON.stringify(encodeAttributes(call.op.attributes, call.attributes));
+      const types = call.types.map(typeToString).join();
+      lines.push(`${this.#operator(call.op)}${attributes}(${operands.join()})${types}`);
+    }
+    for (const id of group.anchors) lines.push(String(numbers.get(id)));
+    for (const value of group.writes) {
+      const place = placeNumber(this.#placement.placeOf(value)!);
+      lines.push(`${numbers.get(value.node)}.${value.port}>${place}`);
+    }
+    return { key: lines.join('\n'), places };
+  }
+
+  #operator(op: Operator): number {
+    let number = this.#operators.get(op);
+    if (number === undefined) this.#operators.set(op, (number = this.#operators.size));
+    return number;
+  }
+}
