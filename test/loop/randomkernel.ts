@@ -97,7 +97,7 @@ class Maker {
     const bounds: (Expr | number)[] = [n, m, 0, 1, 4, 7, 9, ...scope.indices];
     const end = this.#one(bounds);
     const begin = this.#one([0, 0, 0, 1, 3, ...scope.indices]);
-    const mode = this.#one<For['mode']>(['serial', 'vector', 'unroll', 'serial']);
+    const mode = this.#one<For['mode']>(['serial', 'vector', 'unroll', 'vector']);
     const vector = mode === 'vector' && scope.place === null;
     const options = {
       mode: mode === 'vector' && !vector ? 'serial' : mode,
