@@ -13,6 +13,9 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
+/** How many frames of the stack are searched for the user's own. */
+const deepest = 40;
+
 /** The common class of every error that Kaon throws on purpose. */
 export abstract class KaonError extends Error {
   abstract readonly code: string;
@@ -25,7 +28,11 @@ export abstract class KaonError extends Error {
   readonly source: string | undefined;
 
   constructor(problem: string, details: ErrorDetails = {}) {
+    // The user's frame may lie deeper than the ten that are kept by default.
+    const limit = Error.stackTraceLimit;
+    Error.stackTraceLimit = Math.max(limit, deepest);
     super('', details.cause === undefined ? undefined : { cause: details.cause });
+    Error.stackTraceLimit = limit;
     this.name = new.target.name;
     this.problem = problem;
     this.op = details.op;
@@ -158,7 +165,7 @@ export function userFrame(stack: string | undefined): string | undefined {
 /** The user's line that is executing now. Costs a few microseconds: for tracing, not for eager calls. */
 export function currentSource(): string | undefined {
   const limit = Error.stackTraceLimit;
-  Error.stackTraceLimit = 30;
+  Error.stackTraceLimit = deepest;
   const stack = new Error().stack;
   Error.stackTraceLimit = limit;
   return userFrame(stack);
