@@ -1,7 +1,7 @@
 import * as attr from '../../base/attribute.js';
 import { sameShape, sizeOf } from '../../base/dim.js';
 import { ShapeError } from '../../base/errors.js';
-import type { Tensor, TensorType } from '../../ir/types.js';
+import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { unravel } from '../contraction/unravel.js';
@@ -15,14 +15,14 @@ import {
 } from '../declare.js';
 import { mul } from '../elementwise/arithmetic.js';
 import { normalizeAxis, shapeToString } from '../infer.js';
-import { computeScalar, type KernelLowering } from '../lowering.js';
+import { computeScalar } from '../lowering.js';
 import { wideDType } from '../loops.js';
-import { reshape } from '../movement/reshape.js';
+import { flatten, reshape } from '../movement/reshape.js';
 import { shift } from '../movement/shift.js';
 import { scanLoops } from './scan.js';
 import { totalDType } from './sum.js';
 
-/** Running sums and products, and the recurrence that both are cases of. */
+/** Running folds, and the linear recurrence that their gradients are made of. */
 
 export interface CumulativeOptions {
   /** Leave the element itself out: the first result is 0 for sums, 1 for products. Default false. */
@@ -38,15 +38,7 @@ export type Cumulative = <T extends Tensor = DefaultTensor>(
   options?: CumulativeOptions,
 ) => T;
 
-const attributes = { axis: attr.optional(attr.int), exclusive: attr.bool, reverse: attr.bool };
-
-interface CumulativeAttributes {
-  readonly axis: number | null;
-  readonly exclusive: boolean;
-  readonly reverse: boolean;
-}
-
-const samples: readonly Sample[] = [
+const cumulativeSamples: readonly Sample[] = [
   { args: [tensor(['n', 'm']), 1] },
   { args: [tensor(['n', 2, 'm']), 0, { reverse: true }] },
   { args: [tensor(['n', 'm']), -1, { exclusive: true }] },
@@ -55,95 +47,72 @@ const samples: readonly Sample[] = [
   { args: [tensor(['n', 3], { dtype: 'int32', low: -3, high: 3 }), 0] },
 ];
 
-function call(
-  x: Input<Tensor>,
-  axis?: number | null,
-  options?: CumulativeOptions,
-): { inputs: readonly Input<Tensor>[]; attributes: CumulativeAttributes } {
-  const { exclusive = false, reverse = false } = options ?? {};
-  return { inputs: [x], attributes: { axis: axis ?? null, exclusive, reverse } };
+interface CumulativeSpec {
+  readonly name: string;
+  /** What stands before the first element. */
+  readonly neutral: number;
+  combine(a: Expr, b: Expr): Expr;
+  /** The gradient of `x`, whose axis is `along`; `x` and `g` are flat where the result is. */
+  gradient<T extends Tensor>(g: T, x: T, along: number, options: Required<CumulativeOptions>): T;
+  /** Besides the common ones. */
+  readonly samples?: readonly Sample[];
 }
 
-function typeOf(op: string, x: TensorType, axis: number | null): TensorType {
-  if (axis !== null) normalizeAxis(op, axis, x.shape.length);
-  return { dtype: totalDType(x.dtype), shape: axis === null ? [sizeOf(x.shape)] : x.shape };
-}
-
-/** Folds with one operation from a neutral element. */
-function folding(
-  op: string,
-  neutral: number,
-  combine: (a: Expr, b: Expr) => Expr,
-): KernelLowering<CumulativeAttributes> {
-  return {
-    kind: 'kernel',
-    kernel: (context) => {
-      const [x] = context.inputs;
-      const [{ dtype, shape }] = context.outputs;
-      const { axis, exclusive, reverse } = context.attributes;
-      const scalar = computeScalar(dtype);
-      const isFlat = axis === null;
-      return scanLoops(context, {
-        axis: isFlat ? 0 : normalizeAxis(op, axis, shape.length),
-        reverse,
-        exclusive,
-        initial: [e.constant(scalar, neutral)],
-        dtypes: [wideDType(dtype)],
-        step: ([total], index) => [
-          combine(total, e.cast(scalar, x.at(isFlat ? unravel(index[0], x.shape) : index))),
-        ],
-        finish: ([total]) => [total],
-      });
+/** Declares a running fold. */
+export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
+  const { name, neutral, combine } = spec;
+  return operator({
+    name,
+    family: 'reduction',
+    attributes: { axis: attr.optional(attr.int), exclusive: attr.bool, reverse: attr.bool },
+    operands: 'keep',
+    call: (x, axis, options) => {
+      const { exclusive = false, reverse = false } = options ?? {};
+      return { inputs: [x], attributes: { axis: axis ?? null, exclusive, reverse } };
     },
-  };
+    infer: ({ inputs: [x], attributes: { axis } }) => {
+      if (axis !== null) normalizeAxis(name, axis, x.shape.length);
+      return [{ dtype: totalDType(x.dtype), shape: axis === null ? [sizeOf(x.shape)] : x.shape }];
+    },
+    gradient: ({ inputs: [x], grads: [g], attributes: { axis, exclusive, reverse } }) => {
+      const flat = axis === null ? flatten(x) : x;
+      const grad = spec.gradient(g!, flat, axis ?? 0, { exclusive, reverse });
+      return [axis === null ? reshape(grad, x.type.shape) : grad];
+    },
+    lowering: {
+      kind: 'kernel',
+      kernel: (context) => {
+        const [x] = context.inputs;
+        const [{ dtype, shape }] = context.outputs;
+        const { axis, exclusive, reverse } = context.attributes;
+        const scalar = computeScalar(dtype);
+        const elementAt = (index: readonly Expr[]): Expr =>
+          e.cast(scalar, x.at(axis === null ? unravel(index[0], x.shape) : index));
+        return scanLoops(context, {
+          axis: axis === null ? 0 : normalizeAxis(name, axis, shape.length),
+          reverse,
+          exclusive,
+          initial: [e.constant(scalar, neutral)],
+          dtypes: [wideDType(dtype)],
+          step: ([total], index) => [combine(total, elementAt(index))],
+          finish: ([total]) => [total],
+        });
+      },
+    },
+    samples: [...cumulativeSamples, ...(spec.samples ?? [])],
+  });
 }
 
 /**
  * Running sums along an axis. Integers and bool add up as int64. Without an axis the result is the
  * running sum of all elements in row-major order, of rank 1.
  */
-export const cumsum: OperatorFunction<Cumulative> = operator({
+export const cumsum: OperatorFunction<Cumulative> = cumulative({
   name: 'cumsum',
-  family: 'reduction',
-  attributes,
-  operands: 'keep',
-  call,
-  infer: ({ inputs: [x], attributes: { axis } }) => [typeOf('cumsum', x, axis)],
-  gradient: ({ inputs: [x], grads: [g], attributes: { axis, exclusive, reverse } }) => [
-    reshape(cumsum(g!, axis ?? 0, { exclusive, reverse: !reverse }), x.type.shape),
-  ],
-  lowering: folding('cumsum', 0, e.add),
-  samples,
-});
-
-/**
- * Running products along an axis. Integers and bool multiply as int64. Without an axis the result is the
- * running product of all elements in row-major order, of rank 1.
- */
-export const cumprod: OperatorFunction<Cumulative> = operator({
-  name: 'cumprod',
-  family: 'reduction',
-  attributes,
-  operands: 'keep',
-  call,
-  infer: ({ inputs: [x], attributes: { axis } }) => [typeOf('cumprod', x, axis)],
-  gradient: ({ inputs: [x], grads: [g], attributes: { axis, exclusive, reverse } }) => {
-    // With p the product before element i, and s what reaches it from behind, the gradient is p * s,
-    // where s[i] = g[i] + x[i + 1] * s[i + 1]. Nothing is divided, so zeros do no harm.
-    const along = axis ?? 0;
-    const flat = axis === null ? reshape(x, [sizeOf(x.type.shape)]) : x;
-    const back = reverse ? 1 : -1;
-    const before = cumprod(flat, along, { exclusive: true, reverse });
-    const arriving = exclusive ? shift(g!, back, along) : g!;
-    const behind = recurrence(shift(flat, back, along), arriving, along, { reverse: !reverse });
-    return [reshape(mul(before, behind), x.type.shape)];
-  },
-  lowering: folding('cumprod', 1, e.mul),
-  samples: [
-    ...samples,
-    { args: [tensor([5], { values: [0.5, 0, 2, 0, -1], low: -1 }), 0] },
-    { args: [tensor([5], { values: [0.5, 0, 2, 0, -1], low: -1 }), 0, { exclusive: true }] },
-  ],
+  neutral: 0,
+  combine: e.add,
+  gradient: (g, _x, along, { exclusive, reverse }) =>
+    cumsum(g, along, { exclusive, reverse: !reverse }),
 });
 
 /**

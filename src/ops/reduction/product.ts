@@ -6,9 +6,10 @@ import { mul } from '../elementwise/arithmetic.js';
 import { normalizeAxes } from '../infer.js';
 import { computeScalar } from '../lowering.js';
 import { reshape } from '../movement/reshape.js';
+import { shift } from '../movement/shift.js';
 import { transpose } from '../movement/transpose.js';
 import type { Reduction } from '../signatures.js';
-import { cumprod } from './cumulative.js';
+import { type Cumulative, cumulative, recurrence } from './cumulative.js';
 import { reduction, reductionSamples, type ReductionAttributes } from './reduce.js';
 import { totalDType, unreduce } from './sum.js';
 
@@ -50,3 +51,26 @@ function productOfOthers<T extends Tensor>(x: T, axes: ReductionAttributes['axes
   order.forEach((axis, place) => (inverse[axis] = place));
   return transpose(reshape(mul(before, behind), moved), inverse);
 }
+
+/**
+ * Running products along an axis. Integers and bool multiply as int64. Without an axis the result is the
+ * running product of all elements in row-major order, of rank 1.
+ */
+export const cumprod: OperatorFunction<Cumulative> = cumulative({
+  name: 'cumprod',
+  neutral: 1,
+  combine: e.mul,
+  gradient: (g, x, along, { exclusive, reverse }) => {
+    // With p the product before element i, and s what reaches it from behind, the gradient is p * s,
+    // where s[i] = g[i] + x[i + 1] * s[i + 1]. Nothing is divided here either.
+    const back = reverse ? 1 : -1;
+    const before = cumprod(x, along, { exclusive: true, reverse });
+    const arriving = exclusive ? shift(g, back, along) : g;
+    const behind = recurrence(shift(x, back, along), arriving, along, { reverse: !reverse });
+    return mul(before, behind);
+  },
+  samples: [
+    { args: [tensor([5], { values: [0.5, 0, 2, 0, -1] }), 0] },
+    { args: [tensor([5], { values: [0.5, 0, 2, 0, -1] }), 0, { exclusive: true }] },
+  ],
+});
