@@ -190,6 +190,8 @@ function readConstant(json: JsonReader, { dtype, shape }: TensorType): ConstantD
 class DimReader {
   readonly #ranges: Map<string, Bounds> = new Map();
   readonly #symbols: Map<string, Dim> = new Map();
+  /** What was parsed before: the extents of a program repeat. */
+  readonly #dims: Map<string, Dim> = new Map();
 
   constructor(json: JsonReader | undefined) {
     for (const entry of json?.list() ?? []) {
@@ -222,6 +224,11 @@ class DimReader {
 
   #dim(json: JsonReader): Dim {
     if (typeof json.raw() !== 'string') return json.integer();
-    return json.guard(() => parseDim(json.string(), this.#ranges));
+    const text = json.string();
+    let dim = this.#dims.get(text);
+    if (dim === undefined) {
+      this.#dims.set(text, (dim = json.guard(() => parseDim(text, this.#ranges))));
+    }
+    return dim;
   }
 }

@@ -46,6 +46,8 @@ class Block {
   readonly #values: Map<string, Value> = new Map();
   readonly #symbols: Map<string, Dim> = new Map();
   readonly #ranges: Map<string, Bounds> = new Map();
+  /** What was parsed before: the extents of a program repeat. */
+  readonly #dims: Map<string, Dim> = new Map();
 
   constructor(context: Context, depth: number) {
     this.#context = context;
@@ -189,7 +191,10 @@ class Block {
       words.push(this.#tokens.next());
       word = this.#tokens.word;
     }
-    return parseDim(words.join(' '), this.#ranges);
+    const text = words.join(' ');
+    let dim = this.#dims.get(text);
+    if (dim === undefined) this.#dims.set(text, (dim = parseDim(text, this.#ranges)));
+    return dim;
   }
 
   #json(depth: number): Json {

@@ -66,8 +66,12 @@ export class Tokens {
 
   /** The number behind a one-letter sigil: `%12`, `@3`. */
   numbered(sigil: string): number {
-    if (!new RegExp(`^${sigil}\\d+$`).test(this.word)) throw this.error(`${sigil} and a number`);
-    return Number(this.next().slice(1));
+    const number = this.word.startsWith(sigil) ? Number(this.word.slice(1)) : NaN;
+    if (!Number.isSafeInteger(number) || this.word.length === 1) {
+      throw this.error(`${sigil} and a number`);
+    }
+    this.#advance();
+    return number;
   }
 
   error(expected: string): FormatError {
