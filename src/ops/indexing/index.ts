@@ -3,5 +3,5 @@ export * from './take.js';
 export * from './gather.js';
 export * from './oneHot.js';
 export * from './sort.js';
-export * from './searchsorted.js';
+export * from './search.js';
 export * from './cumulativeExtremum.js';

@@ -4,5 +4,5 @@ export * from './cumulative.js';
 export * from './average.js';
 export * from './logic.js';
 export * from './product.js';
-export * from './logsumexp.js';
+export * from './exponential.js';
 export * from './norm.js';
