@@ -3,7 +3,13 @@ import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Unary } from '../signatures.js';
 import { add, mul } from './arithmetic.js';
-import { type Coefficients, formatOf, polynomial } from './format.js';
+import {
+  type Coefficients,
+  type FloatFormat,
+  formatOf,
+  keepingZero,
+  polynomial,
+} from './format.js';
 import { unary } from './point.js';
 
 /*
@@ -123,11 +129,23 @@ export function binaryExponentialOfSum(x: Expr, error: Expr | null): Expr {
 /** e^x - 1 of a float expression. */
 export function exponentialMinusOne(x: Expr): Expr {
   const format = formatOf(x);
-  // Below the bound the result rounds to -1.
-  const { excess, power } = split(e.max(bounded(x), format.pick(-24, -50)), true);
-  const unit = format.powerOfTwo(e.min(power, format.bias));
-  const moderate = e.add(e.sub(unit, 1), e.mul(unit, excess));
+  const { excess, power } = split(e.max(bounded(x), leastExponent(format)), true);
   const large = format.scale(e.add(excess, 1), power); // where 1 is less than half an ulp
-  const value = e.select(e.gt(power, format.fraction + 3), large, moderate);
-  return e.select(e.eq(x, 0), x, value); // keeps -0
+  const moderate = minusOne(excess, e.min(power, format.bias));
+  return keepingZero(x, e.select(e.gt(power, format.fraction + 3), large, moderate));
+}
+
+/** The same for arguments between 0 and 50: fewer operations, but -0 becomes 0. */
+export function moderateExponentialMinusOne(x: Expr): Expr {
+  const { excess, power } = split(x, true);
+  return minusOne(excess, power);
+}
+
+/** Below this e^x - 1 rounds to -1. */
+const leastExponent = (format: FloatFormat): number => format.pick(-24, -50);
+
+/** 2^power (1 + excess) - 1, where the power is that of a normal number. */
+function minusOne(excess: Expr, power: Expr): Expr {
+  const unit = formatOf(excess).powerOfTwo(power);
+  return e.add(e.sub(unit, 1), e.mul(unit, excess));
 }

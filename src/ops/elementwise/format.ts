@@ -130,7 +130,7 @@ export function exactProduct(a: Expr, b: Expr): readonly [product: Expr, error: 
 }
 
 /** The float rounded to half its bits, so that the rest fits into the other half. */
-function leadingHalf(x: Expr): Expr {
+export function leadingHalf(x: Expr): Expr {
   const format = formatOf(x);
   const dropped = BigInt(format.fraction + 2) >> 1n;
   const half = e.add(format.bitsOf(x), format.integer(1n << (dropped - 1n)));

@@ -3,7 +3,7 @@ import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, square, sub } from './arithmetic.js';
-import { exponentialMinusOne, scaledExponential } from './exponential.js';
+import { moderateExponentialMinusOne, scaledExponential } from './exponential.js';
 import { formatOf, keepingZero } from './format.js';
 import { logarithm, logarithmOfOnePlus } from './logarithm.js';
 import { unary } from './point.js';
@@ -22,7 +22,7 @@ export const sinh: OperatorFunction<Unary> = unary({
   operands: 'float',
   value: (x) => {
     const magnitude = e.abs(x);
-    const t = exponentialMinusOne(e.min(magnitude, 1));
+    const t = moderateExponentialMinusOne(e.min(magnitude, 1));
     const near = e.mul(e.add(t, e.div(t, e.add(t, 1))), 0.5);
     const half = scaledExponential(magnitude, -1);
     const far = e.sub(half, e.div(0.25, half));
@@ -51,7 +51,7 @@ export const tanh: OperatorFunction<Unary> = unary({
   value: (x) => {
     // Beyond the bound the result rounds to 1.
     const magnitude = e.min(e.abs(x), formatOf(x).pick(10, 20));
-    const t = exponentialMinusOne(e.mul(magnitude, 2));
+    const t = moderateExponentialMinusOne(e.add(magnitude, magnitude));
     return odd(x, e.div(t, e.add(t, 2)));
   },
   gradient: (g, _x, y) => mul(g, sub(1, square(y))),

@@ -3,7 +3,7 @@ import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Binary, Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
-import { type Coefficients, formatOf, keepingZero, polynomial } from './format.js';
+import { type Coefficients, formatOf, keepingZero, leadingHalf, polynomial } from './format.js';
 import { binary, unary } from './point.js';
 import { rsqrt } from './root.js';
 
@@ -26,7 +26,9 @@ export const asin: OperatorFunction<Unary> = unary({
     const { near, series, outer } = arcParts(x);
     const inner = e.add(x, e.mul(x, series));
     const [high, low] = rightAngle(x);
-    const beyond = formatOf(x).withSignOf(e.sub(high, e.sub(e.mul(outer, 2), low)), x);
+    const rest = e.sub(high, e.add(outer[0], outer[0]));
+    const angle = e.add(rest, e.sub(low, e.add(outer[1], outer[1])));
+    const beyond = formatOf(x).withSignOf(angle, x);
     return keepingZero(x, e.select(near, inner, beyond));
   },
   gradient: (g, x) => mul(g, rsqrt(sub(1, square(x)))),
@@ -41,7 +43,7 @@ export const acos: OperatorFunction<Unary> = unary({
     const { near, series, outer } = arcParts(x);
     const [high, low] = rightAngle(x);
     const inner = e.sub(high, e.sub(x, e.sub(low, e.mul(x, series))));
-    const twice = e.mul(outer, 2);
+    const twice = e.mul(e.add(outer[0], outer[1]), 2);
     const left = e.sub(e.mul(high, 2), e.sub(twice, e.mul(low, 2)));
     return e.select(near, inner, e.select(e.lt(x, 0), left, twice));
   },
@@ -125,8 +127,8 @@ interface ArcParts {
   readonly near: Expr;
   /** asin(t) / t - 1, where t is |x| when near, else the square root of (1 - |x|) / 2. */
   readonly series: Expr;
-  /** asin of that square root. */
-  readonly outer: Expr;
+  /** asin of that square root, as a sum whose first part has half the bits. */
+  readonly outer: readonly [high: Expr, low: Expr];
 }
 
 /** Beyond 1/2, asin x = pi/2 - 2 asin(sqrt((1 - x) / 2)). */
@@ -136,7 +138,11 @@ function arcParts(x: Expr): ArcParts {
   const z = e.select(near, e.mul(x, x), e.mul(e.sub(1, magnitude), 0.5));
   const root = e.sqrt(z);
   const series = e.mul(z, polynomial(z, arcSineTail));
-  return { near, series, outer: e.add(root, e.mul(root, series)) };
+  const high = leadingHalf(root);
+  // The rest of the root, which rounding it has not lost; 0 / 0 at 1.
+  const rest = e.div(e.sub(z, e.mul(high, high)), e.add(root, high));
+  const low = e.add(e.select(e.eq(z, 0), 0, rest), e.mul(root, series));
+  return { near, series, outer: [high, low] };
 }
 
 function arcTangent(x: Expr): Expr {
