@@ -64,7 +64,8 @@ function inPlace(spec: Contraction): Stmt {
   const [m, n] = [known(spec.m), known(spec.n)];
   const lanes = lanesOf(spec);
   const { alongColumns, alongDepth } = layoutOf(spec);
-  if (alongDepth && (!alongColumns || (n !== null && n < lanes))) return contractDot(spec, 4);
+  if (alongDepth && (!alongColumns || (n !== null && n < lanes)))
+    return contractDot(spec, { rows: m === 1 ? 1 : 2, columns: 4 });
   if (m === null || m === 1) return contractDirect(spec, { rows: 1, vectors: 8 });
   const isWide = n !== null && n <= 8 * lanes && n % (4 * lanes) === 0;
   return contractDirect(spec, m === 2 || isWide ? { rows: 2, vectors: 4 } : tile);

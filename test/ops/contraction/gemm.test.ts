@@ -173,7 +173,7 @@ const methods: Readonly<Record<string, (spec: Contraction, lanes: number) => Stm
       blockDepth: 6,
     }),
   direct: (spec) => contractDirect(spec, { rows: 3, vectors: 2 }),
-  dot: (spec) => contractDot(spec, 3),
+  dot: (spec) => contractDot(spec, { rows: 2, columns: 3 }),
 };
 
 for (const [name, method] of Object.entries(methods)) {

@@ -1,6 +1,7 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
-import { indices, known } from './sizes.js';
+import { remainders, tiled } from './cover.js';
+import { indices } from './sizes.js';
 import type { Contraction } from './spec.js';
 
 /** Rows and vector registers across one register tile. */
@@ -26,36 +27,6 @@ export function contractDirect(spec: Contraction, { rows, vectors }: TileShape):
       ),
     { mode: 'parallel' },
   );
-}
-
-/** The heights of the tiles behind the full ones: what is left, or single rows where that is not known. */
-function remainders(extent: Expr, step: number): readonly number[] {
-  const size = known(extent);
-  return size === null ? [1] : size % step === 0 ? [] : [size % step];
-}
-
-/** Covers `0 .. extent` with tiles of the first size while they fit, then of the next. */
-function tiled(
-  name: string,
-  extent: Expr,
-  sizes: readonly number[],
-  body: (start: Var, size: number) => Stmt,
-): Stmt {
-  const statements: Stmt[] = [];
-  let begin: Expr = e.i32(0);
-  for (const size of new Set(sizes)) {
-    const from: number | null = known(begin);
-    const to = known(extent);
-    if (from !== null && from === to) break;
-    const whole: Expr =
-      from !== null && to !== null
-        ? e.i32(to - ((to - from) % size))
-        : e.sub(extent, e.rem(e.sub(extent, begin), size));
-    const end: Expr = size === 1 ? extent : whole;
-    statements.push(e.forLoop(name, begin, end, (start) => body(start, size), { step: size }));
-    begin = end;
-  }
-  return e.block(...statements);
 }
 
 /** The columns of a tile: one scalar index, or one vector of lanes a register. */

@@ -1,76 +1,100 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
+import { remainders, tiled } from './cover.js';
 import { indices } from './sizes.js';
 import type { Contraction } from './spec.js';
 
+/** How many inner products run side by side. */
+export interface DotShape {
+  readonly rows: number;
+  readonly columns: number;
+}
+
 /**
  * Inner products, with lanes along `k`: for few rows times columns that lie along `k` in memory, such
- * as one example times a weight matrix of `[units, inputs]`. Several columns at a time, so that enough
- * sums are in flight to hide the latency of an addition.
+ * as a few examples times a weight matrix of `[units, inputs]`.
  */
-export function contractDot(spec: Contraction, columnsAtOnce: number): Stmt {
+export function contractDot(spec: Contraction, { rows, columns }: DotShape): Stmt {
   return e.forLoop(
     'batch',
     0,
     spec.batch,
     (batch) =>
-      e.forLoop('i', 0, spec.m, (i) => {
-        const whole = e.sub(spec.n, e.rem(spec.n, columnsAtOnce));
-        const group = (j: Expr, columns: number): Stmt =>
-          products(spec, batch, i, indices(j, columns));
-        return e.block(
-          e.forLoop('j', 0, whole, (j) => group(j, columnsAtOnce), { step: columnsAtOnce }),
-          e.forLoop('j', whole, spec.n, (j) => group(j, 1)),
-        );
-      }),
+      tiled('i', spec.m, [rows, ...remainders(spec.m, rows)], (i, height) =>
+        tiled('j', spec.n, [columns, 1], (j, width) =>
+          products(spec, batch, indices(i, height), indices(j, width)),
+        ),
+      ),
     { mode: 'parallel' },
   );
 }
 
-/** One row times a few columns; a lone column gets several partial sums instead. */
-function products(spec: Contraction, batch: Expr, i: Expr, columns: readonly Expr[]): Stmt {
+/** What is needed in flight, in vectors, to hide the latency of an addition. */
+const sumsInFlight = 4;
+
+/** A few rows times a few columns; where those are very few, each has several partial sums. */
+function products(
+  spec: Contraction,
+  batch: Expr,
+  rows: readonly Expr[],
+  columns: readonly Expr[],
+): Stmt {
   const { scalar, k, context } = spec;
   const lanes = context.vectorBytes / e.scalarBytes(scalar);
-  const copies = columns.length === 1 ? 4 : 1;
+  const copies = Math.max(1, Math.floor(sumsInFlight / (rows.length * columns.length)));
   const step = copies * lanes;
   const whole = e.sub(k, e.rem(k, step));
-  const partials = columns.map(() =>
+  const pairs = rows.flatMap((i) => columns.map((j) => ({ i, j })));
+  const partials = pairs.map(() =>
     Array.from({ length: copies }, () => e.variable('partial', scalar, lanes)),
   );
-  const totals = columns.map(() => e.variable('total', scalar));
-  const accumulate = (sum: Var, product: Expr): Stmt => e.assign(sum, e.add(sum, product));
+  const totals = pairs.map(() => e.variable('total', scalar));
   const zero = (sum: Var): Stmt => e.declare(sum, e.constant(scalar, 0, sum.type.lanes));
+  const vectors = (start: Expr, copy: number): Stmt[] => {
+    const at = lanes === 1 ? start : e.ramp(start, 1, lanes);
+    return accumulate(spec, batch, rows, columns, at, partials.map((sums) => sums[copy])); // prettier-ignore
+  };
   return e.block(
     ...partials.flat().map(zero),
     e.forLoop(
       'k',
       0,
       whole,
-      (start) =>
-        e.block(
-          ...indices(start, copies, lanes).flatMap((from, copy) => {
-            const at = lanes === 1 ? from : e.ramp(from, 1, lanes);
-            const left = e.variable('a', scalar, lanes);
-            return [
-              e.declare(left, e.broadcast(spec.a(batch, i, at), lanes)),
-              ...columns.map((j, c) =>
-                accumulate(partials[c][copy], e.mul(left, spec.b(batch, at, j))),
-              ),
-            ];
-          }),
-        ),
+      (start) => e.block(...indices(start, copies, lanes).flatMap(vectors)),
       { step },
     ),
-    ...totals.map((total, c) => e.declare(total, sumOfLanes(partials[c]))),
+    ...totals.map((total, pair) => e.declare(total, sumOfLanes(partials[pair]))),
     e.forLoop('k', whole, k, (at) =>
-      e.block(
-        ...columns.map((j, c) =>
-          accumulate(totals[c], e.mul(spec.a(batch, i, at), spec.b(batch, at, j))),
-        ),
-      ),
+      e.block(...accumulate(spec, batch, rows, columns, at, totals)),
     ),
-    ...columns.map((j, c) => spec.store(batch, i, j, totals[c])),
+    ...pairs.map(({ i, j }, pair) => spec.store(batch, i, j, totals[pair])),
   );
+}
+
+/** Adds the products at one place along `k`; the sums are in row-major order. */
+function accumulate(
+  spec: Contraction,
+  batch: Expr,
+  rows: readonly Expr[],
+  columns: readonly Expr[],
+  at: Expr,
+  sums: readonly Var[],
+): Stmt[] {
+  const { lanes } = at.type;
+  const right = columns.map(() => e.variable('b', spec.scalar, lanes));
+  return [
+    ...columns.map((j, c) => e.declare(right[c], e.broadcast(spec.b(batch, at, j), lanes))),
+    ...rows.flatMap((i, r) => {
+      const left = e.variable('a', spec.scalar, lanes);
+      return [
+        e.declare(left, e.broadcast(spec.a(batch, i, at), lanes)),
+        ...right.map((value, c) => {
+          const sum = sums[r * columns.length + c];
+          return e.assign(sum, e.add(sum, e.mul(left, value)));
+        }),
+      ];
+    }),
+  ];
 }
 
 /** Pairwise over the vectors, then over their lanes. */

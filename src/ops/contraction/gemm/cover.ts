@@ -1,0 +1,33 @@
+import * as e from '../../../loop/build.js';
+import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
+import { known } from './sizes.js';
+
+/** The heights of the tiles behind the full ones: what is left, or single rows where that is not known. */
+export function remainders(extent: Expr, step: number): readonly number[] {
+  const size = known(extent);
+  return size === null ? [1] : size % step === 0 ? [] : [size % step];
+}
+
+/** Covers `0 .. extent` with tiles of the first size while they fit, then of the next. */
+export function tiled(
+  name: string,
+  extent: Expr,
+  sizes: readonly number[],
+  body: (start: Var, size: number) => Stmt,
+): Stmt {
+  const statements: Stmt[] = [];
+  let begin: Expr = e.i32(0);
+  for (const size of new Set(sizes)) {
+    const from: number | null = known(begin);
+    const to = known(extent);
+    if (from !== null && from === to) break;
+    const whole: Expr =
+      from !== null && to !== null
+        ? e.i32(to - ((to - from) % size))
+        : e.sub(extent, e.rem(e.sub(extent, begin), size));
+    const end: Expr = size === 1 ? extent : whole;
+    statements.push(e.forLoop(name, begin, end, (start) => body(start, size), { step: size }));
+    begin = end;
+  }
+  return e.block(...statements);
+}
