@@ -5,7 +5,17 @@ import { UnsupportedError } from '../../../src/base/errors.js';
 import type { Program } from '../../../src/ir/program.js';
 import type { Stmt } from '../../../src/loop/nodes.js';
 import { visitStmts } from '../../../src/loop/visit.js';
-import { add, broadcastTo, mul, slice, sum, transpose, tril } from '../../../src/ops/index.js';
+import {
+  add,
+  broadcastTo,
+  matmul,
+  maximum,
+  mul,
+  slice,
+  sum,
+  transpose,
+  tril,
+} from '../../../src/ops/index.js';
 import { fuse } from '../../../src/passes/fuse.js';
 import { lowerProgram } from '../../../src/passes/lower/plan.js';
 import { programOf } from '../../support/programs.js';
@@ -43,8 +53,26 @@ test('axes that all operands treat alike become one loop', () => {
 });
 
 test('axes whose indices or addresses differ stay loops of their own', () => {
-  assert.deepEqual(depths(programOf({ x: matrix }, ({ x }) => ({ z: add(transpose(x), 1) }))), [2]);
+  const small = programOf({ x: { dtype: 'float32', shape: [8, 6] } }, ({ x }) => ({
+    z: add(transpose(x), 1),
+  }));
+  assert.deepEqual(depths(small), [2]);
   assert.deepEqual(depths(programOf({ x: matrix }, ({ x }) => ({ z: tril(x) }))), [2]);
+});
+
+test('a large transposition runs in tiles', () => {
+  assert.deepEqual(depths(programOf({ x: matrix }, ({ x }) => ({ z: transpose(x) }))), [4]);
+});
+
+test('equal layers share one kernel', () => {
+  const square = { dtype: 'float32', shape: [4, 4] } as const;
+  const program = programOf({ x: square, a: square, b: square, c: square }, ({ x, a, b, c }) => {
+    const layers = [a, b, c].reduce((h, w) => maximum(matmul(h, w), 0), x);
+    return { y: maximum(matmul(layers, x), 1) };
+  });
+  const { groups, module } = lowerProgram(program, fuse(program), 16);
+  assert.equal(groups.length, 4);
+  assert.equal(module.kernels.length, 3, 'three equal layers, another one, and main');
 });
 
 test('a slice of whole rows is one loop, of columns two', () => {
