@@ -37,7 +37,8 @@ export function arrayType(dtype: DType, shape: readonly number[]): ArrayType {
 }
 
 /** The interned form of a type; undefined when a size is symbolic. */
-export function staticType(type: TensorType): ArrayType | undefined {
+export function staticType(type: TensorType | ArrayType): ArrayType | undefined {
+  if ('id' in type) return type;
   return type.shape.every((dim) => typeof dim === 'number')
     ? arrayType(type.dtype, type.shape)
     : undefined;

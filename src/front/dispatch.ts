@@ -47,15 +47,16 @@ export function link(
   results: readonly NDArray[],
 ): void {
   const { capture, session } = mode;
-  const read = operands.map(capture === null ? snapshot : (operand) => capture.current(operand));
-  const origin = new Origin({
-    ...operation,
-    operands: read,
-    source: capture === null ? undefined : currentSource(),
+  const read =
+    capture === null ? operands.map(snapshot) : operands.map((operand) => capture.current(operand));
+  const origin = new Origin(
+    operation,
+    read,
+    results,
     capture,
-    session: session === null ? null : openSession(),
-  });
-  origin.results = results;
+    session === null ? null : openSession(),
+    capture === null ? undefined : currentSource(),
+  );
   for (const result of results) result.origin = origin;
   for (const operand of read) noteUse(operand, origin);
 }

@@ -110,14 +110,15 @@ function formatter(dtype: DType, elements: readonly Element[]): (element: Elemen
   const whole = largest < 1 ? 1 : Math.floor(Math.log10(largest)) + 1;
   const room = Math.max(0, digits - whole);
   const decimals = numbers.reduce((most, x) => {
-    const text = x.toFixed(room).replace(/0+$/, '');
-    return Math.max(most, text.length - text.indexOf('.') - 1);
+    const fraction = x.toFixed(room).split('.')[1] ?? '';
+    return Math.max(most, fraction.replace(/0+$/, '').length);
   }, 0);
   return (element) => {
     const x = Number(element);
     if (!Number.isFinite(x)) return special(x);
-    const text = x.toFixed(room === 0 ? 0 : decimals);
-    return decimals === 0 || room === 0 ? `${text}.` : text;
+    const text = x.toFixed(decimals);
+    // Zeros at the end only say that another element has digits there.
+    return decimals === 0 ? `${text}.` : text.replace(/0+$/, (zeros) => ' '.repeat(zeros.length));
   };
 }
 

@@ -2,6 +2,7 @@ import type { Attributes } from '../base/schema.js';
 import type { Program } from '../ir/program.js';
 import type { Declaration } from '../ops/declare.js';
 import type { Capture } from './capture.js';
+import type { Operation } from './eager/operation.js';
 import type { NDArray } from './ndarray.js';
 
 /**
@@ -35,28 +36,30 @@ export class Origin {
   /** Whether an array with an attached gradient lies behind the call. */
   readonly isTracked: boolean;
   operands: readonly NDArray[];
-  results: readonly NDArray[] = [];
+  results: readonly NDArray[];
   /** True once a backward pass has used the call up and dropped what it held. */
-  isReleased = false;
+  isReleased: boolean;
 
-  constructor(fields: {
-    readonly declaration: Declaration;
-    readonly operands: readonly NDArray[];
-    readonly attributes: Attributes;
-    readonly regions: readonly Program[];
-    readonly source: string | undefined;
-    readonly capture: Capture | null;
-    readonly session: Session | null;
-  }) {
-    this.declaration = fields.declaration;
-    this.operands = fields.operands;
-    this.attributes = fields.attributes;
-    this.regions = fields.regions;
-    this.source = fields.source;
-    this.capture = fields.capture;
-    this.session = fields.session;
-    this.isTracked = fields.session !== null && fields.operands.some(isTracked);
+  // Positional, and no object in between: this is on the path of every recorded call.
+  constructor(
+    { declaration, attributes, regions }: Operation,
+    operands: readonly NDArray[],
+    results: readonly NDArray[],
+    capture: Capture | null,
+    session: Session | null,
+    source: string | undefined,
+  ) {
+    this.declaration = declaration;
+    this.attributes = attributes;
+    this.regions = regions;
+    this.source = source;
     this.serial = nextSerial++;
+    this.capture = capture;
+    this.session = session;
+    this.isTracked = session !== null && operands.some(isTracked);
+    this.operands = operands;
+    this.results = results;
+    this.isReleased = false;
   }
 
   /**

@@ -10,5 +10,3 @@ export {
   type RecordOptions,
   trainMode,
 } from './scopes.js';
-export { checkpoint } from './checkpoint.js';
-export { customGradient, type CustomContext, type CustomGradient } from './custom.js';
