@@ -10,7 +10,8 @@ import {
   tensor,
 } from '../declare.js';
 import { checkShape, shapeToString } from '../infer.js';
-import { convLoops, convTransposeLoops, convWeightGradientLoops } from './convolutionLoops.js';
+import { convLoops, convWeightGradientLoops } from './convolutionLoops.js';
+import { convTransposeLoops } from './convTransposeLoops.js';
 import {
   checkChannels,
   checkGroups,

@@ -7,7 +7,7 @@ import { accumulatorOf, contractStrided, grouped, groupedRow } from './strided.j
 import { reach } from './window.js';
 
 /*
- * Convolution and its two adjoints as contractions. Each function is a table: which axes of which array
+ * Convolution and its weights' gradient as contractions. Each function is a table: which axes of which array
  * the batch, the rows, the columns and the inner index run over. Notation: images N, outputs O, channels C
  * (those of one group, G groups), `kernel` and `spatial` extents, `field` for the array that windows
  * slide over.
@@ -75,68 +75,6 @@ export function convLoops(
     },
     lead: (batch, row) => grouped(context, batch, row, images, groups, perGroup),
     columns: spatial,
-  });
-}
-
-/**
- * Every result element gathers the inputs whose windows cover it. The input is spread out with
- * `strides - 1` zeros between neighbours, after which this is a convolution of stride 1 with the
- * weights flipped and their channel axes exchanged; flipping is a negative step here.
- */
-export function convTransposeLoops(
-  context: KernelContext<
-    WindowAttributes & { readonly before: readonly Dim[]; readonly size: readonly Dim[] }
-  >,
-): Stmt {
-  const {
-    attributes: { strides, before, dilation, groups, size },
-    inputs: [x, w],
-    inputTypes: [{ shape: inputShape }, { shape: weightShape }],
-    outputTypes: [{ dtype }],
-  } = context;
-  const [images, outputs] = inputShape;
-  const [, channels, ...kernel] = weightShape;
-  const scalar = accumulatorOf(dtype);
-  const overhang = kernel.map((extent, axis) => mulDim(subDim(extent, 1), dilation[axis]));
-  const extents = size.map((extent, axis) => addDim(extent, overhang[axis]));
-  const [imageStep, channelStep, ...steps] = rowMajor([images, outputs, ...extents]);
-  const perGroup = floorDivDim(outputs, groups);
-  const taps = sizeOf(kernel);
-  const inner = mulDim(channels, taps);
-  return contractStrided({
-    context,
-    scalar,
-    a: {
-      contents: contents(context, 'weights', w, weightShape, scalar),
-      batch: [
-        { extent: images, weight: 0 },
-        { extent: groups, weight: mulDim(perGroup, inner) },
-      ],
-      outer: [{ extent: channels, weight: taps }],
-      inner: [
-        { extent: perGroup, weight: inner },
-        { extent: taps, weight: 1 },
-      ],
-    },
-    b: {
-      contents: placed(context, 'field', x, inputShape, scalar, {
-        extents,
-        steps: strides,
-        shifts: overhang.map((width, axis) => subDim(width, before[axis])),
-      }),
-      base: overhang.reduce<Dim>((sum, width, axis) => addDim(sum, mulDim(width, steps[axis])), 0),
-      batch: [
-        { extent: images, weight: imageStep },
-        { extent: groups, weight: mulDim(perGroup, channelStep) },
-      ],
-      outer: size.map((extent, axis) => ({ extent, weight: steps[axis] })),
-      inner: [
-        { extent: perGroup, weight: channelStep },
-        ...kernel.map((extent, axis) => ({ extent, weight: mulDim(-dilation[axis], steps[axis]) })),
-      ],
-    },
-    lead: (batch, row) => grouped(context, batch, row, images, groups, channels),
-    columns: size,
   });
 }
 

@@ -35,6 +35,14 @@ export interface StridedContraction {
   lead(batch: Expr, row: Expr): readonly Expr[];
   /** The axes of the result that the columns run over, in order; its last ones. */
   readonly columns: readonly Dim[];
+  /** Where along its axis a column's index is; absent when it is where it says. */
+  readonly spread?: readonly Spread[];
+}
+
+/** Every `step`-th place of an axis, from `start` on. */
+export interface Spread {
+  readonly start: number;
+  readonly step: number;
 }
 
 /**
@@ -120,15 +128,22 @@ export function groupedRow(
 /** Stores at flat positions where that reaches memory directly, so that lanes stay contiguous. */
 function write(
   sink: Sink,
-  { context, columns, scalar }: StridedContraction,
+  { context, columns, scalar, spread }: StridedContraction,
   lead: readonly Expr[],
   j: Expr,
   value: Expr,
 ): Stmt {
-  if (sink.buffer !== null && isDirect(sink.buffer.storage, scalar)) {
+  if (spread === undefined && sink.buffer !== null && isDirect(sink.buffer.storage, scalar)) {
     const row = ravel(lead, sink.shape);
     return e.store(sink.buffer, e.add(e.mul(row, context.extent(sizeOf(columns))), j), value);
   }
-  const extents = columns.map((dim) => context.extent(dim));
-  return sink.store([...lead, ...unravel(j, extents)], e.cast(computeScalar(sink.dtype), value));
+  const index = unravel(
+    j,
+    columns.map((dim) => context.extent(dim)),
+  );
+  const places =
+    spread === undefined
+      ? index
+      : index.map((at, axis) => e.add(e.mul(at, spread[axis].step), spread[axis].start));
+  return sink.store([...lead, ...places], e.cast(computeScalar(sink.dtype), value));
 }

@@ -4,16 +4,19 @@ import { divisor } from '../loops.js';
 
 /**
  * The index along each axis of the element at row-major position `flat`. Axes of the constant extent 1
- * cost nothing, and neither does a space with one longer axis.
+ * cost nothing, and neither does a space with one longer axis. Some index has the lanes of `flat` in any
+ * case, so that code for more positions than there are can be built, though never run.
  */
 export function unravel(flat: Expr, extents: readonly Expr[]): Expr[] {
   const index: Expr[] = extents.map(() => e.i32(0));
+  const last = extents.length - 1;
   const long = extents.flatMap((extent, axis) => (isOne(extent) ? [] : [axis]));
+  if (long.length === 0 && last >= 0) index[last] = flat;
   let rest = flat;
   for (const axis of long.toReversed()) {
-    const last = axis === long[0];
-    index[axis] = last ? rest : e.rem(rest, divisor(extents[axis]));
-    if (!last) rest = e.div(rest, divisor(extents[axis]));
+    const isFirst = axis === long[0];
+    index[axis] = isFirst ? rest : e.rem(rest, divisor(extents[axis]));
+    if (!isFirst) rest = e.div(rest, divisor(extents[axis]));
   }
   return index;
 }
