@@ -2,9 +2,10 @@ import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare.js';
 import type { Binary } from '../signatures.js';
-import { mul, neg } from './arithmetic.js';
+import { div, mul, neg } from './arithmetic.js';
 import { exactProduct, formatOf } from './format.js';
 import { binary } from './point.js';
+import { trunc } from './rounding.js';
 
 /**
  * Whole quotients and remainders in the manner of Python: the quotient is floored, the remainder has
@@ -36,6 +37,15 @@ export const mod: OperatorFunction<Binary> = binary({
   domain: 'number',
   value: (x, y) => (isFractional(x) ? fractionalRemainder(x, y) : integerRemainder(x, y)),
   gradient: [(g) => g, (g, x, y) => neg(mul(g, floorDivide(x, y)))],
+  samples,
+});
+
+/** The remainder with the sign of `x`, as C's fmod. Integer `fmod(x, 0)` is 0, for floats NaN. */
+export const fmod: OperatorFunction<Binary> = binary({
+  name: 'fmod',
+  domain: 'number',
+  value: (x, y) => (isFractional(x) ? truncatedRemainder(x, y) : e.rem(x, safeDivisor(y))),
+  gradient: [(g) => g, (g, x, y) => neg(mul(g, trunc(div(x, y))))],
   samples,
 });
 
@@ -91,6 +101,10 @@ const fractionalRemainder = inDouble((x, y, reduce) => {
   const turned = e.and(signsDiffer(x, y), e.ne(rest, 0));
   return formatOf(x).withSignOf(e.select(turned, e.sub(e.abs(y), rest), rest), y);
 });
+
+const truncatedRemainder = inDouble((x, y, reduce) =>
+  formatOf(x).withSignOf(exactRemainder(x, y, reduce), x),
+);
 
 const signsDiffer = (x: Expr, y: Expr): Expr => e.ne(e.lt(x, 0), e.lt(y, 0));
 

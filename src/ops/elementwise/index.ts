@@ -14,7 +14,7 @@ export * from './hyperbolic.js';
 export * from './inverse-trigonometric.js';
 export * from './logarithm.js';
 export * from './logic.js';
-export * from './pow.js';
+export * from './power.js';
 export * from './root.js';
 export * from './rounding.js';
 export * from './selection.js';

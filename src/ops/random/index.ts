@@ -1,1 +1,3 @@
-export * from './sampling.js';
+export * from './integer.js';
+export * from './normal.js';
+export * from './uniform.js';

@@ -11,7 +11,7 @@ import {
 import { div, mul, square } from '../elementwise/arithmetic.js';
 import { equal } from '../elementwise/comparison.js';
 import { cast } from '../elementwise/conversion.js';
-import { pow } from '../elementwise/pow.js';
+import { pow } from '../elementwise/power.js';
 import { sqrt } from '../elementwise/root.js';
 import { where } from '../elementwise/selection.js';
 import { abs, sign } from '../elementwise/sign.js';

@@ -75,12 +75,13 @@ for (const dtype of ['float32', 'float64'] as const) {
     compare(dtype, (x) => ops.reciprocal(x), (x) => 1 / x); // prettier-ignore
     compare(dtype, (x) => ops.square(x), (x) => x * x); // prettier-ignore
   });
-  test(`${dtype}: remainders and floored quotients are exact and have the divisor's sign`, () => {
+  test(`${dtype}: remainders and floored quotients are exact, each with its sign`, () => {
     const round = dtype === 'float32' ? Math.fround : (x: number): number => x;
     const [xs, ys] = pairs(dtype);
     for (const [f, exact] of [
       [ops.mod, remainder],
       [ops.floorDivide, quotient],
+      [ops.fmod, (x: number, y: number) => x % y],
     ] as const) {
       const got = map(f, dtype, xs, ys);
       xs.forEach((x, i) => {

@@ -56,6 +56,7 @@ const binary: Record<string, (x: bigint, y: bigint) => bigint> = {
   mul: (x, y) => x * y,
   floorDivide: floorDiv,
   mod: (x, y) => (y === 0n ? 0n : x - floorDiv(x, y) * y),
+  fmod: (x, y) => (y === 0n ? 0n : x % y),
   pow: power,
   maximum: (x, y) => (x > y ? x : y),
   minimum: (x, y) => (x < y ? x : y),

@@ -10,7 +10,7 @@ import {
   randomInteger,
   randomNormal,
   randomUniform,
-} from '../../../src/ops/random/sampling.js';
+} from '../../../src/ops/random/index.js';
 import { compile } from '../../../src/runtime/compile.js';
 import { Storage } from '../../../src/runtime/storage.js';
 import { evaluate, type Target } from '../../support/evaluate.js';

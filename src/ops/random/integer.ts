@@ -1,0 +1,106 @@
+import * as attr from '../../base/attribute.js';
+import { type DType, kindOf } from '../../base/dtype.js';
+import { ArgumentError, DTypeError } from '../../base/errors.js';
+import type { AttributesOf } from '../../base/schema.js';
+import type { Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import { type DefaultTensor, type Input, operator, type OperatorFunction } from '../declare.js';
+import { computeScalar } from '../lowering.js';
+import { type ShapeArgument, shapeList } from '../signatures.js';
+import { checkSpan, fromWords, inferRandom, sampleState, withState } from './state.js';
+
+/** `randomBits(state, shape)`. */
+export type RandomBits = <T extends Tensor = DefaultTensor>(
+  state: Input<T>,
+  shape: ShapeArgument,
+) => T;
+
+/** 32 independent random bits an element, as int32. */
+export const randomBits: OperatorFunction<RandomBits, false> = operator({
+  name: 'randomBits',
+  family: 'random',
+  attributes: { shape: attr.dims },
+  method: false,
+  operands: withState,
+  call: (state, shape) => ({ inputs: [state], attributes: { shape: shapeList(shape) } }),
+  infer: ({ inputs, attributes: { shape } }) => inferRandom('randomBits', 'int32', shape, inputs),
+  gradient: 'none',
+  lowering: fromWords(([word]) => word),
+  samples: [
+    { args: [sampleState, [3, 5]] },
+    { args: [sampleState, []] },
+    { args: [sampleState, [0, 2]] },
+  ],
+});
+
+export interface IntegerOptions {
+  /** The least value. Default 0. */
+  readonly low?: number;
+  /** Values stay below. */
+  readonly high: number;
+  /** An integer dtype. Default int32. */
+  readonly dtype?: DType;
+}
+
+/** `randomInteger(state, shape, { low, high, dtype })`. */
+export type RandomInteger = <T extends Tensor = DefaultTensor>(
+  state: Input<T>,
+  shape: ShapeArgument,
+  options: IntegerOptions,
+) => T;
+
+const span = { shape: attr.dims, low: attr.int, high: attr.int, dtype: attr.dtype };
+
+const integerRanges: Partial<Record<DType, readonly [number, number]>> = {
+  uint8: [0, 2 ** 8],
+  int8: [-(2 ** 7), 2 ** 7],
+  int32: [-(2 ** 31), 2 ** 31],
+  int64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+};
+
+/**
+ * Integers spread evenly over low, ..., high - 1: 63 random bits modulo the count n, so that probabilities
+ * differ by a factor of at most 1 + n / 2^63 (2^-32 off for the whole of int32).
+ */
+export const randomInteger: OperatorFunction<RandomInteger, false> = operator({
+  name: 'randomInteger',
+  family: 'random',
+  attributes: span,
+  method: false,
+  operands: withState,
+  call: (state, shape, { low = 0, high, dtype = 'int32' }) => ({
+    inputs: [state],
+    attributes: { shape: shapeList(shape), low, high, dtype },
+  }),
+  infer: ({ inputs, attributes: { shape, low, high, dtype } }) => {
+    const range = integerRanges[dtype];
+    if (range === undefined || kindOf(dtype) !== 'int') {
+      throw new DTypeError('draws integers', {
+        op: 'randomInteger',
+        expected: 'an integer dtype',
+        actual: dtype,
+      });
+    }
+    checkSpan('randomInteger', low, high, low < high);
+    if (low < range[0] || high > range[1]) {
+      throw new ArgumentError(`the bounds lie outside ${dtype}`, {
+        op: 'randomInteger',
+        expected: `${range[0]} <= low < high <= ${range[1]}`,
+        actual: `low ${low}, high ${high}`,
+      });
+    }
+    return inferRandom('randomInteger', dtype, shape, inputs);
+  },
+  gradient: 'none',
+  lowering: fromWords<AttributesOf<typeof span>>(([first, second], { low, high }, dtype) => {
+    const unsigned = e.and(e.cast('i64', second), 0xffffffffn);
+    const bits = e.or(e.shl(e.cast('i64', e.shrU(first, 1)), 32n), unsigned);
+    const value = e.add(e.rem(bits, high - low), low);
+    return e.cast(computeScalar(dtype), value);
+  }),
+  samples: [
+    { args: [sampleState, [3, 5], { high: 10 }] },
+    { args: [sampleState, [4], { low: -128, high: 128, dtype: 'int8' }] },
+    { args: [sampleState, [4], { low: -5, high: 2 ** 40, dtype: 'int64' }] },
+  ],
+});

@@ -1,0 +1,70 @@
+import type { Dim } from '../../base/dim.js';
+import { type DType, isFloat } from '../../base/dtype.js';
+import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
+import type { TensorType } from '../../ir/types.js';
+import type { Expr } from '../../loop/nodes.js';
+import { type SampleArray, tensor } from '../declare.js';
+import { checkShape, shapeToString } from '../infer.js';
+import type { PointLowering } from '../lowering.js';
+import { randomWords, type Words } from './threefry.js';
+
+/*
+ * Random arrays. The state is an ordinary operand, an int64 array [seed, counter], so that graphs draw
+ * fresh numbers on replay: whoever calls counts up. Equal states give equal numbers on every target.
+ */
+
+/** A state for samples. */
+export const sampleState: SampleArray = tensor([2], { dtype: 'int64', values: [42, 7] });
+
+/** The conversion of the one operand. */
+export const withState = (): readonly DType[] => ['int64'];
+
+/** The result type, after checking the state and the shape. */
+export function inferRandom(
+  op: string,
+  dtype: DType,
+  shape: readonly Dim[],
+  [{ dtype: stateType, shape: stateShape }]: readonly TensorType[],
+): readonly TensorType[] {
+  checkShape(op, shape);
+  if (stateType !== 'int64' || stateShape.length !== 1 || stateShape[0] !== 2) {
+    throw new ShapeError('the random state is not a seed and a counter', {
+      op,
+      expected: 'int64[2]',
+      actual: `${stateType}${shapeToString(stateShape)}`,
+    });
+  }
+  return [{ dtype, shape }];
+}
+
+/** A lowering from the random words of each element. */
+export function fromWords<A>(
+  value: (words: Words, attributes: A, dtype: DType) => Expr,
+): PointLowering<A> {
+  return {
+    kind: 'point',
+    elementwise: false,
+    point: (context) => value(randomWords(context), context.attributes, context.outputType.dtype),
+  };
+}
+
+/** Refuses dtypes that hold no fractions. */
+export function checkFloat(op: string, dtype: DType): void {
+  if (isFloat(dtype)) return;
+  throw new DTypeError('draws fractions', {
+    op,
+    expected: 'a float dtype',
+    actual: dtype,
+    advice: 'draw integers with randomInteger',
+  });
+}
+
+/** Refuses an empty range. */
+export function checkSpan(op: string, low: number, high: number, acceptable: boolean): void {
+  if (acceptable) return;
+  throw new ArgumentError('there is nothing between the bounds', {
+    op,
+    expected: 'finite bounds, low < high',
+    actual: `low ${low}, high ${high}`,
+  });
+}
