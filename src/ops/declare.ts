@@ -1,4 +1,11 @@
-import { type DType, isFloat, isWeak, promoteAll, type WeakKind } from '../base/dtype.js';
+import {
+  type DType,
+  type HostArray,
+  isFloat,
+  isWeak,
+  promoteAll,
+  type WeakKind,
+} from '../base/dtype.js';
 import { ArgumentError, InternalError } from '../base/errors.js';
 import type { Attributes, AttributeSchema, AttributesOf } from '../base/schema.js';
 import type { InferContext, Operator, Program } from '../ir/program.js';
@@ -90,6 +97,13 @@ export function tensor(
   return { kind: 'array', shape, dtype: 'float32', low: -2, high: 2, ...options };
 }
 
+/** An operand whose elements are at hand before the operator runs. */
+export interface KnownOperand {
+  readonly type: TensorType;
+  /** Row-major. */
+  readonly elements: HostArray;
+}
+
 export type Family =
   | 'elementwise'
   | 'reduction'
@@ -111,6 +125,7 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   readonly method: boolean;
   readonly operands: Conversion;
   infer(context: InferContext): readonly TensorType[];
+  check?(inputs: readonly KnownOperand[], attributes: AttributesOf<S>): void;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
   readonly lowering: Lowering<AttributesOf<S>>;
   readonly samples: readonly Sample[];
@@ -132,6 +147,11 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   /** Default `promote`. */
   readonly operands?: Conversion;
   infer(context: InferContext & { readonly attributes: AttributesOf<S> }): readonly TensorType[];
+  /**
+   * Refuses elements that make no sense, positions outside an axis above all. Calls that run at once are
+   * checked; a kernel cannot throw, so it must stay in bounds whatever it reads.
+   */
+  check?(inputs: readonly KnownOperand[], attributes: AttributesOf<S>): void;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
   readonly lowering: Lowering<AttributesOf<S>>;
   readonly samples: readonly Sample[];

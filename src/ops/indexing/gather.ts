@@ -1,11 +1,12 @@
 import * as attr from '../../base/attribute.js';
-import { boundsOf, sameShape, subDim } from '../../base/dim.js';
+import { boundsOf, isStatic, sameShape, subDim } from '../../base/dim.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
   type Input,
+  type KnownOperand,
   operator,
   type OperatorFunction,
   tensor,
@@ -23,6 +24,7 @@ import {
   axisOf,
   checkHostIndices,
   checkIndexDType,
+  checkPositions,
   indexDType,
   positionAt,
   readAlong,
@@ -48,7 +50,7 @@ export const gather: OperatorFunction<
   operands: ([x, indices]) => [promoteAll([x]), indexDType(indices)],
   call: (x, indices, axis) => {
     const attributes = { axis: axisOf(axis, -1) };
-    checkPositions('gather', x, indices, attributes.axis);
+    checkPlainPositions('gather', x, indices, attributes.axis);
     return { inputs: [x, indices], attributes };
   },
   infer: ({ inputs: [x, indices], attributes: { axis } }) => {
@@ -56,6 +58,7 @@ export const gather: OperatorFunction<
     checkAligned('gather', x.shape, indices.shape, axis);
     return [{ dtype: x.dtype, shape: indices.shape }];
   },
+  check: (inputs, { axis }) => checkKnownPositions('gather', inputs, axis),
   gradient: ({ inputs: [x, indices], grads: [g], attributes: { axis } }) => [
     scatterAdd(zerosLike(x), indices, g!, axis),
     null,
@@ -101,7 +104,7 @@ function scatterLike(
     },
     call: (x, indices, updates, axis) => {
       const attributes = { axis: axisOf(axis, -1) };
-      checkPositions(name, x, indices, attributes.axis);
+      checkPlainPositions(name, x, indices, attributes.axis);
       return { inputs: [x, indices, updates], attributes };
     },
     infer: ({ inputs: [x, indices, updates], attributes: { axis } }) => {
@@ -116,6 +119,7 @@ function scatterLike(
       }
       return [x];
     },
+    check: (inputs, { axis }) => checkKnownPositions(name, inputs, axis),
     gradient: ({ inputs: [_x, indices, updates], grads: [g], needs, attributes: { axis } }) => [
       needs[0] ? gradientOfX(g!, indices, updates, axis) : null,
       null,
@@ -189,9 +193,24 @@ export const scatter: OperatorFunction<Scatter> = scatterLike(
   },
 );
 
-function checkPositions(op: string, x: Input<Tensor>, indices: Input<Tensor>, axis: number): void {
+function checkPlainPositions(
+  op: string,
+  x: Input<Tensor>,
+  indices: Input<Tensor>,
+  axis: number,
+): void {
   const shape = shapeOfInput(op, x);
   checkHostIndices(op, indices, shape[normalizeAxis(op, axis, shape.length)]);
+}
+
+function checkKnownPositions(
+  op: string,
+  [x, indices]: readonly KnownOperand[],
+  axis: number,
+): void {
+  const { shape } = x.type;
+  const extent = shape[normalizeAxis(op, axis, shape.length)];
+  if (isStatic(extent)) checkPositions(op, indices.elements, extent);
 }
 
 /** Refuses indices of another rank, or larger than the array beside the axis. */

@@ -1,6 +1,13 @@
 import * as attr from '../../base/attribute.js';
 import { type Dim, isStatic } from '../../base/dim.js';
-import { type DType, isWeak, kindOf, promoteAll, type WeakKind } from '../../base/dtype.js';
+import {
+  type DType,
+  type HostArray,
+  isWeak,
+  kindOf,
+  promoteAll,
+  type WeakKind,
+} from '../../base/dtype.js';
 import { ArgumentError, DTypeError } from '../../base/errors.js';
 import { describeHost, type HostValue } from '../../ir/host.js';
 import { type Shape, Tensor } from '../../ir/types.js';
@@ -12,9 +19,9 @@ import { clamped, wrapped } from '../loops.js';
 /*
  * What integer arrays mean as positions along an axis, for all operators that take them.
  *
- * In mode `error` a position outside the axis is a mistake. Positions given as plain data are checked at
- * the call; those in arrays are known only while a kernel runs, which takes the nearest valid one and
- * never reads or writes out of bounds. Where a symbolic axis turns out empty, reading gives 0.
+ * In mode `error` a position outside the axis is a mistake. It is refused where the positions are known
+ * at the call; those that only a kernel sees mean the nearest valid one, so nothing is read or written
+ * out of bounds. Where a symbolic axis turns out empty, reading gives 0.
  */
 
 /**
@@ -64,20 +71,23 @@ export function checkIndexDType(op: string, dtype: DType): void {
 
 /** Refuses plain data that holds positions outside an axis of known extent. */
 export function checkHostIndices(op: string, indices: Input<Tensor>, extent: Dim): void {
-  if (indices instanceof Tensor || !isStatic(extent)) return;
-  const visit = (value: HostValue): void => {
-    if (typeof value === 'object') {
-      for (const entry of value as Iterable<HostValue>) visit(entry);
-    } else if (Number(value) < -extent || Number(value) >= extent) {
-      throw new ArgumentError(`index ${value} is outside the axis`, {
-        op,
-        expected: extent === 0 ? 'no index: the axis is empty' : `an integer from ${-extent} to ${extent - 1}`, // prettier-ignore
-        actual: String(value),
-        advice: "give mode 'clip' or 'wrap' to allow others",
-      });
-    }
-  };
-  visit(indices);
+  if (!(indices instanceof Tensor) && isStatic(extent)) checkPositions(op, indices, extent);
+}
+
+/** Refuses positions outside an axis, wherever they are nested. */
+export function checkPositions(op: string, positions: HostValue | HostArray, extent: number): void {
+  if (typeof positions === 'object') {
+    for (const entry of positions as Iterable<HostValue>) checkPositions(op, entry, extent);
+  } else if (Number(positions) < -extent || Number(positions) >= extent) {
+    throw new ArgumentError(`index ${positions} is outside the axis`, {
+      op,
+      expected:
+        extent === 0
+          ? 'no index: the axis is empty'
+          : `an integer from ${-extent} to ${extent - 1}`,
+      actual: String(positions),
+    });
+  }
 }
 
 /** The shape of an operand, plain data included. */

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { type Dim, sameShape, sizeOf } from '../../base/dim.js';
+import { type Dim, isStatic, sameShape, sizeOf } from '../../base/dim.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -18,6 +18,7 @@ import { scatterLoops } from '../loops.js';
 import {
   checkHostIndices,
   checkIndexDType,
+  checkPositions,
   indexDType,
   type IndexMode,
   indexMode,
@@ -66,6 +67,10 @@ export const take: OperatorFunction<
       });
     }
     return [{ dtype: x.dtype, shape: takenShape('take', x.shape, indices.shape, axis) }];
+  },
+  check: ([x, indices], { axis, mode }) => {
+    const extent = extentOf(x.type.shape, axis);
+    if (mode === 'error' && isStatic(extent)) checkPositions('take', indices.elements, extent);
   },
   gradient: ({ inputs: [x, indices], grads: [g], attributes }) => [
     takeAdjoint(g!, indices, x.type.shape, attributes),

@@ -36,6 +36,12 @@ export const sliceEntry: Attribute<SliceEntry> = {
     const [start, stop, step]: readonly Json[] = json;
     return [bound.decode(start), bound.decode(stop), attr.int.decode(step)];
   },
+  mapDims: (entry, map) => {
+    if (entry === null || entry === '...') return entry;
+    if (!Array.isArray(entry)) return map(entry as Dim);
+    const [start, stop, step] = entry as readonly [Dim | null, Dim | null, number];
+    return [start === null ? null : map(start), stop === null ? null : map(stop), step];
+  },
 };
 
 /** The positions `start + k * step` for `0 <= k < length`, all within the extent. */

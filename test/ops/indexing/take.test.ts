@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { symbol } from '../../../src/base/dim.js';
 import type { DType } from '../../../src/base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../../src/base/errors.js';
-import { type IndexMode, take } from '../../../src/ops/index.js';
+import type { Declaration } from '../../../src/ops/declare.js';
+import { gather, type IndexMode, scatter, scatterAdd, take } from '../../../src/ops/index.js';
 import { indicesOf, positionOf, randomOperand, sizeOf } from '../../support/arrays.js';
 import {
   elementAt,
@@ -141,6 +142,26 @@ test('mistakes name the index, the axis or the dtype', () => {
   assert.throws(() => evaluate([empty], (v) => take(v, [0], { axis: 0, mode: 'clip' })), ShapeError); // prettier-ignore
   const floating = floats([1], [0]);
   assert.throws(() => evaluate([x, floating], (v, i) => take(v, i)), DTypeError);
+});
+
+test('positions that are known before a call are checked', () => {
+  const types = [{ dtype: 'float32' as const, shape: [2, 3] }, { dtype: 'int64' as const, shape: [2] }]; // prettier-ignore
+  const check = (
+    op: { readonly declaration: Declaration },
+    positions: bigint[],
+    attributes: object,
+  ): void => {
+    const elements = [new Float32Array(6), BigInt64Array.from(positions)];
+    op.declaration.check!(types.map((type, i) => ({ type, elements: elements[i] })), { ...attributes }); // prettier-ignore
+  };
+  check(take, [-3n, 2n], { axis: 1, mode: 'error' });
+  check(take, [-7n, 99n], { axis: 1, mode: 'wrap' });
+  assert.throws(() => check(take, [0n, 3n], { axis: 1, mode: 'error' }), /index 3 is outside/);
+  assert.throws(() => check(take, [-7n, 0n], { axis: null, mode: 'error' }), ArgumentError);
+  for (const op of [gather, scatter, scatterAdd]) {
+    check(op, [1n, -2n], { axis: 0 });
+    assert.throws(() => check(op, [0n, 2n], { axis: 0 }), /index 2 is outside/);
+  }
 });
 
 test('shapes stay symbolic', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { mulDim, symbol } from '../../../src/base/dim.js';
 import { encodeAttributes, decodeAttributes } from '../../../src/base/schema.js';
 import { ArgumentError, ShapeError } from '../../../src/base/errors.js';
 import { slice, sliceAdjoint, type SliceIndex } from '../../../src/ops/index.js';
@@ -130,6 +130,13 @@ test('the adjoint puts a block back where the slice came from', () => {
     );
     assert.deepEqual(gradientsOf([x], (v) => slice(v, ...indices), weights)[0], expected);
   }
+});
+
+test('dimensions in indices are found and replaced', () => {
+  const [n, m] = [symbol('n'), symbol('m')];
+  const kind = slice.declaration.attributes.indices;
+  const twice = kind.mapDims!([n, [null, m, -2], null, '...', [1, n, 1]], (dim) => mulDim(dim, 2));
+  assert.equal(JSON.stringify(twice), '["2*n",[null,"2*m",-2],null,"...",[2,"2*n",1]]');
 });
 
 test('indices travel through JSON', () => {
