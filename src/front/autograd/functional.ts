@@ -32,7 +32,7 @@ export type Gradients<P extends readonly unknown[], A> = A extends number
  * or those whose numbers are given. Like `backward`, it starts from ones where the result is no scalar.
  * It nests: `grad(grad(f))` is the second derivative.
  */
-export function grad<P extends readonly never[], const A extends number | readonly number[] = 0>(
+export function grad<P extends readonly unknown[], const A extends number | readonly number[] = 0>(
   f: (...args: P) => NDArray,
   argnums?: A,
 ): (...args: P) => Gradients<P, A> {
@@ -42,7 +42,7 @@ export function grad<P extends readonly never[], const A extends number | readon
 
 /** Like `grad`, but returns the value, too: `[value, gradient]`. */
 export function valueAndGrad<
-  P extends readonly never[],
+  P extends readonly unknown[],
   const A extends number | readonly number[] = 0,
 >(
   f: (...args: P) => NDArray,
