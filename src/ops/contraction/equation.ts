@@ -15,18 +15,16 @@ export interface Equation {
   readonly extents: ReadonlyMap<Label, Dim>;
 }
 
-const op = 'einsum';
-
 /**
  * Reads `"ij,jk->ik"` for operands of these shapes. A letter twice in one operand takes a diagonal;
  * `...` stands for any axes, aligned from the right; without `->` the output is the ellipsis, then every
  * letter that occurs once, alphabetically.
  *
  * Throws an `ArgumentError` for what is not an equation, and a `ShapeError` where ranks or extents do
- * not fit it.
+ * not fit it; `op` names the operator in them.
  */
-export function readEquation(text: string, shapes: readonly Shape[]): Equation {
-  const { inputs, output } = parse(text);
+export function readEquation(op: string, text: string, shapes: readonly Shape[]): Equation {
+  const { inputs, output } = parse(op, text);
   if (inputs.length !== shapes.length) {
     throw new ArgumentError('the equation and the operands do not fit', {
       op,
@@ -34,9 +32,9 @@ export function readEquation(text: string, shapes: readonly Shape[]): Equation {
       actual: String(shapes.length),
     });
   }
-  const operands = inputs.map((term, i) => spellOut(term, shapes[i], i));
+  const operands = inputs.map((term, i) => spellOut(op, term, shapes[i], i));
   const extents = new Map<Label, Dim>();
-  operands.forEach((labels, i) => noteExtents(extents, labels, shapes[i], i));
+  operands.forEach((labels, i) => noteExtents(op, extents, labels, shapes[i], i));
   const hidden = operands
     .map((labels) => labels.filter((label) => label.startsWith('.')))
     .reduce((widest, labels) => (labels.length > widest.length ? labels : widest), []);
@@ -51,34 +49,34 @@ interface Terms {
   readonly output: readonly Label[] | null;
 }
 
-function parse(text: string): Terms {
+function parse(op: string, text: string): Terms {
   const sides = text.replaceAll(' ', '').split('->');
-  if (sides.length > 2) throw malformed(text, 'there are two arrows');
-  const inputs = sides[0].split(',').map((term) => lettersOf(text, term));
+  if (sides.length > 2) throw malformed(op, text, 'there are two arrows');
+  const inputs = sides[0].split(',').map((term) => lettersOf(op, text, term));
   if (sides.length === 1) return { inputs, output: null };
-  const output = lettersOf(text, sides[1]);
+  const output = lettersOf(op, text, sides[1]);
   const known = new Set(inputs.flat());
   const unknown = output.find((label) => label !== '...' && !known.has(label));
-  if (unknown !== undefined) throw malformed(text, `no operand has the axis ${unknown}`);
+  if (unknown !== undefined) throw malformed(op, text, `no operand has the axis ${unknown}`);
   if (new Set(output).size !== output.length)
-    throw malformed(text, 'an axis is in the output twice');
+    throw malformed(op, text, 'an axis is in the output twice');
   if (known.has('...') && !output.includes('...')) {
-    throw malformed(text, "the output must have '...' when an operand has");
+    throw malformed(op, text, "the output must have '...' when an operand has");
   }
   return { inputs, output };
 }
 
-function lettersOf(text: string, term: string): readonly Label[] {
+function lettersOf(op: string, text: string, term: string): readonly Label[] {
   const labels: readonly string[] = term.match(/\.\.\.|[A-Za-z]/g) ?? [];
   if (labels.join('') !== term)
-    throw malformed(text, `${JSON.stringify(term)} is not a list of axes`);
+    throw malformed(op, text, `${JSON.stringify(term)} is not a list of axes`);
   if (labels.indexOf('...') !== labels.lastIndexOf('...')) {
-    throw malformed(text, "one operand has '...' twice");
+    throw malformed(op, text, "one operand has '...' twice");
   }
   return labels;
 }
 
-function malformed(text: string, problem: string): ArgumentError {
+function malformed(op: string, text: string, problem: string): ArgumentError {
   return new ArgumentError(problem, {
     op,
     expected: "an equation such as 'ij,jk->ik', of letters, commas, '...' and one '->'",
@@ -86,7 +84,7 @@ function malformed(text: string, problem: string): ArgumentError {
   });
 }
 
-function spellOut(term: readonly Label[], shape: Shape, operand: number): Label[] {
+function spellOut(op: string, term: readonly Label[], shape: Shape, operand: number): Label[] {
   const letters = term.filter((label) => label !== '...').length;
   const hidden = shape.length - letters;
   const hasEllipsis = letters < term.length;
@@ -103,6 +101,7 @@ function spellOut(term: readonly Label[], shape: Shape, operand: number): Label[
 }
 
 function noteExtents(
+  op: string,
   extents: Map<Label, Dim>,
   labels: readonly Label[],
   shape: Shape,
