@@ -24,45 +24,73 @@ export interface HostDescription {
   readonly shape: readonly number[];
 }
 
+/** Lists nested more deeply than this are a mistake, such as a list that contains itself. */
+const greatestRank = 32;
+
 /** The shape and kind of plain data; ragged lists and foreign values are errors that name the place. */
 export function describeHost(value: HostValue, op?: string): HostDescription {
   const shape: number[] = [];
   for (let level: HostValue = value; Array.isArray(level); level = level[0]) {
+    if (shape.length === greatestRank) {
+      throw new ArgumentError('lists are nested too deeply', {
+        ...(op === undefined ? {} : { op }),
+        expected: `at most ${greatestRank} levels`,
+      });
+    }
     shape.push(level.length);
     if (level.length === 0) break;
   }
   if (shape.length === 0 && typeof value === 'object') {
     return { kind: typedDType(value, op), shape: [(value as HostTyped).length] };
   }
-  return { kind: kindOfList(value, shape, [], op), shape };
+  const kinds = kindsIn(value, shape, op);
+  return { kind: ranked.find((kind) => kinds.has(kind)) ?? 'weak-float', shape };
 }
 
-function kindOfList(
+/** A list has the first of these kinds that occurs in it; an empty one is of numbers. */
+const ranked = ['weak-float', 'int64', 'weak-int', 'weak-bool'] as const;
+
+function kindsIn(
   value: unknown,
   shape: readonly number[],
+  op: string | undefined,
+): ReadonlySet<DType | WeakKind> {
+  const kinds = new Set<DType | WeakKind>();
+  const path: number[] = [];
+  const visit = (entry: unknown): void => {
+    if (!Array.isArray(entry)) {
+      const kind = kindOfElement(entry, path, op);
+      if (path.length !== shape.length) throw ragged(shape, path, 'a single value', op);
+      kinds.add(kind);
+      return;
+    }
+    if (entry.length !== shape[path.length]) {
+      throw ragged(shape, path, `a list of ${entry.length}`, op);
+    }
+    path.push(0);
+    for (let i = 0; i < entry.length; i++) {
+      path[path.length - 1] = i;
+      visit(entry[i]);
+    }
+    path.pop();
+  };
+  visit(value);
+  return kinds;
+}
+
+function kindOfElement(
+  value: unknown,
   path: readonly number[],
   op: string | undefined,
 ): DType | WeakKind {
-  if (!Array.isArray(value)) {
-    if (path.length !== shape.length) throw ragged(shape, path, 'a single value', op);
-    if (typeof value === 'number') return Number.isInteger(value) ? 'weak-int' : 'weak-float';
-    if (typeof value === 'boolean') return 'weak-bool';
-    if (typeof value === 'bigint') return 'int64';
-    throw new ArgumentError(`an array cannot hold ${describe(value)}`, {
-      ...(op === undefined ? {} : { op }),
-      expected: 'numbers, booleans, bigints, typed arrays, or nested lists of numbers',
-      actual: path.length === 0 ? describe(value) : `${describe(value)} at [${path.join(', ')}]`,
-    });
-  }
-  if (value.length !== shape[path.length]) {
-    throw ragged(shape, path, `a list of ${value.length}`, op);
-  }
-  const kinds = new Set<DType | WeakKind>();
-  for (let i = 0; i < value.length; i++) kinds.add(kindOfList(value[i], shape, [...path, i], op));
-  if (kinds.has('weak-float')) return 'weak-float';
-  if (kinds.has('int64')) return 'int64';
-  if (kinds.has('weak-int')) return 'weak-int';
-  return kinds.has('weak-bool') ? 'weak-bool' : 'weak-float';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'weak-int' : 'weak-float';
+  if (typeof value === 'boolean') return 'weak-bool';
+  if (typeof value === 'bigint') return 'int64';
+  throw new ArgumentError(`an array cannot hold ${describe(value)}`, {
+    ...(op === undefined ? {} : { op }),
+    expected: 'numbers, booleans, bigints, typed arrays, or nested lists of numbers',
+    actual: path.length === 0 ? describe(value) : `${describe(value)} at [${path.join(', ')}]`,
+  });
 }
 
 function ragged(
@@ -101,6 +129,10 @@ export function hostConstant(value: HostValue, dtype: DType, op?: string): Const
     dtype,
     shape.reduce((size, extent) => size * extent, 1),
   );
+  if (ArrayBuffer.isView(value) && typedDType(value, op) === dtype) {
+    data.set(value as never); // the same elements; set converts none of them
+    return { type: { dtype, shape }, data };
+  }
   let at = 0;
   const write = (entry: HostValue): void => {
     if (Array.isArray(entry)) entry.forEach(write);
@@ -116,11 +148,11 @@ export function hostConstant(value: HostValue, dtype: DType, op?: string): Const
   return { type: { dtype, shape }, data: data satisfies HostArray };
 }
 
-const ranges: Partial<Record<DType, readonly [number, number]>> = {
-  int8: [-128, 127],
-  uint8: [0, 255],
-  int32: [-(2 ** 31), 2 ** 31 - 1],
-  int64: [-(2 ** 63), 2 ** 63],
+const ranges: Partial<Record<DType, readonly [bigint, bigint]>> = {
+  int8: [-128n, 127n],
+  uint8: [0n, 255n],
+  int32: [-(2n ** 31n), 2n ** 31n - 1n],
+  int64: [-(2n ** 63n), 2n ** 63n - 1n],
 };
 
 function checkRange(
@@ -129,10 +161,10 @@ function checkRange(
   op: string | undefined,
 ): void {
   const range = ranges[dtype];
-  if (range === undefined) return;
-  if (typeof element !== 'boolean' && element >= range[0] && element <= range[1]) {
-    if (typeof element === 'bigint' || Number.isInteger(element)) return;
-  } else if (typeof element === 'boolean') return;
+  if (range === undefined || typeof element === 'boolean') return;
+  const whole = typeof element === 'bigint' || Number.isInteger(element);
+  // Numbers and bigints compare exactly.
+  if (whole && element >= range[0] && element <= range[1]) return;
   throw new DTypeError(`${describe(element)} is not a value of ${dtype}`, {
     ...(op === undefined ? {} : { op }),
     expected: `an integer from ${range[0]} to ${range[1]}`,
