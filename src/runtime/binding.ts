@@ -1,8 +1,8 @@
 import { evaluateDim } from '../base/dim.js';
-import type { HostArray } from '../base/dtype.js';
+import type { DType, HostArray } from '../base/dtype.js';
 import { ArgumentError, GraphError, InternalError } from '../base/errors.js';
 import { bindTypes } from '../ir/bind.js';
-import { namedInputs } from '../ir/program.js';
+import { namedInputs, type Program } from '../ir/program.js';
 import { type Plan, placeBytes } from '../passes/lower/plan.js';
 import { planMemory } from '../passes/memory.js';
 import type { Device } from './device.js';
@@ -15,7 +15,10 @@ import type { Storage } from './storage.js';
  */
 export interface Binding {
   readonly epoch: number;
+  /** What `main` reads: the values of sizes, then the addresses of places. */
+  readonly table: Int32Array;
   readonly shapes: readonly (readonly number[])[];
+  readonly dtypes: readonly DType[];
   readonly lengths: readonly number[];
   /** Addresses of pinned inputs; -1 where the input is staged. */
   readonly inputAddresses: readonly number[];
@@ -24,19 +27,21 @@ export interface Binding {
   readonly outputShapes: readonly (readonly number[])[];
   /** Views on the results; null for outputs that are inputs or constants. */
   readonly results: readonly (HostArray | null)[];
+  readonly outputTypes: readonly { readonly dtype: DType; readonly length: number }[];
   /** The addresses `into` had when this was bound; -1 for outputs that are copied out. */
   readonly outputAddresses: readonly number[];
+  /** Whether all outputs are copied out. */
+  readonly isFresh: boolean;
 }
 
 /**
- * Binds sizes, plans the arena, and writes the table at `table` for `main`.
+ * Binds sizes and plans the arena.
  * @throws ShapeError, DTypeError, ArgumentError for operands that do not fit; DeviceError when the
- * memory is exhausted. The table is only written when nothing was thrown.
+ * memory is exhausted.
  */
 export function bind(
   plan: Plan,
   device: Device,
-  table: number,
   constants: ReadonlyMap<number, number>,
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] | undefined,
@@ -76,9 +81,11 @@ export function bind(
   const addresses = places.map((_, place) => fixed.get(place) ?? -1);
   planned.forEach((place, i) => (addresses[place] = arena + layout.offsets[i]));
 
-  const entries = new Int32Array(device.buffer, table, plan.sizes.length + places.length);
-  entries.set(plan.sizes.map((dim) => evaluateDim(dim, sizes)));
-  entries.set(addresses, plan.sizes.length);
+  const outputAddresses = program.outputs.map((_, k) => into?.[k]?.addressOn(device) ?? -1);
+  const table = Int32Array.from([
+    ...plan.sizes.map((dim) => evaluateDim(dim, sizes)),
+    ...addresses,
+  ]);
 
   const view = (place: number): HostArray =>
     device.view(places[place].dtype, addresses[place], lengths[place]);
@@ -88,13 +95,20 @@ export function bind(
   });
   return {
     epoch: device.epoch,
+    table,
     shapes: inputs.map(({ shape }) => [...shape]),
+    dtypes: inputs.map(({ storage }) => storage.dtype),
     lengths: inputs.map(({ storage }) => storage.length),
     inputAddresses,
     staging,
     outputShapes,
     results: plan.outputs.map((source) => (source.kind === 'place' ? view(source.place) : null)),
-    outputAddresses: program.outputs.map((_, k) => into?.[k]?.addressOn(device) ?? -1),
+    outputTypes: program.outputs.map(({ value }, k) => ({
+      dtype: value.type.dtype,
+      length: elementCount(outputShapes[k]),
+    })),
+    outputAddresses,
+    isFresh: outputAddresses.every((address) => address < 0),
   };
 }
 
@@ -109,16 +123,25 @@ export function fits(
   for (let i = 0; i < inputs.length; i++) {
     const { storage, shape } = inputs[i];
     const bound = binding.shapes[i];
+    if (storage.dtype !== binding.dtypes[i]) return false;
     if (storage.addressOn(device) !== binding.inputAddresses[i]) return false;
     if (storage.length !== binding.lengths[i] || shape.length !== bound.length) return false;
     for (let axis = 0; axis < bound.length; axis++) {
       if (shape[axis] !== bound[axis]) return false;
     }
   }
-  for (let k = 0; k < binding.outputAddresses.length; k++) {
-    const target = into === undefined ? null : (into[k] ?? null);
+  return into === undefined ? binding.isFresh : fitsInto(binding, device, into);
+}
+
+function fitsInto(binding: Binding, device: Device, into: readonly (Storage | null)[]): boolean {
+  if (into.length > binding.outputTypes.length) return false;
+  for (let k = 0; k < binding.outputTypes.length; k++) {
+    const target = into[k] ?? null;
     const address = target === null ? -1 : target.addressOn(device);
     if (address !== binding.outputAddresses[k]) return false;
+    if (target === null) continue;
+    const { dtype, length } = binding.outputTypes[k];
+    if (target.dtype !== dtype || target.length !== length) return false;
   }
   return true;
 }
@@ -128,7 +151,7 @@ function bindOperands({ program }: Plan, inputs: readonly Operand[]): Map<string
   const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
   const sizes = bindTypes(declared, actual);
   inputs.forEach(({ storage, shape }, i) => {
-    const length = shape.reduce((product, extent) => product * extent, 1);
+    const length = elementCount(shape);
     if (storage.length !== length) {
       throw new InternalError(`the storage of input ${declared[i].name} does not have its shape`, {
         expected: `${length} elements`,
@@ -151,24 +174,36 @@ function checkInto(
       actual: String(into.length),
     });
   }
-  const seen = new Set<Storage>();
   into.forEach((storage, k) => {
     if (storage === null) return;
     const { name, value } = program.outputs[k];
-    const length = shapes[k].reduce((product, extent) => product * extent, 1);
+    const length = elementCount(shapes[k]);
     if (storage.dtype !== value.type.dtype || storage.length !== length) {
       throw new ArgumentError(`output ${name} does not fit where it is to be written`, {
         expected: `${length} elements of ${value.type.dtype}`,
         actual: `${storage.length} elements of ${storage.dtype}`,
       });
     }
+  });
+}
+
+/** Refuses to write two outputs to one storage. */
+export function checkDistinct(program: Program, into: readonly (Storage | null)[]): void {
+  const seen = new Set<Storage>();
+  into.forEach((storage, k) => {
+    if (storage === null) return;
     if (seen.has(storage)) {
-      throw new ArgumentError(`output ${name} would overwrite another output`, {
-        advice: 'give each output a storage of its own',
-      });
+      throw new ArgumentError(
+        `output ${program.outputs[k]?.name ?? k} would overwrite another output`,
+        { advice: 'give each output a storage of its own' },
+      );
     }
     seen.add(storage);
   });
+}
+
+function elementCount(shape: readonly number[]): number {
+  return shape.reduce((product, extent) => product * extent, 1);
 }
 
 /**

@@ -2,7 +2,7 @@ import type { HostArray } from '../base/dtype.js';
 import type { Program } from '../ir/program.js';
 import type { Plan } from '../passes/lower/plan.js';
 import { placeBytes } from '../passes/lower/plan.js';
-import { type Binding, bind, fits } from './binding.js';
+import { type Binding, bind, checkDistinct, fits } from './binding.js';
 import type { Device } from './device.js';
 import type { Entry } from './entry.js';
 import type { Executable, Operand } from './executable.js';
@@ -13,6 +13,8 @@ import { copyElements, Storage } from './storage.js';
 const abandoned = new FinalizationRegistry<{ device: Device; address: number }>(
   ({ device, address }) => device.release(address),
 );
+
+const mostBindings = 8;
 
 /** Below this many elements a loop copies faster than a call of `set`. */
 const fewElements = 24;
@@ -28,7 +30,9 @@ export class Executor implements Executable {
   readonly #entry: Entry;
   readonly #table: number;
   readonly #constants: ReadonlyMap<number, number>;
-  #binding: Binding | null = null;
+  /** The current one, then earlier ones: sizes often alternate between a few. */
+  readonly #bindings: (Binding | undefined)[] = [];
+  #entries: Int32Array = new Int32Array(0);
 
   constructor(program: Program, plan: Plan, device: Device, entry: Entry) {
     this.program = program;
@@ -48,10 +52,10 @@ export class Executor implements Executable {
   }
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
-    let binding = this.#binding;
-    if (binding === null || !fits(binding, this.#device, inputs, into)) {
-      binding = bind(this.#plan, this.#device, this.#table, this.#constants, inputs, into);
-      this.#binding = binding;
+    let binding = this.#bindings[0];
+    if (into !== undefined) checkDistinct(this.program, into);
+    if (binding === undefined || !fits(binding, this.#device, inputs, into)) {
+      binding = this.#rebind(inputs, into);
     }
     const { staging } = binding;
     for (let i = 0; i < staging.length; i++) {
@@ -66,6 +70,35 @@ export class Executor implements Executable {
 
   toString(): string {
     return planToString(this.#plan);
+  }
+
+  /** Makes another binding the current one: an earlier one that fits, or a new one. */
+  #rebind(inputs: readonly Operand[], into: readonly (Storage | null)[] | undefined): Binding {
+    const device = this.#device;
+    const known = this.#bindings.findIndex(
+      (earlier) => earlier !== undefined && fits(earlier, device, inputs, into),
+    );
+    const binding =
+      this.#bindings[known] ?? bind(this.#plan, device, this.#constants, inputs, into);
+    // Whatever was the current one goes to the place that this one leaves, or to the end.
+    const [previous] = this.#bindings;
+    if (known > 0) this.#bindings[known] = previous;
+    else if (previous !== undefined && previous.epoch === device.epoch) {
+      this.#bindings.push(previous);
+      if (this.#bindings.length > mostBindings) this.#bindings.splice(1, 1);
+    }
+    this.#bindings[0] = binding;
+    this.#tableView().set(binding.table);
+    return binding;
+  }
+
+  #tableView(): Int32Array {
+    const { buffer } = this.#device;
+    if (this.#entries.buffer !== buffer) {
+      const { sizes, places } = this.#plan;
+      this.#entries = new Int32Array(buffer, this.#table, sizes.length + places.length);
+    }
+    return this.#entries;
   }
 
   #freshResults(binding: Binding, inputs: readonly Operand[]): readonly Operand[] {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { symbol } from '../../src/base/dim.js';
-import { ArgumentError, DeviceError, GraphError } from '../../src/base/errors.js';
+import { ArgumentError, DeviceError, DTypeError, GraphError } from '../../src/base/errors.js';
 import { add, flip, matmul, mul, neg, sum } from '../../src/ops/index.js';
 import { compile } from '../../src/runtime/compile.js';
 import { Device } from '../../src/runtime/device.js';
 import { Storage } from '../../src/runtime/storage.js';
-import { elementsOf, floats, programOf } from '../support/programs.js';
+import { elementsOf, floats, operand, programOf } from '../support/programs.js';
 
 const n = symbol('n');
 const vector = { dtype: 'float32', shape: [3] } as const;
@@ -90,7 +90,14 @@ test('targets that do not fit are refused and nothing changes', () => {
     [target, Storage.zeros('float64', 3)],
     [target, target],
   ];
-  for (const into of bad) assert.throws(() => executable.run([x], into), ArgumentError);
+  const check = (): void => {
+    for (const into of bad) assert.throws(() => executable.run([x], into), ArgumentError);
+    assert.throws(() => executable.run([operand('int32', [3], [1, 2, 3])]), DTypeError);
+  };
+  check();
+  executable.run([x], [null, Storage.zeros('float32', 3)]);
+  executable.run([x]);
+  check();
   assert.throws(() => executable.run([x], [null, null, target]), GraphError);
   assert.deepEqual([...target.host], [0, 0, 0]);
   assert.deepEqual(elementsOf(executable.run([x], [null, target])[0]), [-1, -2, -3]);
