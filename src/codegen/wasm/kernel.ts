@@ -1,3 +1,4 @@
+import * as e from '../../loop/build.js';
 import type { Call, Expr, For, If, Kernel, Stmt, Var, While } from '../../loop/nodes.js';
 import { assignedVariables, unreachable } from '../../loop/visit.js';
 import { ByteWriter } from './bytes.js';
@@ -80,50 +81,40 @@ class KernelPrinter {
 
   /** Bottom-tested, so that one iteration costs one branch. */
   #for({ variable, begin, end, step, body }: For): void {
-    const code = this.#code;
-    const first = this.#push(begin);
-    const local = this.#introduce(variable, first.nonNegative);
+    const { nonNegative } = this.#push(begin);
+    const local = this.#introduce(variable, nonNegative);
     this.#set(local);
     const limit = this.#limit(end);
-    if (begin.kind !== 'const' || end.kind !== 'const') {
-      this.#open(control.block);
+    this.#open(control.block);
+    if (!isKnownToRun(begin, end)) {
       this.#get(local);
-      limit.push();
-      code.u8(opcodes['i32.ge_s']);
+      this.#push(limit);
+      this.#code.u8(opcodes['i32.ge_s']);
       this.#branchIf(0);
-    } else if (begin.value >= end.value) {
-      return this.#endFor(variable, limit);
     }
     this.#open(control.loop);
     this.#scoped(body);
     this.#get(local);
-    code.u8(opcodes['i32.const']);
-    code.s32(step);
-    code.u8(opcodes['i32.add']);
-    code.u8(control.localTee);
-    code.u32(local);
-    limit.push();
-    code.u8(opcodes['i32.lt_s']);
+    this.#push(e.i32(step));
+    this.#code.u8(opcodes['i32.add']);
+    this.#code.u8(control.localTee);
+    this.#code.u32(local);
+    this.#push(limit);
+    this.#code.u8(opcodes['i32.lt_s']);
     this.#branchIf(0);
-    code.u8(control.end);
-    if (begin.kind !== 'const' || end.kind !== 'const') code.u8(control.end);
-    this.#endFor(variable, limit);
-  }
-
-  #endFor(variable: Var, limit: Limit): void {
-    if (limit.local !== null) this.#locals.release(limit.local);
+    this.#code.u8(control.end);
+    this.#code.u8(control.end);
     this.#locals.unbind(variable);
+    if (limit !== end && limit.kind === 'var') this.#locals.unbind(limit);
   }
 
-  /** The end of a loop, evaluated once: in a local, unless it is one already or a constant. */
-  #limit(end: Expr): Limit {
-    if (end.kind === 'const') return { local: null, push: () => void this.#push(end) };
-    if (end.kind === 'var' && !this.#assigned.has(end))
-      return { local: null, push: () => void this.#push(end) };
+  /** The end of a loop, evaluated once: into a local, unless it cannot change. */
+  #limit(end: Expr): Expr {
+    if (end.kind === 'const' || (end.kind === 'var' && !this.#assigned.has(end))) return end;
+    const limit = e.variable('limit', 'i32');
     this.#push(end);
-    const local = this.#locals.take('i32');
-    this.#set(local);
-    return { local, push: () => this.#get(local) };
+    this.#set(this.#introduce(limit, false));
+    return limit;
   }
 
   #while({ condition, body }: While): void {
@@ -225,10 +216,8 @@ class KernelPrinter {
   }
 }
 
-interface Limit {
-  /** The local to release after the loop. */
-  readonly local: number | null;
-  push(): void;
+function isKnownToRun(begin: Expr, end: Expr): boolean {
+  return begin.kind === 'const' && end.kind === 'const' && begin.value < end.value;
 }
 
 /** Reading a local or a small constant again is as cheap as keeping it. */

@@ -16,6 +16,8 @@ export type WasmKernel = (...args: readonly (number | bigint)[]) => void;
 
 const section = { type: 1, import: 2, function: 3, export: 7, code: 10 } as const;
 
+type Types = readonly ValueType[];
+
 /** The most pages (of 64 KiB) a memory can have. */
 const mostPages = 65536;
 
@@ -32,17 +34,18 @@ export function encodeModule(module: Module, options: WasmOptions = {}): Uint8Ar
       throw new InternalError(`wasm: kernel ${kernel.name} is not in the module`);
     return index;
   };
-  const signatures = new Map<string, readonly ValueType[]>();
+  const signatures = new Map<string, { readonly index: number; readonly types: Types }>();
   const signatureOf = kernels.map((kernel) => {
     const types = parameterTypes(kernel);
     const key = types.join();
-    signatures.set(key, signatures.get(key) ?? types);
-    return [...signatures.keys()].indexOf(key);
+    const signature = signatures.get(key) ?? { index: signatures.size, types };
+    signatures.set(key, signature);
+    return signature.index;
   });
 
   const out = new ByteWriter(4096);
   out.append(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0)); // '\0asm', version 1
-  writeList(out, section.type, [...signatures.values()], (types, entry) => {
+  writeList(out, section.type, [...signatures.values()], ({ types }, entry) => {
     entry.u8(0x60);
     entry.sized(Uint8Array.from(types, (type) => typeCodes[type]));
     entry.u8(0);
