@@ -2,8 +2,6 @@ import * as attr from '../../base/attribute.js';
 import { type Dim, mulDim, sizeOf } from '../../base/dim.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import { unravel } from '../contraction/unravel.js';
 import {
   type DefaultTensor,
   type Input,
@@ -12,10 +10,9 @@ import {
   tensor,
 } from '../declare.js';
 import { checkShape, normalizeAxis } from '../infer.js';
-import { divisor } from '../loops.js';
-import { sum } from '../reduction/sum.js';
+import { broadcastTo, sum } from '../reduction/sum.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
-import { reshape } from './reshape.js';
+import { expandDims, reshape } from './reshape.js';
 
 /**
  * `x` laid side by side: `repeats[k]` copies along axis `k`. Axes that either lacks are added in front,
@@ -43,11 +40,14 @@ export const tile: OperatorFunction<
     return [reshape(copies, x.type.shape)];
   },
   lowering: {
-    kind: 'point',
-    elementwise: false,
-    point: ({ inputs: [x], index }) => {
-      const lead = index.length - x.shape.length;
-      return x.at(x.shape.map((extent, axis) => e.rem(index[lead + axis], divisor(extent))));
+    kind: 'decompose',
+    decompose: ({ inputs: [x], outputTypes: [{ shape }], attributes: { repeats } }) => {
+      const pairs = tilePairs(x.type.shape, repeats);
+      const single = reshape(
+        x,
+        pairs.flatMap(([, extent]) => [1, extent]),
+      );
+      return [reshape(broadcastTo(single, pairs.flat()), shape)];
     },
   },
   samples: [
@@ -93,18 +93,17 @@ export const repeat: OperatorFunction<
   },
   gradient: ({ inputs: [x], grads: [g], attributes: { count, axis } }) => {
     const { shape } = x.type;
-    const inner = axis === null ? shape.length : normalizeAxis('repeat', axis, shape.length) + 1;
+    const inner = innerAxis(shape, axis);
     const apart = reshape(g!, shape.toSpliced(inner, 0, count));
     return [sum(apart, inner)];
   },
   lowering: {
-    kind: 'point',
-    elementwise: false,
-    point: ({ inputs: [x], index, attributes: { count, axis } }) => {
-      const each = Math.max(count, 1);
-      if (axis === null) return x.at(unravel(e.div(index[0], each), x.shape));
-      const at = normalizeAxis('repeat', axis, x.shape.length);
-      return x.at(index.with(at, e.div(index[at], each)));
+    kind: 'decompose',
+    decompose: ({ inputs: [x], outputTypes: [type], attributes: { count, axis } }) => {
+      const { shape } = x.type;
+      const inner = innerAxis(shape, axis);
+      const apart = broadcastTo(expandDims(x, inner), shape.toSpliced(inner, 0, count));
+      return [reshape(apart, type.shape)];
     },
   },
   samples: [
@@ -114,3 +113,8 @@ export const repeat: OperatorFunction<
     { args: [tensor(['n'], { dtype: 'bool' }), 0, 0] },
   ],
 });
+
+/** Where the axis of the copies stands when they are kept apart: right behind the axis that repeats. */
+function innerAxis(shape: Shape, axis: number | null): number {
+  return axis === null ? shape.length : normalizeAxis('repeat', axis, shape.length) + 1;
+}
