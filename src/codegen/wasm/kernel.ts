@@ -30,6 +30,10 @@ class KernelPrinter {
   readonly #options: KernelOptions;
   readonly #locals: Locals;
   readonly #code: ByteWriter = new ByteWriter(1024);
+  /** Runs first: sets the locals of `#constants`. */
+  readonly #prologue: ByteWriter = new ByteWriter();
+  readonly #constants: Map<string, number> = new Map();
+  #loopDepth = 0;
   readonly #assigned: ReadonlySet<Var>;
 
   constructor(kernel: Kernel, options: KernelOptions) {
@@ -44,8 +48,9 @@ class KernelPrinter {
     this.#kernel.params.forEach((param, i) => this.#locals.parameter(param, types[i]));
     this.#scoped(this.#kernel.body);
     this.#code.u8(control.end);
-    const body = new ByteWriter(this.#code.length + 64);
+    const body = new ByteWriter(this.#code.length + this.#prologue.length + 64);
     this.#locals.write(body);
+    body.append(this.#prologue.bytes);
     body.append(this.#code.bytes);
     return body.bytes;
   }
@@ -93,6 +98,7 @@ class KernelPrinter {
       this.#branchIf(0);
     }
     this.#open(control.loop);
+    this.#loopDepth++;
     this.#scoped(body);
     this.#get(local);
     this.#push(e.i32(step));
@@ -101,9 +107,7 @@ class KernelPrinter {
     this.#code.u32(local);
     this.#push(limit);
     this.#code.u8(opcodes['i32.lt_s']);
-    this.#branchIf(0);
-    this.#code.u8(control.end);
-    this.#code.u8(control.end);
+    this.#closeLoop();
     this.#locals.unbind(variable);
     if (limit !== end && limit.kind === 'var') this.#locals.unbind(limit);
   }
@@ -123,9 +127,16 @@ class KernelPrinter {
     this.#code.u8(opcodes['i32.eqz']);
     this.#branchIf(0);
     this.#open(control.loop);
+    this.#loopDepth++;
     this.#scoped(body);
     this.#push(condition);
+    this.#closeLoop();
+  }
+
+  /** Goes round again if the condition on the stack holds; ends the loop and the block around it. */
+  #closeLoop(): void {
     this.#branchIf(0);
+    this.#loopDepth--;
     this.#code.u8(control.end);
     this.#code.u8(control.end);
   }
@@ -174,6 +185,7 @@ class KernelPrinter {
     const write = (instr: Instr): void => {
       const local = kept.get(instr);
       if (local !== undefined) return this.#get(local);
+      if (this.#loopDepth > 0 && isCostlyConstant(instr)) return this.#get(this.#constant(instr));
       instr.args.forEach(write);
       writeInstr(this.#code, instr);
       if (uses.get(instr) === 1 || isFree(instr)) return;
@@ -184,6 +196,22 @@ class KernelPrinter {
     };
     roots.forEach(write);
     for (const local of kept.values()) this.#locals.release(local);
+  }
+
+  /**
+   * The local that holds a vector constant from the start. V8's newer compiler makes a vector constant
+   * anew at every use, which costs as much as two operations; a local stays in a register or on the stack.
+   */
+  #constant(instr: Instr): number {
+    const key = String(instr.immediate);
+    let local = this.#constants.get(key);
+    if (local === undefined) {
+      this.#constants.set(key, (local = this.#locals.fresh('v128')));
+      writeInstr(this.#prologue, instr);
+      this.#prologue.u8(control.localSet);
+      this.#prologue.u32(local);
+    }
+    return local;
   }
 
   #introduce(variable: Var, nonNegative: boolean): number {
@@ -218,6 +246,12 @@ class KernelPrinter {
 
 function isKnownToRun(begin: Expr, end: Expr): boolean {
   return begin.kind === 'const' && end.kind === 'const' && begin.value < end.value;
+}
+
+/** Vectors of equal bits, zero among them, are one machine instruction and better made in place. */
+function isCostlyConstant({ op, immediate }: Instr): boolean {
+  if (op !== 'v128.const' || !(immediate instanceof Uint8Array)) return false;
+  return !immediate.every((byte) => byte === immediate[0] && (byte === 0 || byte === 0xff));
 }
 
 /** Reading a local or a small constant again is as cheap as keeping it. */

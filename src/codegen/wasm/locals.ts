@@ -18,12 +18,17 @@ export class Locals implements Scope {
 
   /** Parameters come first, in order. */
   parameter(owner: Var | Buffer, type: ValueType): void {
-    this.#homes.set(owner, { local: this.#types.push(type) - 1, nonNegative: false });
+    this.#homes.set(owner, { local: this.fresh(type), nonNegative: false });
     this.#parameters++;
   }
 
   take(type: ValueType): number {
-    return this.#free[type].pop() ?? this.#types.push(type) - 1;
+    return this.#free[type].pop() ?? this.fresh(type);
+  }
+
+  /** A local that no code written so far has touched. */
+  fresh(type: ValueType): number {
+    return this.#types.push(type) - 1;
   }
 
   release(local: number): void {
