@@ -117,14 +117,14 @@ export function polynomial(x: Expr, coefficients: Coefficients): Expr {
 }
 
 /**
- * `a * b` as an unevaluated sum of the rounded product and its error (Dekker 1971), for f64. The factors
- * are split by rounding their bits to half the precision, which costs no multiplication and stays right
- * when a printer contracts products and sums.
+ * `a * b` as an unevaluated sum of the rounded product and its error (Dekker 1971). The factors
+ * are split by rounding their bits to half the precision, which costs no multiplication.
  */
 export function exactProduct(a: Expr, b: Expr): readonly [product: Expr, error: Expr] {
   const [a1, b1] = [leadingHalf(a), leadingHalf(b)];
   const [a2, b2] = [e.sub(a, a1), e.sub(b, b1)];
-  const product = e.mul(a, b);
+  // Adding 0 keeps a printer from contracting this product with a sum: the error belongs to the rounded one.
+  const product = e.add(e.mul(a, b), 0);
   const cross = e.add(e.sub(e.mul(a1, b1), product), e.mul(a1, b2));
   return [product, e.add(e.add(cross, e.mul(a2, b1)), e.mul(a2, b2))];
 }
