@@ -31,11 +31,12 @@ export function ravel(index: readonly Expr[], shape: readonly Expr[]): Expr {
 
 /** An extent to divide by. Where it is 0 there is nothing to divide, but code may be moved ahead of that. */
 export function divisor(extent: Expr): Expr {
-  if (extent.kind === 'const') return Number(extent.value) === 0 ? e.i32(1) : extent;
+  if (extent.kind === 'const')
+    return Number(extent.value) === 0 ? e.constant(extent.type.scalar, 1) : extent;
   return e.max(extent, 1);
 }
 
-/** `x` modulo a positive extent, for `-extent <= x`. */
+/** `x` modulo a positive extent: from 0 to extent - 1. */
 export function wrapped(x: Expr, extent: Expr): Expr {
   const remainder = e.rem(x, divisor(extent));
   return e.select(e.lt(remainder, 0), e.add(remainder, extent), remainder);

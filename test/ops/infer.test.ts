@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { symbol } from '../../src/base/dim.js';
+import { ArgumentError, ShapeError } from '../../src/base/errors.js';
+import { broadcastTo, sumTo } from '../../src/ops/index.js';
+import {
+  broadcastShapes,
+  checkShape,
+  normalizeAxes,
+  normalizeAxis,
+  reducedShape,
+} from '../../src/ops/infer.js';
+import { randomOperand } from '../support/arrays.js';
+import { elementAt, evaluate, expectElements, gradientsOf } from '../support/evaluate.js';
+import { floats } from '../support/programs.js';
+import { generator } from '../support/samples.js';
+
+const n = symbol('n');
+const m = symbol('m');
+
+test('shapes broadcast from the last axis; a symbol stretches a 1 and meets only itself', () => {
+  assert.deepEqual(broadcastShapes('add'), []);
+  assert.deepEqual(broadcastShapes('add', [2, 1], [3]), [2, 3]);
+  assert.deepEqual(broadcastShapes('add', [1], [0]), [0]);
+  assert.deepEqual(broadcastShapes('add', [], [4], [5, 1, 1]), [5, 1, 4]);
+  assert.deepEqual(broadcastShapes('add', [n, 1], [1, m], [n, m]), [n, m]);
+  for (const [a, b] of [
+    [[2], [3]],
+    [[n], [m]],
+    [[n], [2]],
+    [[0], [2]],
+  ]) {
+    assert.throws(() => broadcastShapes('add', a, b), (error: Error) => {
+      assert.ok(error instanceof ShapeError);
+      assert.match(error.message, /^add: the shapes do not broadcast\n.*\n.* \[\w\] and \[\w\]/);
+      return true;
+    }); // prettier-ignore
+  }
+});
+
+test('axes count from either end and are named once', () => {
+  assert.equal(normalizeAxis('sum', -1, 3), 2);
+  assert.deepEqual(normalizeAxes('sum', null, 3), [0, 1, 2]);
+  assert.deepEqual(normalizeAxes('sum', [-1, 0], 3), [0, 2]);
+  assert.deepEqual(normalizeAxes('sum', [], 3), []);
+  assert.deepEqual(normalizeAxes('sum', 1, 3), [1]);
+  assert.throws(() => normalizeAxis('sum', 3, 3), /from -3 to 2\n.* 3/);
+  assert.throws(() => normalizeAxis('sum', 0, 0), /rank 0/);
+  assert.throws(() => normalizeAxis('sum', 0.5, 3), ShapeError);
+  assert.throws(() => normalizeAxes('sum', [0, -3], 3), ArgumentError);
+  assert.deepEqual(reducedShape([n, 2, m], [0, 2], false), [2]);
+  assert.deepEqual(reducedShape([n, 2, m], [0, 2], true), [1, 2, 1]);
+});
+
+test('extents are not negative', () => {
+  checkShape('fill', [0, n, 3]);
+  assert.throws(() => checkShape('fill', [2, -1]), /0 or more\n.*\[2, -1\]/);
+});
+
+test('broadcastTo repeats, and sumTo takes the copies together again', () => {
+  const cases = [
+    [[3], [2, 3]],
+    [
+      [2, 1],
+      [2, 4],
+    ],
+    [
+      [1, 1],
+      [3, 0],
+    ],
+    [[], [2, 2]],
+    [
+      [2, 3],
+      [2, 3],
+    ],
+  ] as const;
+  const random = generator(17);
+  for (const [from, to] of cases) {
+    const x = randomOperand(random, from);
+    const lead = to.length - from.length;
+    expectElements(
+      [x],
+      (v) => broadcastTo(v, to),
+      to,
+      (index) =>
+        elementAt(
+          x,
+          index.slice(lead).map((at, axis) => (from[axis] === 1 ? 0 : at)),
+        ),
+    );
+    const [total] = evaluate([randomOperand(random, to)], (v) => sumTo(v, from));
+    assert.deepEqual(total.shape, from);
+  }
+  const weights = floats([2, 2], [1, 2, 3, 4]);
+  assert.deepEqual(gradientsOf([floats([2, 1], [0, 0])], (v) => broadcastTo(v, [2, 2]), weights), [[3, 7]]); // prettier-ignore
+  assert.deepEqual(gradientsOf([floats([2], [0, 0])], (v) => broadcastTo(v, [2, 2]), weights), [[4, 6]]); // prettier-ignore
+  const x = floats([2], [1, 2]);
+  for (const shape of [[3], [1], [2, 1], [], [2, -1]]) {
+    assert.throws(() => evaluate([x], (v) => broadcastTo(v, shape)), ShapeError);
+  }
+});
