@@ -161,9 +161,30 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
  * A function that users call, and its declaration. An operator with `method: false` says so in `M` too,
  * since the types of array methods are derived from it.
  */
-export type OperatorFunction<F extends AnyFunction, M extends boolean = true> = F & {
-  readonly declaration: Declaration & { readonly method: M };
-};
+export type OperatorFunction<F extends AnyFunction, M extends boolean = true> = OnPlainData<F> &
+  F & { readonly declaration: Declaration & { readonly method: M } };
+
+/**
+ * The operator called on plain data alone. It stands first, since inference would take a number for a
+ * candidate of the operator's own type parameter, and give up on it.
+ */
+type OnPlainData<F extends AnyFunction> = (
+  ...args: PlainData<Parameters<F>>
+) => Defaulted<ReturnType<F>>;
+
+type PlainData<X> = X extends Tensor
+  ? never
+  : X extends HostValue | AnyFunction
+    ? X
+    : X extends object
+      ? { [K in keyof X]: PlainData<X[K]> }
+      : X;
+
+type Defaulted<X> = X extends Tensor
+  ? DefaultTensor
+  : X extends object
+    ? { [K in keyof X]: Defaulted<X[K]> }
+    : X;
 
 /** Runs a call whose operands are arrays of the front floor, or only plain data. */
 export type Invoke = (declaration: Declaration, call: Call) => readonly Tensor[];
@@ -213,9 +234,7 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     return Object.fromEntries(results.map((name, i) => [name, outputs[i]]));
   };
   Object.defineProperty(call, 'name', { value: declaration.name });
-  return Object.assign(call as unknown as F, {
-    declaration,
-  });
+  return Object.assign(call, { declaration }) as unknown as OperatorFunction<F, boolean>;
 }
 
 function invokeSymbolic(declaration: Declaration, call: Call, program: Program): readonly Value[] {

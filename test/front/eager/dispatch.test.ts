@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { arrayType } from '../../../src/front/arraytype.js';
+import { attributeKey } from '../../../src/front/eager/key.js';
+import * as kn from '../../../src/index.js';
+import { slice } from '../../../src/ops/index.js';
+import { registry } from '../../../src/ops/registry.js';
+import { near } from '../support.js';
+
+test('equal types are one object', () => {
+  assert.equal(arrayType('float32', [2, 3]), arrayType('float32', [2, 3]));
+  assert.notEqual(arrayType('float32', [2, 3]).id, arrayType('float32', [3, 2]).id);
+  assert.notEqual(arrayType('float32', [23]).id, arrayType('float32', [2, 3]).id);
+});
+
+test('every shape gives the right result, specialised or general', () => {
+  for (let n = 0; n < 12; n++) {
+    for (const m of [0, 1, 2, n]) {
+      const values = (k: number): number[][] =>
+        Array.from({ length: n }, (_, i) => Array.from({ length: m }, (_, j) => i * k + j));
+      const [x, y] = [
+        kn.array(values(3), { shape: [n, m] }),
+        kn.array(values(5), { shape: [n, m] }),
+      ];
+      const expected = values(3).map((row, i) => row.map((value, j) => value + values(5)[i][j]));
+      assert.deepEqual(kn.add(x, y).tolist(), expected);
+      const column = kn.array(
+        values(7).map((row) => [row[0] ?? 0]),
+        { shape: [n, 1] },
+      );
+      assert.deepEqual(x.mul(column).shape, [n, m]);
+      near(
+        x.sum(0).tolist(),
+        Array.from({ length: m }, (_, j) => expected.reduce((s, _r, i) => s + values(3)[i][j], 0)),
+      );
+      assert.deepEqual(x.matmul(y.transpose()).shape, [n, n]);
+    }
+  }
+});
+
+test('many shapes with attributes that hold sizes', () => {
+  for (let n = 1; n < 12; n++) {
+    const x = kn.arange(n).reshape([n, 1]);
+    const wide = x.broadcastTo([n, 3]);
+    assert.deepEqual(
+      wide.sum(1).tolist(),
+      Array.from({ length: n }, (_, i) => 3 * i),
+    );
+    assert.deepEqual(x.slice([n - 1]).tolist(), [[n - 1]]);
+  }
+});
+
+test('views share the elements', () => {
+  const x = kn.arange(6);
+  const view = x.reshape([2, 3]);
+  assert.equal(view.storage, x.storage);
+  assert.notEqual(x.add(0).storage, x.storage);
+});
+
+test('the key of attributes tells all values apart', () => {
+  const { declaration } = slice;
+  const lists: unknown[][] = [
+    [0], [-0], [1], [null], ['...'], [[0, null, 1]], [[null, 0, 1]], [[0, 1, 1]], [0, 1], [[0, 1, 2]], [],
+  ]; // prettier-ignore
+  const keys = lists.map((indices) => attributeKey(declaration, { indices }));
+  assert.equal(new Set(keys).size, lists.length);
+  const clip = registry.get('clip')!;
+  const bounds = [-0, 0, 1, NaN, Infinity, null];
+  const clips = bounds.map((low) =>
+    attributeKey(clip, {
+      ...Object.fromEntries(Object.keys(clip.attributes).map((name) => [name, null])),
+      [Object.keys(clip.attributes)[0] ?? 'low']: low,
+    }),
+  );
+  if (Object.keys(clip.attributes).length > 0) assert.equal(new Set(clips).size, bounds.length);
+});
+
+test('results are fresh arrays', () => {
+  const x = kn.array([1]);
+  const [a, b] = [x.add(1), x.add(1)];
+  assert.notEqual(a, b);
+  assert.notEqual(a.storage, b.storage);
+});
+
+test('plain data on either side', () => {
+  const x = kn.array([
+    [1, 2],
+    [3, 4],
+  ]);
+  assert.deepEqual(kn.sub(1, x).tolist(), [
+    [0, -1],
+    [-2, -3],
+  ]);
+  assert.deepEqual(kn.add([10, 20], x).tolist(), [
+    [11, 22],
+    [13, 24],
+  ]);
+  assert.deepEqual(x.add(Float64Array.of(1, 2)).dtype, 'float64');
+  assert.deepEqual(kn.add(1, 2).tolist(), 3);
+  assert.deepEqual(x.greater(2).tolist(), [
+    [false, false],
+    [true, true],
+  ]);
+});

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { test } from 'node:test';
+import * as kn from '../../src/index.js';
+
+/**
+ * A training loop without a single pause, in a process of its own: nothing may rely on finalizers, which
+ * do not run before the loop is over. `KAON_LONG_TESTS=1` takes 100,000 steps.
+ */
+const steps = process.env['KAON_LONG_TESTS'] === '1' ? 100_000 : 5_000;
+
+function train(): void {
+  const [w, b] = [kn.random.normal([32, 32]), kn.zeros([32])];
+  for (const parameter of [w, b]) parameter.attachGrad();
+  const x = kn.random.normal([16, 32]);
+  for (let step = 0; step < steps; step++) {
+    const loss = kn.autograd.record(() => {
+      const y = x.matmul(w).add(b).tanh();
+      y.mul(2); // part of the recording, but not of the loss
+      return y.sub(x).square().mean();
+    });
+    loss.backward();
+    for (const parameter of [w, b]) parameter.assign(parameter.sub(parameter.grad!.mul(0.01)));
+    if (step % 3 === 0) kn.autograd.record(() => x.matmul(w)); // recorded, never differentiated
+  }
+  const { maxRSS } = process.resourceUsage();
+  console.log(
+    JSON.stringify({ megabytes: maxRSS / 1024, finite: Number.isFinite(Number(w.sum().item())) }),
+  );
+}
+
+if (process.env['KAON_MEMORY_CHILD'] === '1') train();
+else {
+  test(`${steps} eager training steps in one loop stay below 300 MB`, () => {
+    const child = spawnSync(process.execPath, [fileURLToPath(import.meta.url)], {
+      env: { ...process.env, KAON_MEMORY_CHILD: '1' },
+      encoding: 'utf8',
+    });
+    assert.equal(child.status, 0, child.stderr);
+    const { megabytes, finite } = JSON.parse(child.stdout) as {
+      megabytes: number;
+      finite: boolean;
+    };
+    assert.ok(finite);
+    assert.ok(megabytes < 300, `${megabytes} MB`);
+  });
+}
