@@ -1,7 +1,8 @@
-import { type Dim, mulDim, sameDim, sizeOf } from '../../base/dim.js';
+import { type Dim, isStatic, mulDim, sameDim, sizeOf } from '../../base/dim.js';
 import * as e from '../../loop/build.js';
 import type { Expr, Stmt } from '../../loop/nodes.js';
 import type { KernelContext } from '../lowering.js';
+import { staysInRow } from './unravel.js';
 
 /** One axis of an index space, and how far one step along it moves in memory. */
 export interface Stride {
@@ -48,7 +49,14 @@ export function offsets(
       ),
     );
   };
-  return { prepare: [fill(0, e.i32(0), e.i32(0))], at: (index) => e.load(table, index) };
+  const row = axes[axes.length - 1];
+  return {
+    prepare: [fill(0, e.i32(0), e.i32(0))],
+    at: (index) =>
+      isStatic(row.extent) && staysInRow(index, row.extent)
+        ? e.ramp(e.load(table, index.base), context.extent(row.weight), index.type.lanes)
+        : e.load(table, index),
+  };
 }
 
 /** The same offsets with fewer axes: without extents of 1, neighbours joined where steps agree. */

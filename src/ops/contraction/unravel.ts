@@ -1,5 +1,5 @@
 import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import type { Expr, Ramp } from '../../loop/nodes.js';
 import { divisor } from '../loops.js';
 
 /**
@@ -8,6 +8,13 @@ import { divisor } from '../loops.js';
  * case, so that code for more positions than there are can be built, though never run.
  */
 export function unravel(flat: Expr, extents: readonly Expr[]): Expr[] {
+  const row = extents.findLast((extent) => !isOne(extent));
+  if (row?.kind === 'const' && staysInRow(flat, Number(row.value))) {
+    const axis = extents.lastIndexOf(row);
+    const index = unravel(flat.base, extents);
+    index[axis] = e.ramp(index[axis], 1, flat.type.lanes);
+    return index;
+  }
   const index: Expr[] = extents.map(() => e.i32(0));
   const last = extents.length - 1;
   const long = extents.flatMap((extent, axis) => (isOne(extent) ? [] : [axis]));
@@ -19,6 +26,19 @@ export function unravel(flat: Expr, extents: readonly Expr[]): Expr[] {
     if (!isFirst) rest = e.div(rest, divisor(extents[axis]));
   }
   return index;
+}
+
+/**
+ * Whether lanes at row-major positions of a space never leave a row of this length: they are neighbours
+ * and, as a contraction promises, start at a multiple of their number.
+ */
+export function staysInRow(position: Expr, length: number): position is Ramp {
+  return (
+    position.kind === 'ramp' &&
+    position.stride.kind === 'const' &&
+    position.stride.value === 1 &&
+    length % position.type.lanes === 0
+  );
 }
 
 /** The number of elements of a space. */

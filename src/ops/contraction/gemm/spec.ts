@@ -13,7 +13,7 @@ import type { KernelContext } from '../../lowering.js';
  * Contract of the callbacks:
  * - Indices are i32, in bounds, and either scalars or vectors of lanes; scalars and vectors may meet in
  *   one call. The result has as many lanes as the widest index, or one where it is the same in all.
- *   Lanes run along one index at a time.
+ *   Lanes run along one index at a time, and their first is a multiple of their number.
  * - `a` and `b` are pure and return `scalar`. They may be called for the same element any number of
  *   times.
  * - `store` receives the finished sum in `scalar`; every element is stored exactly once, after all
