@@ -77,13 +77,13 @@ function applyRule<T extends Tensor>(
   results: readonly Value[],
   grads: readonly (T | null)[],
   needs: readonly boolean[],
-  { valueOf }: GradientRequest<T>,
+  request: GradientRequest<T>,
 ): readonly (T | null)[] {
   const rule = declarationOf(node.op).gradient as Gradient;
   const run = (): readonly (T | null)[] =>
     rule<T>({
-      inputs: operands.map(valueOf),
-      outputs: results.map(valueOf),
+      inputs: operands.map((value) => request.valueOf(value)),
+      outputs: results.map((value) => request.valueOf(value)),
       grads,
       attributes: node.attributes,
       needs,

@@ -38,13 +38,16 @@ export function jointProgram(
 
   const reads = readsAcross(joint, boundary, grads);
   const saved = [...reads, ...carriersOfDims(joint, boundary, [...reads, ...seeds])];
-  const own = new Set([...inputs, ...results.map(({ value }) => value)]);
-  const extra = saved.filter((value) => !own.has(value));
-  const held = [...inputs, ...results.map(({ value }) => value), ...extra];
+  const places = new Map<Value, number>();
+  [...inputs, ...results.map(({ value }) => value)].forEach((value, place) => {
+    if (!places.has(value)) places.set(value, place);
+  });
+  const extra = saved.filter((value) => !places.has(value));
+  extra.forEach((value, k) => places.set(value, inputs.length + results.length + k));
   return {
     forward: part(joint, inputs, (id) => id < boundary, [...results, ...named(extra, results)]),
     backward: part(joint, [...saved, ...seeds], (id) => id >= boundary, grads),
-    saved: saved.map((value) => held.indexOf(value)),
+    saved: saved.map((value) => places.get(value)!),
     flows: indicesOf(flows),
     wrt: indicesOf(wrt),
     outputs: results.length,
