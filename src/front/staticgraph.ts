@@ -3,7 +3,9 @@ import { type Dim, parseDim } from '../base/dim.js';
 import type { DType } from '../base/dtype.js';
 import { ArgumentError, DTypeError } from '../base/errors.js';
 import type { HostValue } from '../ir/host.js';
-import { namedInputs, type Program } from '../ir/program.js';
+import { toDot } from '../graph/dot.js';
+import type { NodeId } from '../graph/graph.js';
+import { namedInputs, type Program, typeToString } from '../ir/program.js';
 import { printProgram } from '../ir/text.js';
 import type { TensorType } from '../ir/types.js';
 import { constantArray } from './eager/operands.js';
@@ -125,6 +127,25 @@ export class StaticGraph {
   /** The program as text. */
   toString(): string {
     return printProgram(this.program);
+  }
+
+  /** The program in the language of Graphviz. */
+  toDot(): string {
+    const { program } = this;
+    const label = (id: NodeId): string => {
+      const node = program.node(id);
+      const types = program.results(id).map(({ type }) => typeToString(type));
+      const outputs = program.outputs.filter(({ value }) => value.node === id);
+      return [
+        node.kind === 'call' ? node.op.name : node.kind === 'variable' ? node.name : 'constant',
+        ...types,
+        ...outputs.map(({ name }) => `output ${name}`),
+      ].join('\n');
+    };
+    return toDot<NodeId>(program.graph, {
+      label,
+      attributes: (id) => ({ shape: program.node(id).kind === 'call' ? 'box' : 'ellipse' }),
+    });
   }
 
   /** The graph and the values of its parameters as JSON; `fromJSON` is the inverse. */

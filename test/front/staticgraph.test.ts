@@ -87,6 +87,15 @@ test('JSON holds the graph and what it reads', () => {
   assert.deepEqual(again.run({ input: x }).output.tolist(), [[4], [4], [4], [4]]);
 });
 
+test('the graph draws itself', () => {
+  const { graph } = sample();
+  const dot = graph.toDot();
+  assert.match(dot, /^digraph /);
+  assert.match(dot, /"label"="matmul\\nfloat32\[1, 1\]"/);
+  assert.match(dot, /"label"="tanh\\nfloat32\[1, 1\]\\noutput y"/);
+  assert.equal(dot.match(/ -> /g)?.length, 3);
+});
+
 test('foreign JSON is refused', () => {
   refuses(() => kn.StaticGraph.fromJSON('{'), kn.FormatError, 'not JSON');
   refuses(
