@@ -16,6 +16,11 @@ export interface Group {
   /** The results that go to memory. */
   readonly writes: readonly Value[];
   /**
+   * Those of the results that a reduction writes while it folds, over the domain of what it folds. All
+   * other results of reductions and kernels have the domain of the anchors' results.
+   */
+  readonly beside: readonly Value[];
+  /**
    * For a result, the operands whose memory it may take over: each of their elements is read for the
    * last time before the element of the result at the same index is stored.
    */
@@ -34,6 +39,7 @@ export function separate(program: Program): readonly Group[] {
       members: [id],
       reads: [...reads],
       writes: program.results(id),
+      beside: [],
       reuses: new Map(),
     });
   }

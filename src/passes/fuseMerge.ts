@@ -4,7 +4,7 @@ import { type CallNode, type Program, sameType, type Value } from '../ir/program
 import { declarationOf } from './facets.js';
 import type { Group } from './fuse.js';
 import { type Draft, identityPath, mostMembers } from './fuseInline.js';
-import { isView, viewed } from './views.js';
+import { viewed } from './views.js';
 
 /** One nest keeps no more arrays in flight: registers, and the ways of a cache, are few. */
 const mostStreams = 24;
@@ -30,6 +30,7 @@ interface Cluster {
   draft: Draft;
   reads: Set<Value>;
   writes: Set<Value>;
+  beside: Set<Value>;
   /** The least and the greatest member; no path leads from a cluster to one that ends before it begins. */
   first: number;
   last: number;
@@ -82,12 +83,15 @@ class Merger {
       members: [...cluster.draft.members].sort((a, b) => a - b),
       reads: [...cluster.reads],
       writes: [...cluster.writes],
+      beside: [...cluster.beside],
       reuses: this.#reuses(cluster),
     }));
   }
 
   #reuses(cluster: Cluster): Group['reuses'] {
     const reuses = new Map<Value, Value[]>();
+    // What follows a fold may compute again what was written beside it, from the same operands.
+    if (cluster.beside.size > 0 && cluster.writes.size > cluster.beside.size) return reuses;
     for (const operand of cluster.reads) {
       const takers = [...cluster.writes].filter(({ type }) => sameType(type, operand.type));
       if (takers.length === 0 || !this.#readOnlyAtIdentity(operand, cluster)) continue;
@@ -102,6 +106,7 @@ class Merger {
       draft,
       reads: new Set(),
       writes: new Set(draft.anchors.flatMap((id) => this.#program.results(id))),
+      beside: new Set(),
       first: members.reduce((least, id) => Math.min(least, id), Infinity),
       last: members.reduce((most, id) => Math.max(most, id), -1),
     };
@@ -166,15 +171,10 @@ class Merger {
    * What a kernel's epilogue may read: its results and what an epilogue has made of them. Operators with
    * several results store them one by one, so theirs have no epilogue.
    */
-  #epilogueValues({ draft, writes }: Cluster): ReadonlySet<Value> {
-    const results = new Set(draft.anchors.flatMap((id) => this.#program.results(id)));
-    if (draft.kind === 'kernel' && results.size > 1) return new Set();
-    const later = dependents(
-      this.#program,
-      [...draft.members].sort((a, b) => a - b),
-      results,
-    );
-    return new Set([...writes].filter((value) => results.has(value) || later.has(value.node)));
+  #epilogueValues({ draft, writes, beside }: Cluster): ReadonlySet<Value> {
+    const [anchor] = draft.anchors;
+    if (draft.kind === 'kernel' && this.#program.results(anchor).length > 1) return new Set();
+    return new Set([...writes].filter((value) => !beside.has(value)));
   }
 
   /** Whether every member that reads a value does so at the index of the domain. */
@@ -244,10 +244,13 @@ class Merger {
     const reads = new Set(
       [...from.reads, ...into.reads].filter((value) => !draft.members.has(value.node)),
     );
+    const isBeside = from.draft.kind === 'point' && into.draft.kind === 'reduce';
+    const joined = [...from.beside, ...into.beside, ...(isBeside ? from.writes : [])];
     const merged: Cluster = {
       draft,
       reads,
       writes,
+      beside: new Set(joined.filter((value) => writes.has(value))),
       first: Math.min(from.first, into.first),
       last: Math.max(from.last, into.last),
     };
@@ -288,19 +291,4 @@ function joinPaths(a: Draft['paths'], b: Draft['paths']): Draft['paths'] {
   const joined = new Map(a);
   for (const [id, paths] of b) joined.set(id, new Map([...(a.get(id) ?? []), ...paths]));
   return joined;
-}
-
-/** The members of a group that need one of some values, in order; views on the way count as steps. */
-export function dependents(
-  program: Program,
-  members: Iterable<NodeId>,
-  values: ReadonlySet<Value>,
-): ReadonlySet<NodeId> {
-  const found = new Set<NodeId>();
-  const isReached = (value: Value): boolean => {
-    if (values.has(value) || found.has(value.node)) return true;
-    return isView(program, value.node) && isReached(program.operands(value.node)[0]);
-  };
-  for (const id of members) if (program.operands(id).some(isReached)) found.add(id);
-  return found;
 }

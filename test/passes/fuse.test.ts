@@ -101,6 +101,28 @@ test('static sizes of every kind', () => {
   }
 });
 
+test('long programs over shapes with axes of size 1, where domains are easily confused', () => {
+  const long = fc.array(fc.tuple(fc.nat(1000), fc.nat(9), fc.nat(9), fc.nat(3)), {
+    minLength: 8,
+    maxLength: 30,
+    size: 'max',
+  });
+  const shapes = fc.constantFrom<[number, number]>([3, 5], [1, 4], [6, 1], [2, 9]);
+  fc.assert(
+    fc.property(long, shapes, (spelled, dims) => {
+      const program = spelledProgram(
+        'float32',
+        dims,
+        ['exact', 'folding', 'moving', 'exact'],
+        spelled,
+      );
+      const plain = results(program, { target: 'interpreter', fuse: false }, new Map());
+      assert.deepEqual(results(program, { target: 'interpreter' }, new Map()), plain);
+    }),
+    { seed: 7, numRuns: 150 },
+  );
+});
+
 const matrix = { dtype: 'float32', shape: [32, 48] } as const;
 const row = { dtype: 'float32', shape: [48] } as const;
 

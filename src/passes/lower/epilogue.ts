@@ -3,7 +3,6 @@ import * as e from '../../loop/build.js';
 import type { Expr, Stmt } from '../../loop/nodes.js';
 import type { Access, Sink } from '../../ops/lowering.js';
 import type { Group } from '../fuse.js';
-import { dependents } from '../fuseMerge.js';
 import { settle } from './elements.js';
 import type { Scope } from './scope.js';
 
@@ -19,32 +18,30 @@ export class Epilogue {
     this.#scope = scope;
   }
 
-  /** The values that the group writes and that are, or follow from, some results of its anchors. */
-  written(results: readonly Value[]): readonly Value[] {
-    const from = new Set(results);
-    const later = dependents(this.#program, this.#group.members, from);
-    return this.#group.writes.filter((value) => from.has(value) || later.has(value.node));
+  /** The results of the group over the domain of its anchors' results. */
+  get written(): readonly Value[] {
+    return this.#group.writes.filter((value) => !this.#group.beside.includes(value));
   }
 
-  /** Where an anchor stores a result. Without anything behind it, that is the memory of the result. */
+  /**
+   * Where an anchor stores a result. Without anything behind it, that is the memory of the result; only
+   * the one result of an anchor has something behind it.
+   */
   sink(result: Value): Sink {
-    const written = this.written([result]);
+    if (this.#program.results(result.node).length > 1) return this.#scope.sink(result);
+    const { written } = this;
     if (written.length === 1 && written[0] === result) return this.#scope.sink(result);
     const { dtype, shape } = result.type;
     return {
       dtype,
       shape: this.#scope.shape(shape),
-      store: (index, value) => this.store(new Map([[result, value]]), written, () => index),
+      store: (index, value) => this.store(new Map([[result, value]]), () => index),
       buffer: null,
     };
   }
 
   /** Stores all that is written once the elements of some results are known at one index. */
-  store(
-    results: ReadonlyMap<Value, Expr>,
-    written: readonly Value[],
-    indexFor: (value: Value) => readonly Expr[],
-  ): Stmt {
+  store(results: ReadonlyMap<Value, Expr>, indexFor: (value: Value) => readonly Expr[]): Stmt {
     const locals: Stmt[] = [];
     const given = new Map<Value, Access>();
     for (const [result, value] of results) {
@@ -60,7 +57,7 @@ export class Epilogue {
       });
     }
     const scope = this.#scope.giving(given);
-    const elements = written.map((value) => {
+    const elements = this.written.map((value) => {
       const index = indexFor(value);
       const element = given.get(value)?.at(index) ?? scope.compute(value)(index);
       const local = e.variable(`element${value.node}`, element.type.scalar, element.type.lanes);

@@ -39,10 +39,10 @@ function groupBody(program: Program, group: Group, scope: Scope, vectorBytes: nu
       );
     case 'reduce': {
       const epilogue = new Epilogue(program, group, scope);
-      const results = epilogue.written(group.anchors.flatMap((id) => program.results(id)));
-      const beside = group.writes
-        .filter((value) => !results.includes(value))
-        .map((value) => ({ sink: scope.sink(value), at: scope.compute(value) }));
+      const beside = group.beside.map((value) => ({
+        sink: scope.sink(value),
+        at: scope.compute(value),
+      }));
       return reduceNest(scope, group.anchors, beside, epilogue, vectorBytes);
     }
     case 'kernel': {

@@ -49,7 +49,6 @@ export function reduceNest(
     .reduce((product, extent) => mulIndex(product, extent), one);
   const parts = partsOf(scope, anchors, count);
   const results = parts.flatMap(({ outputs }) => outputs);
-  const written = epilogue.written(results);
   const storeResults = (state: readonly Expr[], index: readonly Expr[]): Stmt => {
     const elements = parts.flatMap(({ lowering, context, initial, offset }) =>
       lowering.finish(state.slice(offset, offset + initial.length), context),
@@ -57,9 +56,7 @@ export function reduceNest(
     const values = new Map(results.map((result, k) => [result, elements[k]]));
     const kept = index.filter((_, axis) => !folded.has(axis));
     const full = index.map((part, axis) => (folded.has(axis) ? zero : part));
-    return epilogue.store(values, written, ({ type }) =>
-      type.shape.length === rank ? full : kept,
-    );
+    return epilogue.store(values, ({ type }) => (type.shape.length === rank ? full : kept));
   };
   const initial = parts.flatMap((part) => part.initial);
   const probe = (index: readonly Expr[]): Probe =>
