@@ -7,14 +7,18 @@ import type {
 /** An expression, or a number that becomes a constant of the type its neighbours have. */
 export type Operand = Expr | number | bigint;
 
-const types = new Map<string, ExprType>();
+/** By scalar kind and lane count. */
+const types: Readonly<Record<Scalar, ExprType[]>> = {
+  f32: [],
+  f64: [],
+  i32: [],
+  i64: [],
+  bool: [],
+};
 
 /** The interned type of a scalar kind and a lane count. */
 export function exprType(scalar: Scalar, lanes: number = 1): ExprType {
-  const key = `${scalar}x${lanes}`;
-  let type = types.get(key);
-  if (type === undefined) types.set(key, (type = { scalar, lanes }));
-  return type;
+  return (types[scalar][lanes] ??= { scalar, lanes });
 }
 
 /** Bytes that one lane takes in a vector register; bool counts as its narrowest mask. */
@@ -27,8 +31,10 @@ export function loadedScalar(storage: Storage): Scalar {
   return storage === 'i8' || storage === 'u8' || storage === 'u16' ? 'i32' : storage;
 }
 
+const bytesOfStorage: Readonly<Record<Storage, number>> = { f32: 4, f64: 8, i32: 4, i64: 8, i8: 1, u8: 1, u16: 2 }; // prettier-ignore
+
 export function storageBytes(storage: Storage): number {
-  return { f32: 4, f64: 8, i32: 4, i64: 8, i8: 1, u8: 1, u16: 2 }[storage];
+  return bytesOfStorage[storage];
 }
 
 function refuse(problem: string): never {
@@ -192,11 +198,12 @@ export function extract(x: Expr, lane: number): Expr {
 
 /** Statements in order; nested blocks that introduce no scope of their own are flattened. */
 export function block(...statements: readonly Stmt[]): Stmt {
-  const body = statements.flatMap((stmt) =>
-    stmt.kind === 'block' && !stmt.body.some((inner) => inner.kind === 'declare')
-      ? stmt.body
-      : [stmt],
-  );
+  const body: Stmt[] = [];
+  for (const stmt of statements) {
+    const isScope = stmt.kind !== 'block' || stmt.body.some((inner) => inner.kind === 'declare');
+    if (isScope) body.push(stmt);
+    else for (const inner of stmt.body) body.push(inner);
+  }
   return body.length === 1 ? body[0] : ({ kind: 'block', body } satisfies Block);
 }
 

@@ -5,6 +5,7 @@ import {
   atomPolynomial,
   constantPolynomial,
   constantValue,
+  isAtom,
   multiply,
   type NumberOf,
   type Polynomial,
@@ -16,6 +17,11 @@ import { children } from './visit.js';
 export interface Interval {
   readonly min: number;
   readonly max: number;
+}
+
+interface Traits {
+  readonly depth: number;
+  readonly readsMemory: boolean;
 }
 
 const least = -(2 ** 31);
@@ -35,13 +41,12 @@ const patience = 64;
 export class Facts {
   readonly #numberOf: NumberOf;
   readonly #loops: Map<Var, For> = new Map();
-  readonly #depths: Map<Expr, number> = new Map();
+  readonly #traits: Map<Expr, Traits> = new Map();
   readonly #ranges: Map<Var, Interval> = new Map();
   readonly #params: ReadonlySet<unknown>;
   readonly #polynomials: Map<Expr, Polynomial> = new Map();
   readonly #intervals: Map<Expr, Interval> = new Map();
   readonly #loopsIn: Map<Expr, ReadonlySet<For>> = new Map();
-  readonly #loads: Map<Expr, boolean> = new Map();
 
   constructor(numberOf: NumberOf, params: readonly unknown[]) {
     this.#numberOf = numberOf;
@@ -51,33 +56,39 @@ export class Facts {
   /** Tells of a loop, before anything inside it is asked about. Its bounds must be interned. */
   enterLoop(loop: For, depth: number): void {
     this.#loops.set(loop.variable, loop);
-    this.#depths.set(loop.variable, depth);
+    this.#traits.set(loop.variable, { depth, readsMemory: false });
   }
 
   /** Tells of a local; `value`, when it is never assigned, bounds it. */
   enterLocal(local: Var, depth: number, value: Expr | null): void {
-    this.#depths.set(local, depth);
+    this.#traits.set(local, { depth, readsMemory: false });
     if (value !== null && value.type.scalar === 'i32' && value.type.lanes === 1)
       this.#ranges.set(local, this.interval(value));
   }
 
   /** In how deep a loop an expression changes; 0 for what depends on parameters only. */
   depth(expr: Expr): number {
-    let depth = this.#depths.get(expr);
-    if (depth === undefined) {
-      depth = children(expr).reduce((most, child) => Math.max(most, this.depth(child)), 0);
-      this.#depths.set(expr, depth);
-    }
-    return depth;
+    return this.enter(expr).depth;
   }
 
   readsMemory(expr: Expr): boolean {
-    let reads = this.#loads.get(expr);
-    if (reads === undefined) {
-      reads = expr.kind === 'load' || children(expr).some((child) => this.readsMemory(child));
-      this.#loads.set(expr, reads);
+    return this.enter(expr).readsMemory;
+  }
+
+  /** Tells of an expression, after its operands. */
+  enter(expr: Expr): Traits {
+    let traits = this.#traits.get(expr);
+    if (traits === undefined) {
+      let depth = 0;
+      let readsMemory = expr.kind === 'load';
+      for (const child of children(expr)) {
+        const known = this.enter(child);
+        if (known.depth > depth) depth = known.depth;
+        readsMemory ||= known.readsMemory;
+      }
+      this.#traits.set(expr, (traits = { depth, readsMemory }));
     }
-    return reads;
+    return traits;
   }
 
   /** A scalar i32 expression as a polynomial, equal modulo 2^32. */
@@ -116,7 +127,7 @@ export class Facts {
     let interval = this.#intervals.get(expr);
     if (interval === undefined) {
       const p = this.polynomial(expr);
-      const whole = p.size === 1 && p.values().next().value!.atoms[0] === expr;
+      const whole = isAtom(p, expr);
       interval = whole ? this.#atomInterval(expr) : this.#span(p);
       if (!(interval.min >= least && interval.max <= greatest)) interval = anything;
       this.#intervals.set(expr, interval);
@@ -382,10 +393,14 @@ export class Facts {
 }
 
 function product(x: Interval, y: Interval): Interval {
-  const corners = [x.min * y.min, x.min * y.max, x.max * y.min, x.max * y.max].map((corner) =>
-    Number.isNaN(corner) ? 0 : corner,
-  );
-  return { min: Math.min(...corners), max: Math.max(...corners) };
+  const [a, b] = [corner(x.min, y.min), corner(x.min, y.max)];
+  const [c, d] = [corner(x.max, y.min), corner(x.max, y.max)];
+  return { min: Math.min(a, b, c, d), max: Math.max(a, b, c, d) };
+}
+
+/** The product of two ends, where nothing times an unbounded end is nothing. */
+function corner(x: number, y: number): number {
+  return x === 0 || y === 0 ? 0 : x * y;
 }
 
 function hull(x: Interval, y: Interval): Interval {

@@ -1,25 +1,30 @@
-import type { Buffer, Expr, Var } from './nodes.js';
+import type { BinaryOp, Buffer, Expr, ExprType, UnaryOp, Var } from './nodes.js';
 import { children } from './visit.js';
 
 /**
- * Makes structurally equal expressions one object, so that identity decides equality. Keys have a
- * bounded size: operands stand in them by number.
+ * Makes structurally equal expressions one object, so that identity decides equality: hash consing.
  */
 export class Interner {
   readonly #numbers: Map<Expr | Buffer, number> = new Map();
-  readonly #known: Map<string, Expr> = new Map();
+  /** By a hash of operation and operands; on a collision, at the next free number. */
+  readonly #known: Map<number, Expr> = new Map();
 
   /** The one object equal to `expr`, whose operands must be interned already. */
   intern(expr: Expr): Expr {
     if (this.#numbers.has(expr)) return expr;
-    if (expr.kind === 'var') {
-      this.number(expr);
-      return expr;
+    if (expr.kind !== 'var') {
+      const operands = children(expr);
+      let hash = operationHash(expr);
+      for (const operand of operands) hash = mixed(hash, this.number(operand));
+      for (;;) {
+        const known = this.#known.get(hash);
+        if (known === undefined) break;
+        if (isSameOperation(known, expr) && haveSameElements(children(known), operands))
+          return known;
+        hash = (hash + 1) | 0;
+      }
+      this.#known.set(hash, expr);
     }
-    const key = this.#key(expr);
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    this.#known.set(key, expr);
     this.number(expr);
     return expr;
   }
@@ -30,27 +35,67 @@ export class Interner {
     if (number === undefined) this.#numbers.set(of, (number = this.#numbers.size));
     return number;
   }
+}
 
-  #key(expr: Exclude<Expr, Var>): string {
-    return nodeKey(
-      expr,
-      children(expr).map((child) => this.number(child)),
-      (buffer) => this.number(buffer),
-    );
+export function haveSameElements<T>(a: readonly T[], b: readonly T[]): boolean {
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return a.length === b.length;
+}
+
+/** A hash that another number was added to; 31 bits, which engines hold without allocation. */
+export function mixed(hash: number, number: number): number {
+  const product = Math.imul(hash ^ number, 0x9e3779b1);
+  return (product ^ (product >>> 15)) >> 1;
+}
+
+const kinds: Readonly<Record<Expr['kind'], number>> = {
+  const: 1, var: 2, unary: 3, binary: 4, select: 5, cast: 6, bitcast: 7, load: 8, ramp: 9, broadcast: 10, extract: 11,
+}; // prettier-ignore
+
+const ops: Readonly<Record<UnaryOp | BinaryOp, number>> = {
+  neg: 1, abs: 2, sqrt: 3, floor: 4, ceil: 5, trunc: 6, nearest: 7, not: 8, add: 9, sub: 10, mul: 11, div: 12, rem: 13, min: 14,
+  max: 15, and: 16, or: 17, xor: 18, shl: 19, shr: 20, shrU: 21, eq: 22, ne: 23, lt: 24, le: 25, gt: 26, ge: 27,
+}; // prettier-ignore
+
+const scalars: Readonly<Record<ExprType['scalar'], number>> = { f32: 1, f64: 2, i32: 3, i64: 4, bool: 5 }; // prettier-ignore
+
+/** Equal for operations that `isSameOperation` calls the same. */
+export function operationHash(expr: Expr): number {
+  const { scalar, lanes } = expr.type;
+  const hash = kinds[expr.kind] + 16 * scalars[scalar] + 128 * lanes;
+  switch (expr.kind) {
+    case 'unary':
+    case 'binary':
+      return mixed(hash, ops[expr.op]);
+    case 'const':
+      return mixed(hash, valueHash(expr.value));
+    case 'extract':
+      return mixed(hash, expr.lane);
+    default:
+      return hash;
   }
 }
 
-/** What tells a node from others, given numbers that stand for its operands. Not for variables. */
-export function nodeKey(
-  expr: Exclude<Expr, Var>,
-  operands: readonly number[],
-  bufferNumber: (buffer: Buffer) => number,
-): string {
-  const { scalar, lanes } = expr.type;
-  let detail = '';
-  if (expr.kind === 'const') detail = Object.is(expr.value, -0) ? '-0' : String(expr.value);
-  else if (expr.kind === 'unary' || expr.kind === 'binary') detail = expr.op;
-  else if (expr.kind === 'extract') detail = String(expr.lane);
-  else if (expr.kind === 'load') detail = String(bufferNumber(expr.buffer));
-  return `${expr.kind} ${detail} ${scalar}x${lanes} ${operands.join(' ')}`;
+function valueHash(value: number | bigint): number {
+  if (typeof value === 'bigint') return Number(BigInt.asIntN(31, value));
+  // Small fractions and large exponents both leave something in the low 32 bits of one of these.
+  return (value | 0) ^ ((value * 0x10000001) | 0) ^ ((value * 2 ** -31) | 0);
+}
+
+/** Whether two nodes do the same with their operands, whatever those are. Not for variables. */
+export function isSameOperation(a: Expr, b: Expr): boolean {
+  if (a.kind !== b.kind || a.type !== b.type) return false;
+  switch (a.kind) {
+    case 'unary':
+    case 'binary':
+      return a.op === (b as typeof a).op;
+    case 'const':
+      return Object.is(a.value, (b as typeof a).value);
+    case 'extract':
+      return a.lane === (b as typeof a).lane;
+    case 'load':
+      return a.buffer === (b as typeof a).buffer;
+    default:
+      return true;
+  }
 }

@@ -28,6 +28,11 @@ export function atomPolynomial(atom: Expr, numberOf: NumberOf): Polynomial {
   return new Map([[String(numberOf(atom)), { coefficient: 1, atoms: [atom] }]]);
 }
 
+/** Whether the polynomial of an expression is the expression itself: there was nothing to take apart. */
+export function isAtom(p: Polynomial, atom: Expr): boolean {
+  return p.size === 1 && p.values().next().value!.atoms[0] === atom;
+}
+
 /** The value, if the polynomial has no atoms. */
 export function constantValue(p: Polynomial): number | null {
   if (p.size === 0) return 0;

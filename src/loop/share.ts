@@ -1,5 +1,6 @@
 import { separateBindings } from './bindings.js';
 import * as e from './build.js';
+import { Interner } from './intern.js';
 import type { Buffer, Expr, For, Kernel, Stmt, Var, While } from './nodes.js';
 import { assignedVariables, children, visitNew, visitStmts, withBody } from './visit.js';
 import { emit, type Scope, scopeIn, type Value, ValueTable, type Version } from './share/values.js';
@@ -27,7 +28,7 @@ class Sharing {
   readonly #assigned: ReadonlySet<Var>;
   /** Constants, parameters, loop variables, and locals that are never assigned. */
   readonly #fixed: Map<Expr, Value> = new Map();
-  readonly #constants: Map<string, Value> = new Map();
+  readonly #constants: Interner = new Interner();
   readonly #root: Scope = scopeIn(null, 'block');
   #state: State = { locals: new Map(), memory: new Map() };
   #scope: Scope = this.#root;
@@ -218,12 +219,11 @@ class Sharing {
   #compute(expr: Expr): Value {
     if (expr.kind === 'var') return this.#state.locals.get(expr) ?? this.#fixed.get(expr)!;
     if (expr.kind === 'const') {
-      const { type, value } = expr;
-      const key = `${type.scalar}x${type.lanes} ${Object.is(value, -0) ? '-0' : String(value)}`;
-      let constant = this.#constants.get(key);
-      if (constant === undefined)
-        this.#constants.set(key, (constant = this.#table.leaf(expr, this.#root)));
-      return constant;
+      const constant = this.#constants.intern(expr);
+      let known = this.#fixed.get(constant);
+      if (known === undefined)
+        this.#fixed.set(constant, (known = this.#table.leaf(constant, this.#root)));
+      return known;
     }
     const operands = children(expr).map((child) => this.#numbered.get(child)!);
     const memory = expr.kind === 'load' ? this.#state.memory.get(expr.buffer)! : null;

@@ -1,18 +1,20 @@
 import { InternalError } from '../base/errors.js';
 import * as e from './build.js';
-import type { Expr, Kernel, Stmt, Var } from './nodes.js';
+import type { Bitcast, Broadcast, Cast, Expr, Extract, Kernel, Stmt, Unary, Var } from './nodes.js'; // prettier-ignore
 
 /**
  * Walking and rebuilding. Expressions are DAGs: whatever recurses over one here visits a shared
  * sub-expression once, so every walk is linear in the number of distinct nodes.
  */
 
+const none: readonly Expr[] = [];
+
 /** The operands of an expression, in the order in which `withChildren` takes them. */
 export function children(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'const':
     case 'var':
-      return [];
+      return none;
     case 'unary':
     case 'cast':
     case 'bitcast':
@@ -35,13 +37,43 @@ export function children(expr: Expr): readonly Expr[] {
  * checked constructors run, so an operand that became a vector broadcasts its neighbours.
  */
 export function withChildren(expr: Expr, operands: readonly Expr[]): Expr {
-  const before = children(expr);
-  if (before.every((child, i) => child === operands[i])) return expr;
-  const [x, y, z] = operands;
+  let i = 0;
+  return mapChildren(expr, () => operands[i++]);
+}
+
+/** Like `withChildren`, where each operand is replaced by what a function makes of it. */
+export function mapChildren(expr: Expr, map: (child: Expr) => Expr): Expr {
   switch (expr.kind) {
     case 'const':
     case 'var':
       return expr;
+    case 'binary': {
+      const [a, b] = [map(expr.a), map(expr.b)];
+      return a === expr.a && b === expr.b ? expr : e.binary(expr.op, a, b);
+    }
+    case 'load': {
+      const index = map(expr.index);
+      return index === expr.index ? expr : e.load(expr.buffer, index);
+    }
+    case 'ramp': {
+      const [base, stride] = [map(expr.base), map(expr.stride)];
+      if (base === expr.base && stride === expr.stride) return expr;
+      return e.ramp(base, stride, expr.type.lanes);
+    }
+    case 'select': {
+      const [condition, a, b] = [map(expr.condition), map(expr.a), map(expr.b)];
+      if (condition === expr.condition && a === expr.a && b === expr.b) return expr;
+      return e.select(condition, a, b);
+    }
+    default: {
+      const x = map(expr.x);
+      return x === expr.x ? expr : withOperand(expr, x);
+    }
+  }
+}
+
+function withOperand(expr: Unary | Cast | Bitcast | Broadcast | Extract, x: Expr): Expr {
+  switch (expr.kind) {
     case 'unary':
       return e.unary(expr.op, x);
     case 'cast':
@@ -52,14 +84,6 @@ export function withChildren(expr: Expr, operands: readonly Expr[]): Expr {
       return e.broadcast(x, expr.type.lanes);
     case 'extract':
       return e.extract(x, expr.lane);
-    case 'binary':
-      return e.binary(expr.op, x, y);
-    case 'select':
-      return e.select(x, y, z);
-    case 'load':
-      return e.load(expr.buffer, x);
-    case 'ramp':
-      return e.ramp(x, y, expr.type.lanes);
   }
 }
 
@@ -81,7 +105,8 @@ export function visitNew(
   done: { has(expr: Expr): boolean },
   visit: (expr: Expr) => void,
 ): void {
-  const stack = [...roots].reverse();
+  const stack: Expr[] = [];
+  for (let i = roots.length - 1; i >= 0; i--) stack.push(roots[i]);
   while (stack.length > 0) {
     const expr = stack[stack.length - 1];
     if (done.has(expr)) {
@@ -105,10 +130,10 @@ export function visitNew(
  */
 export function exprMapper(rewrite: (expr: Expr) => Expr): (expr: Expr) => Expr {
   const done = new Map<Expr, Expr>();
+  const known = (child: Expr): Expr => done.get(child)!;
   return (root) => {
     visitNew([root], done, (expr) => {
-      const operands = children(expr).map((child) => done.get(child)!);
-      done.set(expr, rewrite(withChildren(expr, operands)));
+      done.set(expr, rewrite(mapChildren(expr, known)));
     });
     return done.get(root)!;
   };
@@ -172,37 +197,68 @@ export interface StmtMapper {
   readonly stmt?: (stmt: Stmt) => Stmt;
 }
 
-/** The statement with its own parts mapped; rebuilt through the checked constructors. */
+const same = <T>(x: T): T => x;
+
+/**
+ * The statement with its own parts mapped; rebuilt through the checked constructors. Unchanged parts
+ * give the same object back.
+ */
 export function mapStmt(stmt: Stmt, mapper: StmtMapper): Stmt {
-  const expr = mapper.expr ?? ((x: Expr) => x);
-  const variable = mapper.variable ?? ((x: Var) => x);
-  const inside = mapper.stmt ?? ((x: Stmt) => x);
+  const { expr = same, variable = same, stmt: inside = same } = mapper;
   switch (stmt.kind) {
-    case 'block':
-      return e.block(...stmt.body.map(inside));
+    case 'block': {
+      const body = mapEach(stmt.body, inside);
+      return body === stmt.body ? stmt : e.block(...body);
+    }
     case 'for': {
       const [begin, end] = [expr(stmt.begin), expr(stmt.end)];
-      return { ...stmt, variable: variable(stmt.variable), begin, end, body: inside(stmt.body) };
+      const index = variable(stmt.variable);
+      const body = inside(stmt.body);
+      if (body === stmt.body && index === stmt.variable && begin === stmt.begin && end === stmt.end)
+        return stmt;
+      return { ...stmt, variable: index, begin, end, body };
     }
-    case 'while':
-      return e.whileLoop(expr(stmt.condition), inside(stmt.body));
-    case 'if':
-      return e.ifThen(
-        expr(stmt.condition),
-        inside(stmt.consequent),
-        stmt.alternate === null ? null : inside(stmt.alternate),
-      );
+    case 'while': {
+      const condition = expr(stmt.condition);
+      const body = inside(stmt.body);
+      if (condition === stmt.condition && body === stmt.body) return stmt;
+      return e.whileLoop(condition, body);
+    }
+    case 'if': {
+      const condition = expr(stmt.condition);
+      const consequent = inside(stmt.consequent);
+      const alternate = stmt.alternate === null ? null : inside(stmt.alternate);
+      const isSame = consequent === stmt.consequent && alternate === stmt.alternate;
+      if (isSame && condition === stmt.condition) return stmt;
+      return e.ifThen(condition, consequent, alternate);
+    }
     case 'declare': {
       const value = expr(stmt.value);
-      return e.declare(variable(stmt.variable), value);
+      const local = variable(stmt.variable);
+      if (value === stmt.value && local === stmt.variable) return stmt;
+      return e.declare(local, value);
     }
-    case 'assign':
-      return e.assign(variable(stmt.variable), expr(stmt.value));
-    case 'store':
-      return e.store(stmt.buffer, expr(stmt.index), expr(stmt.value));
-    case 'call':
-      return e.call(stmt.kernel, stmt.args.map(expr));
+    case 'assign': {
+      const [local, value] = [variable(stmt.variable), expr(stmt.value)];
+      if (value === stmt.value && local === stmt.variable) return stmt;
+      return e.assign(local, value);
+    }
+    case 'store': {
+      const [index, value] = [expr(stmt.index), expr(stmt.value)];
+      if (index === stmt.index && value === stmt.value) return stmt;
+      return e.store(stmt.buffer, index, value);
+    }
+    case 'call': {
+      const args = mapEach(stmt.args, expr);
+      return args === stmt.args ? stmt : e.call(stmt.kernel, args);
+    }
   }
+}
+
+/** `items.map(map)`; the same array when nothing changed. */
+function mapEach<T>(items: readonly T[], map: (item: T) => T): readonly T[] {
+  const mapped = items.map((item) => map(item));
+  return mapped.every((item, i) => item === items[i]) ? items : mapped;
 }
 
 /** The distinct variables that an expression reads. */

@@ -1,8 +1,8 @@
 import { declare, variable } from '../build.js';
-import { nodeKey } from '../intern.js';
-import type { Buffer, Expr, Stmt, Var } from '../nodes.js';
+import { haveSameElements, isSameOperation, mixed, operationHash } from '../intern.js';
+import type { Expr, Stmt, Var } from '../nodes.js';
 import { mayTrap } from '../purity.js';
-import { withChildren } from '../visit.js';
+import { mapChildren } from '../visit.js';
 
 /**
  * A place that statements go to, and how control reaches it.
@@ -108,18 +108,18 @@ export class Value {
 
   /** How it is computed. */
   get computed(): Expr {
-    this.#expr ??= withChildren(
-      this.node,
-      this.operands.map((operand) => operand.expr),
-    );
+    if (this.#expr === null) {
+      let i = 0;
+      this.#expr = mapChildren(this.node, () => this.operands[i++].expr);
+    }
     return this.#expr;
   }
 }
 
 /** The values that are available, by what they compute. */
 export class ValueTable {
-  readonly #byKey: Map<string, Value[]> = new Map();
-  readonly #buffers: Map<Buffer, number> = new Map();
+  /** By a hash of the computation; on a collision, at the next free number. */
+  readonly #known: Map<number, Computation> = new Map();
   #next = 0;
 
   get freshNumber(): number {
@@ -137,10 +137,7 @@ export class ValueTable {
     memory: Version | null,
     here: Scope,
   ): Value {
-    const numbers = operands.map((operand) => operand.number);
-    const key = `${nodeKey(node, numbers, (buffer) => this.#numberOf(buffer))} ${memory?.number}`;
-    let candidates = this.#byKey.get(key);
-    if (candidates === undefined) this.#byKey.set(key, (candidates = []));
+    const candidates = this.#candidates(node, operands, memory);
     while (candidates.length > 0 && !candidates[candidates.length - 1].scope.open) candidates.pop();
     if (candidates.length > 0) return candidates[candidates.length - 1];
 
@@ -162,11 +159,30 @@ export class ValueTable {
     return value;
   }
 
-  #numberOf(buffer: Buffer): number {
-    let number = this.#buffers.get(buffer);
-    if (number === undefined) this.#buffers.set(buffer, (number = this.#buffers.size));
-    return number;
+  /** Where the values of a computation are kept, the innermost scope last. */
+  #candidates(node: Expr, operands: readonly Value[], memory: Version | null): Value[] {
+    let hash = mixed(operationHash(node), memory?.number ?? -1);
+    for (const operand of operands) hash = mixed(hash, operand.number);
+    for (let known; (known = this.#known.get(hash)) !== undefined; hash = (hash + 1) | 0) {
+      if (
+        known.memory === memory &&
+        isSameOperation(known.node, node) &&
+        haveSameElements(known.operands, operands)
+      )
+        return known.values;
+    }
+    const values: Value[] = [];
+    this.#known.set(hash, { node, operands, memory, values });
+    return values;
   }
+}
+
+interface Computation {
+  readonly node: Expr;
+  readonly operands: readonly Value[];
+  /** What a load reads; null for everything else. */
+  readonly memory: Version | null;
+  readonly values: Value[];
 }
 
 function rootOf(scope: Scope): Scope {

@@ -3,7 +3,7 @@ import { Facts } from '../facts.js';
 import { Interner } from '../intern.js';
 import type { Binary, BinaryOp, Const, Expr, Kernel, Var } from '../nodes.js';
 import { binaryLane, bitcastLane, castLane, type Lane, unaryLane, UndefinedDivision } from '../scalar.js'; // prettier-ignore
-import { children, exprMapper, visitNew, withChildren } from '../visit.js';
+import { children, exprMapper, mapChildren, visitNew } from '../visit.js';
 import { conversionLaws } from './conversions.js';
 import { floatLaws } from './floats.js';
 import { type IndexContext, indexRules } from './indices.js';
@@ -44,17 +44,21 @@ export class ExprSimplifier {
   }
 
   simplify(root: Expr): Expr {
-    visitNew([root], this.#done, (expr) => {
-      const operands = children(expr).map((child) => this.#done.get(child)!);
-      const result = this.#settle(this.#interner.intern(withChildren(expr, operands)));
-      this.#done.set(expr, result);
-      this.#done.set(result, result);
-      // Asked for from the leaves up, so that these never recurse deeply.
-      this.facts.depth(result);
-      this.facts.readsMemory(result);
-    });
+    const known = this.#done.get(root);
+    if (known !== undefined) return known;
+    visitNew([root], this.#done, this.#visit);
     return this.#done.get(root)!;
   }
+
+  readonly #known = (expr: Expr): Expr => this.#done.get(expr)!;
+
+  readonly #visit = (expr: Expr): void => {
+    const result = this.#settle(this.#interner.intern(mapChildren(expr, this.#known)));
+    this.#done.set(expr, result);
+    this.#done.set(result, result);
+    // Asked for from the leaves up, so that it never recurses deeply.
+    this.facts.enter(result);
+  };
 
   /** Applies rules to a node with simplified operands until none applies. */
   #settle(expr: Expr): Expr {
@@ -67,6 +71,7 @@ export class ExprSimplifier {
   }
 
   #lanes(expr: Expr): Expr | null {
+    if (expr.type.lanes === 1 && expr.kind !== 'extract') return null;
     for (const rule of laneRules) {
       const next = rule.apply(expr);
       if (next !== null) return next;
@@ -96,7 +101,7 @@ export class ExprSimplifier {
 /** An operation on constants is done now, unless it is one that must never be done. */
 function foldConstants(expr: Expr): Const | null {
   const operands = children(expr);
-  if (operands.length === 0 || !operands.every((x) => x.kind === 'const')) return null;
+  if (operands.length === 0 || !operands.every(isConstant)) return null;
   const values = (operands as Const[]).map(({ value }) => value);
   const value = laneValue(expr, values);
   return value === null ? null : e.constant(expr.type.scalar, value, expr.type.lanes);

@@ -6,6 +6,7 @@ import {
   constantPolynomial,
   constantValue,
   divideTerm,
+  isAtom,
   multiply,
   type NumberOf,
   type Polynomial,
@@ -83,7 +84,7 @@ function collectTerms(expr: Expr, context: IndexContext): Expr | null {
   // Sums of loaded data keep their order: reordering gains nothing there.
   if (facts.readsMemory(expr)) return null;
   const p = facts.polynomial(expr);
-  if (p.size === 1 && p.values().next().value!.atoms[0] === expr) return null;
+  if (isAtom(p, expr)) return null;
   return toExpr(joinDivisions(p, context), (atom) => facts.depth(atom), numberOf);
 }
 

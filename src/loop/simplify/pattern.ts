@@ -32,10 +32,11 @@ export function hole(name: string, scalar: Scalar): Var {
  * be one object. Patterns are written for scalars and match vectors, whose constants have equal lanes.
  */
 export function applySides({ left, right, constants }: Sides, expr: Expr): Expr | null {
+  if (!mayMatch(left, expr)) return null;
   const bound = new Map<Var, Expr>();
   const match = (pattern: Expr, subject: Expr): boolean => {
-    if (pattern.type.scalar !== subject.type.scalar) return false;
     if (pattern.kind === 'var') {
+      if (pattern.type.scalar !== subject.type.scalar) return false;
       const known = bound.get(pattern);
       if (known !== undefined) return known === subject;
       const accepts = constants?.get(pattern);
@@ -44,12 +45,7 @@ export function applySides({ left, right, constants }: Sides, expr: Expr): Expr 
       bound.set(pattern, subject);
       return true;
     }
-    if (pattern.kind !== subject.kind) return false;
-    if (pattern.kind === 'const')
-      return Object.is(pattern.value, (subject as typeof pattern).value);
-    if (pattern.kind === 'unary' || pattern.kind === 'binary') {
-      if (pattern.op !== (subject as typeof pattern).op) return false;
-    }
+    if (!isAlike(pattern, subject)) return false;
     const operands = children(subject);
     return children(pattern).every((child, i) => match(child, operands[i]));
   };
@@ -57,24 +53,51 @@ export function applySides({ left, right, constants }: Sides, expr: Expr): Expr 
   return broadcast(substitution(bound)(right), expr.type.lanes);
 }
 
+/** Whether a pattern that is no hole and a node agree in all but operands and lanes. */
+function isAlike(pattern: Expr, subject: Expr): boolean {
+  if (pattern.kind !== subject.kind || pattern.type.scalar !== subject.type.scalar) return false;
+  if (pattern.kind === 'const') return Object.is(pattern.value, (subject as typeof pattern).value);
+  if (pattern.kind === 'unary' || pattern.kind === 'binary')
+    return pattern.op === (subject as typeof pattern).op;
+  return true;
+}
+
+/** A look at the operands only: it turns nearly everything away before anything is allocated. */
+function mayMatch(pattern: Expr, subject: Expr): boolean {
+  if (!isAlike(pattern, subject)) return false;
+  const [wanted, operands] = [children(pattern), children(subject)];
+  for (let i = 0; i < wanted.length; i++) {
+    if (wanted[i].kind !== 'var' && !isAlike(wanted[i], operands[i])) return false;
+  }
+  return true;
+}
+
 /** Laws by the kind and operation of their left side, so that few are tried on a node. */
 export class LawTable {
-  readonly #byRoot: Map<string, Sides[]> = new Map();
+  readonly #byRoot: Readonly<Record<Scalar, Map<string, Sides[]>>> = {
+    f32: new Map(),
+    f64: new Map(),
+    i32: new Map(),
+    i64: new Map(),
+    bool: new Map(),
+  };
 
   constructor(laws: readonly Law[]) {
     for (const law of laws) {
       for (const scalar of law.scalars) {
         const sides = law.sides(scalar);
-        const key = rootKey(sides.left);
-        const list = this.#byRoot.get(key);
-        if (list === undefined) this.#byRoot.set(key, [sides]);
+        const table = this.#byRoot[sides.left.type.scalar];
+        const list = table.get(rootName(sides.left));
+        if (list === undefined) table.set(rootName(sides.left), [sides]);
         else list.push(sides);
       }
     }
   }
 
   apply(expr: Expr): Expr | null {
-    for (const sides of this.#byRoot.get(rootKey(expr)) ?? []) {
+    const list = this.#byRoot[expr.type.scalar].get(rootName(expr));
+    if (list === undefined) return null;
+    for (const sides of list) {
       const result = applySides(sides, expr);
       if (result !== null) return result;
     }
@@ -82,7 +105,7 @@ export class LawTable {
   }
 }
 
-function rootKey(expr: Expr): string {
-  const op = expr.kind === 'unary' || expr.kind === 'binary' ? expr.op : '';
-  return `${expr.kind} ${op} ${expr.type.scalar}`;
+/** No operation has the name of a kind. */
+function rootName(expr: Expr): string {
+  return expr.kind === 'unary' || expr.kind === 'binary' ? expr.op : expr.kind;
 }
