@@ -51,38 +51,44 @@ function callKey(
 
 /** The constants seen so far, found by a hash of their bytes and then compared byte by byte. */
 class ConstantTable {
-  readonly #buckets: Map<
-    string,
-    { readonly bytes: Uint8Array; readonly values: readonly Value[] }[]
-  > = new Map();
+  readonly #buckets: Map<string, { readonly bits: Bits; readonly values: readonly Value[] }[]> =
+    new Map();
 
   /** The values of an equal constant seen before, or of a copy made now. */
   firstLike(data: ConstantData, copy: () => readonly Value[]): readonly Value[] {
-    const bytes = bytesOf(data.data);
-    const key = `${data.type.dtype}[${data.type.shape.join()}]${hash(bytes)}`;
+    const bits = bitsOf(data.data);
+    const key = `${data.type.dtype}[${data.type.shape.join()}]${hash(bits)}`;
     let bucket = this.#buckets.get(key);
     if (bucket === undefined) this.#buckets.set(key, (bucket = []));
-    const found = bucket.find((entry) => sameBytes(entry.bytes, bytes));
+    const found = bucket.find((entry) => sameBits(entry.bits, bits));
     if (found !== undefined) return found.values;
     const values = copy();
-    bucket.push({ bytes, values });
+    bucket.push({ bits, values });
     return values;
   }
 }
 
-function bytesOf({ buffer, byteOffset, byteLength }: HostArray): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, byteLength);
+type Bits = Uint8Array | Uint32Array;
+
+/** The elements as bits: by words where they fill words, since parameters can be large. */
+function bitsOf(data: HostArray): Bits {
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  if (bytes.length % 4 !== 0) return bytes;
+  const { buffer, byteOffset } = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+  return new Uint32Array(buffer, byteOffset, bytes.length / 4);
 }
 
-/** FNV-1a; equality never rests on it. */
-function hash(bytes: Uint8Array): number {
+/** In the manner of FNV-1a; equality never rests on it. */
+function hash(bits: Bits): number {
   let state = 0x811c9dc5;
-  for (let i = 0; i < bytes.length; i++) state = Math.imul(state ^ bytes[i], 0x01000193);
+  for (let i = 0; i < bits.length; i++) {
+    state = Math.imul(state ^ bits[i], 0x01000193);
+    state ^= state >>> 15; // a word's high bits would not reach the low ones by themselves
+  }
   return state >>> 0;
 }
 
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false;
+function sameBits(a: Bits, b: Bits): boolean {
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
+  return a.length === b.length;
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { bytesOf, viewOf } from '../../src/base/dtype.js';
 import { Program } from '../../src/ir/program.js';
 import { add } from '../../src/ops/elementwise/arithmetic.js';
 import { sum } from '../../src/ops/reduction/sum.js';
@@ -53,6 +54,25 @@ test('constants are compared by bits: -0 is not 0, a NaN equals itself', () => {
   const distinct = new Set(after.outputs.map(({ value }) => value.node));
   assert.equal(distinct.size, 4);
   assert.equal(operators(after).filter((kind) => kind === 'constant').length, 4);
+});
+
+test('equal elements of odd lengths and alignments are found', () => {
+  for (const [dtype, count] of [
+    ['int8', 3],
+    ['int8', 8],
+    ['int64', 1],
+    ['float16', 5],
+  ] as const) {
+    const program = new Program();
+    const values = [8, 16, 2 * bytesOf(dtype)].map((offset) => {
+      const bytes = new Uint8Array(64);
+      bytes.forEach((_, i) => (bytes[i] = i < offset ? 0 : ((i - offset) * 37 + 1) & 127));
+      const data = viewOf(dtype, bytes.buffer, offset, count);
+      return program.constant({ type: { dtype, shape: [count] }, data });
+    });
+    program.setOutputs(values.map((value, i) => ({ name: `c${i}`, value })));
+    assert.equal(eliminateCommonSubexpressions(program).graph.nodeCount, 1, `${dtype} ${count}`);
+  }
 });
 
 test('a program without repetition is returned as it is', () => {
