@@ -14,6 +14,7 @@ import { normalizeAxis, shapeToString } from '../infer.js';
 import { zerosLike } from '../movement/fill.js';
 import { slice } from '../movement/slice.js';
 import { gather, scatterAdd } from './gather.js';
+import { selectLoops } from './selectLoops.js';
 import { sortLoops } from './sortLoops.js';
 
 export interface SortOptions {
@@ -96,6 +97,56 @@ export const sort: OperatorFunction<Sort> = operator({
   samples,
 });
 
+/** Up to here a selection beats a sort, also in its worst case. */
+const selectionLimit = 64;
+
+/** The first `k` positions of `argsort`, found without sorting the rest; `k` is 1 to `selectionLimit`. */
+export const argselect: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    x: Input<T>,
+    k: number,
+    axis?: number,
+    options?: SortOptions,
+  ) => T,
+  false
+> = operator({
+  name: 'argselect',
+  family: 'indexing',
+  attributes: { k: attr.int, ...attributes },
+  method: false,
+  operands: 'keep',
+  call: (x, k, axis = -1, options) => ({
+    inputs: [x],
+    attributes: { k, axis, descending: options?.descending ?? false },
+  }),
+  infer: ({ inputs: [x], attributes: { k, axis } }) => {
+    const at = normalizeAxis('argselect', axis, x.shape.length);
+    if (k < 1 || k > selectionLimit) {
+      throw new ArgumentError('a selection is of a few elements', {
+        op: 'argselect',
+        expected: `k from 1 to ${selectionLimit}`,
+        actual: String(k),
+        advice: 'use argsort',
+      });
+    }
+    return [{ dtype: 'int64', shape: x.shape.with(at, minDim(k, x.shape[at])) }];
+  },
+  gradient: 'none',
+  lowering: {
+    kind: 'kernel',
+    kernel: (context) => {
+      const { k, axis, descending } = context.attributes;
+      const at = normalizeAxis('argselect', axis, context.inputs[0].shape.length);
+      return selectLoops(context, at, k, descending);
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 'm']), 3] },
+    { args: [tensor(['n', 9], { dtype: 'int8', low: -3, high: 3 }), 5, 1, { descending: true }] },
+    { args: [tensor(['n', 2]), 2, 0] },
+  ],
+});
+
 export interface TopKOptions {
   /** Default true; false gives the least elements. */
   readonly largest?: boolean;
@@ -152,8 +203,12 @@ export const topK: OperatorFunction<
     kind: 'decompose',
     decompose: ({ inputs: [x], attributes: { k, axis, largest } }) => {
       const at = normalizeAxis('topK', axis, x.type.shape.length);
-      const order = argsort(x, at, { descending: largest });
-      const indices = slice(order, ...Array.from({ length: at }, () => ':' as const), [0, k]);
+      const options = { descending: largest };
+      const before = Array.from({ length: at }, () => ':' as const);
+      const indices =
+        k >= 1 && k <= selectionLimit
+          ? argselect(x, k, at, options)
+          : slice(argsort(x, at, options), ...before, [0, k]);
       return [gather(x, indices, at), indices];
     },
   },

@@ -115,6 +115,27 @@ test('topK gives the first k of the order, with positions', () => {
   );
 });
 
+test('a selection of any size is the beginning of the order', () => {
+  for (const dtype of ['float32', 'int64'] as const) {
+    const list = Array.from({ length: 200 }, (_, i) =>
+      i % 17 === 5 ? NaN : Math.floor(random() * 40),
+    );
+    const elements = dtype === 'int64' ? list.map((x) => BigInt(Number.isNaN(x) ? 99 : x)) : list;
+    const x = operand(dtype, [200], elements);
+    for (const k of [1, 2, 17, 64, 65, 200]) {
+      for (const largest of [true, false]) {
+        const [values, indices] = evaluate([x], (v) => topK(v, k, 0, { largest }));
+        const places = order(elements, largest).slice(0, k);
+        assert.deepEqual(numbersOf(indices), places);
+        assert.deepEqual(
+          elementsOf(values),
+          places.map((at) => elements[at]),
+        );
+      }
+    }
+  }
+});
+
 test('sorted elements take their gradients along', () => {
   const x = floats([4], [3, 1, 4, 2]);
   const weights = floats([4], [10, 20, 30, 40]);
