@@ -6,6 +6,7 @@ import { contractPacked } from './gemm/packed.js';
 import { isContiguous, isPlain } from './gemm/reach.js';
 import { known } from './gemm/sizes.js';
 import { type Contraction, transposed } from './gemm/spec.js';
+import { contractStreaming } from './gemm/streaming.js';
 
 export type { Contraction } from './gemm/spec.js';
 
@@ -20,8 +21,8 @@ export function contract(spec: Contraction): Stmt {
   const oriented = known(spec.n) === 1 && known(spec.m) !== 1 ? transposed(spec) : spec;
   const { m } = oriented;
   const rows = known(m);
-  if (rows !== null) return rows <= fewRows ? inPlace(oriented) : manyRows(oriented);
-  return e.ifThen(e.le(m, fewRows), inPlace(oriented), manyRows(oriented));
+  if (rows !== null) return rows <= fewRows ? someRows(oriented) : manyRows(oriented);
+  return e.ifThen(e.le(m, fewRows), someRows(oriented), manyRows(oriented));
 }
 
 /** Up to here packing `b` costs more than it saves, since each packed element is used so rarely. */
@@ -29,6 +30,9 @@ const fewRows = 4;
 
 /** The multiplications below which operands are not packed, if they can be read well where they are. */
 const smallVolume = 2 ** 21;
+
+/** A `b` beyond this is read in the order of memory by few rows: it is not in the second-level cache. */
+const cachedBytes = 2 ** 20;
 
 /** A `b` of no more registers across is read in place: padding to whole tiles would waste too much. */
 const fewVectors = 4;
@@ -45,6 +49,16 @@ const tile = { rows: 4, vectors: 2 } as const;
  */
 const block = { blockRows: 240, blockColumns: 512, blockDepth: 256 } as const;
 
+/** At most `fewRows`. */
+function someRows(spec: Contraction): Stmt {
+  const [n, k] = [known(spec.n), known(spec.k)];
+  const bytes = n === null || k === null ? Infinity : n * k * e.scalarBytes(spec.scalar);
+  const { alongColumns } = layoutOf(spec);
+  const isNarrow = n !== null && n < fewVectors * lanesOf(spec);
+  if (alongColumns && !isNarrow && bytes > cachedBytes) return contractStreaming(spec, fewRows);
+  return inPlace(spec);
+}
+
 function manyRows(spec: Contraction): Stmt {
   const [m, n, k] = [known(spec.m), known(spec.n), known(spec.k)];
   const layout = layoutOf(spec);
@@ -53,7 +67,9 @@ function manyRows(spec: Contraction): Stmt {
     const isNarrow = n !== null && n <= fewVectors * lanes;
     const isSmall = m !== null && n !== null && k !== null && m * n * k <= smallVolume;
     if (layout.alongColumns && (isNarrow || isSmall)) return inPlace(spec);
-    if (layout.alongDepth && isNarrow && n < fewVectors * lanes) return inPlace(spec);
+    const isShort = m !== null && m <= 16; // an element of `b` is used too rarely to pay for its copy
+    const isLean = isShort || (isNarrow && n < fewVectors * lanes);
+    if (layout.alongDepth && !layout.alongColumns && isLean) return inPlace(spec);
   }
   const rows = Math.max(tile.rows, lanes);
   return contractPacked(spec, { rows, columns: tile.vectors * lanes, lanes, ...block });

@@ -9,6 +9,7 @@ import { contractDirect } from '../../../src/ops/contraction/gemm/direct.js';
 import { contractDot } from '../../../src/ops/contraction/gemm/dot.js';
 import { contractPacked } from '../../../src/ops/contraction/gemm/packed.js';
 import type { Contraction } from '../../../src/ops/contraction/gemm/spec.js';
+import { contractStreaming } from '../../../src/ops/contraction/gemm/streaming.js';
 
 type Scalar = Contraction['scalar'];
 type Layout = 'rows' | 'columns';
@@ -173,6 +174,7 @@ const methods: Readonly<Record<string, (spec: Contraction, lanes: number) => Stm
       blockDepth: 6,
     }),
   direct: (spec) => contractDirect(spec, { rows: 3, vectors: 2 }),
+  streaming: (spec) => contractStreaming(spec, 40),
   dot: (spec) => contractDot(spec, { rows: 2, columns: 3 }),
 };
 
@@ -189,15 +191,9 @@ for (const [name, method] of Object.entries(methods)) {
 }
 
 test('sizes beyond one block of each extent', () => {
-  for (const symbolic of [false, true])
-    multiplies({
-      batch: 1,
-      m: 245,
-      n: 530,
-      k: 270,
-      scalar: 'f32',
-      a: 'rows',
-      b: 'columns',
-      symbolic,
-    });
+  const common = { batch: 1, scalar: 'f32', a: 'rows' } as const;
+  for (const symbolic of [false, true]) {
+    multiplies({ ...common, m: 245, n: 530, k: 270, b: 'columns', symbolic });
+    multiplies({ ...common, m: 3, n: 1100, k: 250, b: 'rows', symbolic });
+  }
 });

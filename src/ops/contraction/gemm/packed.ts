@@ -1,9 +1,8 @@
-import type { DType } from '../../../base/dtype.js';
 import * as e from '../../../loop/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/nodes.js';
 import { packPanels } from './panels.js';
 import { blockEnd, known, lesser, product, roundUp } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { type Contraction, sumDTypes } from './spec.js';
 import { registerTile, type TileShape } from './tile.js';
 
 /** How much is packed at a time; rows and columns in whole tiles. */
@@ -66,13 +65,6 @@ export function contractPacked(spec: Contraction, blocking: Blocking): Stmt {
   );
 }
 
-const dtypes: Readonly<Record<Contraction['scalar'], DType>> = {
-  f32: 'float32',
-  f64: 'float64',
-  i32: 'int32',
-  i64: 'int64',
-};
-
 /** Blocks are no larger than the matrices need. */
 function allocate(spec: Contraction, blocking: Blocking): Workspace {
   const { m, n, k, scalar, context } = spec;
@@ -81,7 +73,7 @@ function allocate(spec: Contraction, blocking: Blocking): Workspace {
   const width = lesser(roundUp(n, columns), blocking.blockColumns);
   const depth = lesser(k, blockDepth);
   const scratch = (name: string, ...extents: readonly (Expr | number)[]): Buffer =>
-    context.scratch(name, dtypes[scalar], product(...extents));
+    context.scratch(name, sumDTypes[scalar], product(...extents));
   return {
     left: scratch('packedLeft', height, depth),
     right: scratch('packedRight', width, depth),

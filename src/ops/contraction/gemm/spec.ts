@@ -1,3 +1,4 @@
+import type { DType } from '../../../base/dtype.js';
 import type { Expr, Scalar, Stmt } from '../../../loop/nodes.js';
 import type { KernelContext } from '../../lowering.js';
 
@@ -46,3 +47,11 @@ export function transposed(spec: Contraction): Contraction {
     store: (batch, i, j, value) => spec.store(batch, j, i, value),
   };
 }
+
+/** How sums wait in temporary memory. */
+export const sumDTypes: Readonly<Record<Contraction['scalar'], DType>> = {
+  f32: 'float32',
+  f64: 'float64',
+  i32: 'int32',
+  i64: 'int64',
+};

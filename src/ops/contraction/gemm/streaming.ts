@@ -1,0 +1,83 @@
+import * as e from '../../../loop/build.js';
+import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
+import { blockEnd, indices } from './sizes.js';
+import { type Contraction, sumDTypes } from './spec.js';
+
+/**
+ * Few rows times a large matrix that lies along columns. It is read once, in the order in which it lies
+ * in memory, and the sums wait in memory meanwhile: walking down its columns instead would touch another
+ * page at every step. `mostRows` bounds `m`.
+ */
+export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
+  const { scalar, context, batch, m, n, k } = spec;
+  const lanes = context.vectorBytes / e.scalarBytes(scalar);
+  const sums = context.scratch('sums', sumDTypes[scalar], e.i32(mostRows * blockColumns));
+  const vectorAt = (at: Expr, width: number): Expr => (width === 1 ? at : e.ramp(at, 1, width));
+  const row = (i: Expr): Expr => e.mul(i, blockColumns);
+
+  /** Adds `depth` rows of `b` from `kk` on, each times its element of `a`, to the sums. */
+  const addRows = (batch: Expr, j0: Expr, width: Expr, kk: Expr, depth: number): Stmt =>
+    e.forLoop('i', 0, m, (i) => {
+      const steps = indices(kk, depth);
+      const factors = steps.map(() => e.variable('a', scalar));
+      return e.block(
+        ...steps.map((step, s) => e.declare(factors[s], spec.a(batch, i, step))),
+        alongRow(width, lanes, (j, count) => {
+          const at = vectorAt(e.add(row(i), j), count);
+          const columns = vectorAt(e.add(j0, j), count);
+          const sum = steps.reduce<Expr>(
+            (sum, step, s) => e.add(sum, e.mul(factors[s], spec.b(batch, step, columns))),
+            e.load(sums, at),
+          );
+          return e.store(sums, at, sum);
+        }),
+      );
+    });
+
+  return e.forLoop('batch', 0, batch, (batch) =>
+    e.forLoop(
+      'columns',
+      0,
+      n,
+      (j0) => {
+        const width = e.sub(blockEnd(j0, blockColumns, n), j0);
+        const eachRow = (visit: (i: Var, j: Expr, count: number) => Stmt): Stmt =>
+          e.forLoop('i', 0, m, (i) => alongRow(width, lanes, (j, count) => visit(i, j, count)));
+        const whole = e.sub(k, e.rem(k, rowsAtOnce));
+        return e.block(
+          eachRow((i, j, count) =>
+            e.store(sums, vectorAt(e.add(row(i), j), count), e.constant(scalar, 0)),
+          ),
+          e.forLoop('k', 0, whole, (kk) => addRows(batch, j0, width, kk, rowsAtOnce), {
+            step: rowsAtOnce,
+          }),
+          e.forLoop('k', whole, k, (kk) => addRows(batch, j0, width, kk, 1)),
+          eachRow((i, j, count) =>
+            spec.store(
+              batch,
+              i,
+              vectorAt(e.add(j0, j), count),
+              e.load(sums, vectorAt(e.add(row(i), j), count)),
+            ),
+          ),
+        );
+      },
+      { step: blockColumns },
+    ),
+  );
+}
+
+/** Columns at a time: one page of float32 of each row of `b`, and sums that stay in the first cache. */
+const blockColumns = 1024;
+
+/** Rows of `b` at a time, so that the sums are loaded and stored once for all of them. */
+const rowsAtOnce = 4;
+
+/** Covers `0 .. width` with vectors, and what is left with single elements. */
+function alongRow(width: Expr, lanes: number, body: (j: Var, count: number) => Stmt): Stmt {
+  const whole = e.sub(width, e.rem(width, lanes));
+  return e.block(
+    e.forLoop('j', 0, whole, (j) => body(j, lanes), { step: lanes }),
+    e.forLoop('j', whole, width, (j) => body(j, 1)),
+  );
+}
