@@ -13,8 +13,9 @@ export type { Contraction } from './gemm/spec.js';
 /**
  * The loops of a contraction. Large ones are packed (`gemm/packed.ts`), small ones and those of few
  * rows read their operands in place, with lanes along columns (`gemm/direct.ts`) or along the inner
- * index (`gemm/dot.ts`), whichever lies side by side in memory. The choice never changes a result by
- * more than the rounding of another order of summation.
+ * index (`gemm/dot.ts`), whichever lies side by side in memory, or a large matrix in the order of
+ * memory (`gemm/streaming.ts`). The choice never changes a result by more than the rounding of another
+ * order of summation. A symbolic `m` gets both forms, and the size decides when the kernel runs.
  */
 export function contract(spec: Contraction): Stmt {
   // Few columns are few rows of the transposes.
