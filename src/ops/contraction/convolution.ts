@@ -151,7 +151,7 @@ export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
         actual,
       });
     }
-    if (String(x.shape[1]) !== String(w.shape[0])) {
+    if (!sameDim(x.shape[1], w.shape[0])) {
       throw new ShapeError('the channels do not fit', {
         op: 'convTranspose',
         expected: `${String(w.shape[0])} input channels`,
