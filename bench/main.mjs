@@ -39,7 +39,7 @@ else
 function printRow({ name, unit, note, figures }) {
   const cells = Object.entries(figures).map(([who, { median, spread }]) => {
     const noise = spread === undefined ? '' : ` (x${spread.toFixed(2)})`;
-    return `${who} ${median.toPrecision(3)}${noise}`;
+    return `${who} ${median >= 100 ? median.toFixed(0) : median.toPrecision(3)}${noise}`;
   });
   console.log(
     `${name.padEnd(44)} ${unit.padEnd(9)} ${cells.join(' | ')}${note === undefined ? '' : `   ${note}`}`,
