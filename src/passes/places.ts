@@ -38,6 +38,7 @@ export type OutputSource =
 export class Places {
   readonly all: Place[] = [];
   readonly #program: Program;
+  readonly #inputs: ReadonlyMap<Value, number>;
   readonly #byValue: Map<Value, number> = new Map();
   readonly #lastRead: Map<Value, number> = new Map();
   readonly #outputs: ReadonlySet<Value>;
@@ -50,6 +51,7 @@ export class Places {
     replaced: readonly (number | null)[] = [],
   ) {
     this.#program = program;
+    this.#inputs = new Map(program.inputs.map((value, index) => [value, index]));
     this.#outputs = new Set(program.outputs.map(({ value }) => viewed(program, value)));
     replaced.forEach((index, output) => {
       const value = viewed(program, program.outputs[output].value);
@@ -88,7 +90,7 @@ export class Places {
     const node = this.#program.node(base.node);
     if (node.kind === 'constant') return { kind: 'constant', data: node.data };
     if (node.kind === 'variable') {
-      return { kind: 'input', index: this.#program.inputs.indexOf(base) };
+      return { kind: 'input', index: this.#inputs.get(base)! };
     }
     return { kind: 'place', place: this.#byValue.get(base)! };
   }
@@ -131,7 +133,7 @@ export class Places {
   #roleOf(value: Value): PlaceRole | undefined {
     const node = this.#program.node(value.node);
     if (node.kind === 'variable') {
-      return { kind: 'input', index: this.#program.inputs.indexOf(value) };
+      return { kind: 'input', index: this.#inputs.get(value)! };
     }
     if (node.kind === 'call') return { kind: 'temporary' };
     return isImmediate(node.data) ? undefined : { kind: 'constant', data: node.data };

@@ -1,7 +1,8 @@
 import { instantiate } from '../codegen/wasm/index.js';
+import { KernelCache } from '../loop/cache.js';
 import { interpret } from '../loop/interpret.js';
 import type { Module } from '../loop/nodes.js';
-import { optimizeModule } from '../loop/optimize.js';
+import { optimizeModule } from '../loop/module.js';
 import { mainName } from '../passes/lower/group.js';
 import type { Device } from './device.js';
 import type { CompileOptions } from './executable.js';
@@ -12,6 +13,9 @@ export type Entry = (table: number) => void;
 /** Bytes of a vector register of the targets. */
 export const vectorBytes = 16;
 
+/** Shared by all programs: what one has optimised, no other does again. */
+const optimizedKernels = new KernelCache();
+
 /** How each target makes a module callable. */
 export const entries: Readonly<
   Record<NonNullable<CompileOptions['target']>, (module: Module, device: Device) => Entry>
@@ -19,5 +23,5 @@ export const entries: Readonly<
   // Exactly what was lowered: nothing between the lowering and the definition of the loop IR.
   interpreter: (module, device) => (table) => interpret(module, device.buffer, mainName, [table]),
   wasm: (module, device) =>
-    instantiate(optimizeModule(module, { vectorBytes }), device.memory)[mainName],
+    instantiate(optimizeModule(module, { vectorBytes }, optimizedKernels), device.memory)[mainName],
 };
