@@ -9,8 +9,12 @@ import { assignedVariables, mapStmt, visitStmts, withBody } from './visit.js';
 /** Longer loops stay loops: the code would no longer fit the instruction cache. */
 const mostTrips = 1024;
 
-/** Turns loops of mode `unroll` whose number of trips is constant into straight-line code. */
+/**
+ * Turns loops of mode `unroll` whose number of trips is constant into straight-line code. Those whose
+ * number is not, or is too large, become serial.
+ */
 export function unroll(kernel: Kernel): Kernel {
+  if (!wantsUnrolling(kernel.body)) return kernel;
   const separate = separateBindings(kernel);
   const exprs = new ExprSimplifier(separate);
   const purity = new Purity(assignedVariables(separate.body));
@@ -39,7 +43,13 @@ export function unroll(kernel: Kernel): Kernel {
     // Bounds inside that depended on the variable may have become constant.
     return block(...(wantsUnrolling(body) ? copies.map(visit) : copies));
   };
-  return withBody(kernel, visit(separate.body));
+  return withBody(kernel, withoutUnrolling(visit(separate.body)));
+}
+
+/** What is left could not be unrolled, from no loop around it either. */
+function withoutUnrolling(stmt: Stmt): Stmt {
+  const inner = mapStmt(stmt, { stmt: withoutUnrolling });
+  return inner.kind === 'for' && inner.mode === 'unroll' ? { ...inner, mode: 'serial' } : inner;
 }
 
 function wantsUnrolling(body: Stmt): boolean {

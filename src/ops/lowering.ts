@@ -2,6 +2,7 @@ import type { Attributes } from '../base/schema.js';
 import type { Dim } from '../base/dim.js';
 import type { DType } from '../base/dtype.js';
 import type { Tensor, TensorType } from '../ir/types.js';
+import { i32 } from '../loop/build.js';
 import type { Buffer, Expr, Scalar, Stmt } from '../loop/nodes.js';
 
 /**
@@ -171,8 +172,6 @@ function broadcastIndex<A>(input: Access, context: PointContext<A>): Expr[] {
   const offset = context.index.length - input.shape.length;
   return input.shape.map((extent, axis) => {
     const repeats = extent.kind === 'const' && extent.value === 1;
-    return repeats ? extentZero : context.index[offset + axis];
+    return repeats ? i32(0) : context.index[offset + axis];
   });
 }
-
-const extentZero: Expr = { kind: 'const', type: { scalar: 'i32', lanes: 1 }, value: 0 };

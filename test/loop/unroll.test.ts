@@ -40,7 +40,7 @@ describe('unroll', () => {
     );
   });
 
-  it('unrolls nests, and keeps loops whose length is not constant', () => {
+  it('unrolls nests, and makes loops whose length is not constant serial', () => {
     assertBecomes(
       unroll,
       `
@@ -59,7 +59,7 @@ describe('unroll', () => {
         o[0] = 0
         o[1] = 0
         o[1] = 1
-        unroll for i in 0..n {
+        for i in 0..n {
           o[i] = 0
         }
       }`,

@@ -1,0 +1,65 @@
+import type { Kernel } from './nodes.js';
+import { optimize } from './optimize.js';
+import { structureOf } from './structure.js';
+import type { VectorOptions } from './vectorize.js';
+
+/** About a megabyte of text, and some ten times as much in optimised kernels. */
+const defaultCapacity = 2 ** 20;
+
+/**
+ * Optimised kernels by structure, so that each structure is optimised once: the same operator on other
+ * arrays, the steps of an unrolled loop, the layers of a network, a program that is traced again. A
+ * kernel that differs from a known one in names only gets that one, with its names. Whatever was not
+ * asked for longest goes first when the structures together exceed `capacity` characters.
+ */
+export class KernelCache {
+  readonly #capacity: number;
+  /** In the order of their last use. */
+  readonly #kernels: Map<string, Kernel> = new Map();
+  readonly #numbers: WeakMap<Kernel, number> = new WeakMap();
+  #characters = 0;
+  #next = 0;
+
+  constructor(capacity: number = defaultCapacity) {
+    this.#capacity = capacity;
+  }
+
+  get size(): number {
+    return this.#kernels.size;
+  }
+
+  /** The optimised kernel; what it calls must be optimised already. */
+  optimize(kernel: Kernel, options: VectorOptions): Kernel {
+    const structure = structureOf(kernel, (callee) => this.#numberOf(callee));
+    const key = `${options.vectorBytes} ${structure}`;
+    let optimized = this.#kernels.get(key);
+    if (optimized === undefined) {
+      optimized = optimize(kernel, options);
+      this.#characters += key.length;
+    } else this.#kernels.delete(key);
+    this.#kernels.set(key, optimized);
+    this.#evict(key);
+    return optimized;
+  }
+
+  clear(): void {
+    this.#kernels.clear();
+    this.#characters = 0;
+  }
+
+  /** Drops the oldest until the rest fits, but never `latest`, which is in use. */
+  #evict(latest: string): void {
+    for (const key of this.#kernels.keys()) {
+      if (this.#characters <= this.#capacity || key === latest) return;
+      this.#kernels.delete(key);
+      this.#characters -= key.length;
+    }
+  }
+
+  /** Callees are told apart as objects: a kernel holds the very kernels that it calls. */
+  #numberOf(callee: Kernel): number {
+    let number = this.#numbers.get(callee);
+    if (number === undefined) this.#numbers.set(callee, (number = this.#next++));
+    return number;
+  }
+}

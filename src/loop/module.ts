@@ -1,0 +1,64 @@
+import { moduleOf } from './build.js';
+import { KernelCache } from './cache.js';
+import type { Kernel, Module, Stmt } from './nodes.js';
+import type { VectorOptions } from './vectorize.js';
+import { mapStmt, visitStmts, withBody } from './visit.js';
+
+/**
+ * Optimises every kernel; calls go to the optimised callees. Callees of one structure become one
+ * kernel, which may come from `cache` and then has the name that it got there. Kernels that no other
+ * calls are what a module is for: they stay, under their own names.
+ */
+export function optimizeModule(
+  module: Module,
+  options: VectorOptions,
+  cache: KernelCache = new KernelCache(),
+): Module {
+  const called = new Set<Kernel>();
+  for (const { body } of module.kernels) {
+    visitStmts(body, (stmt) => {
+      if (stmt.kind === 'call') called.add(stmt.kernel);
+    });
+  }
+  const names = new Names(module.kernels.filter((kernel) => !called.has(kernel)));
+  const results = new Map<Kernel, Kernel>();
+  const callees = new Map<Kernel, Kernel>();
+  const redirect = (stmt: Stmt): Stmt => {
+    if (stmt.kind !== 'call') return mapStmt(stmt, { stmt: redirect });
+    return { ...stmt, kernel: results.get(stmt.kernel) ?? stmt.kernel };
+  };
+  for (const kernel of module.kernels) {
+    const optimized = cache.optimize(withBody(kernel, redirect(kernel.body)), options);
+    if (!called.has(kernel)) {
+      results.set(kernel, named(optimized, kernel.name));
+      continue;
+    }
+    let callee = callees.get(optimized);
+    if (callee === undefined) {
+      callee = named(optimized, names.free(optimized.name));
+      callees.set(optimized, callee);
+    }
+    results.set(kernel, callee);
+  }
+  return moduleOf([...new Set(results.values())]);
+}
+
+function named(kernel: Kernel, name: string): Kernel {
+  return kernel.name === name ? kernel : { ...kernel, name };
+}
+
+/** The names of a module. Kernels from elsewhere may come with a name that is taken here. */
+class Names {
+  readonly #taken: Set<string>;
+
+  constructor(kernels: readonly Kernel[]) {
+    this.#taken = new Set(kernels.map(({ name }) => name));
+  }
+
+  free(wanted: string): string {
+    let name = wanted;
+    for (let count = 1; this.#taken.has(name); count++) name = `${wanted}_${count}`;
+    this.#taken.add(name);
+    return name;
+  }
+}
