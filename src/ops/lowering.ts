@@ -117,6 +117,12 @@ export interface KernelContext<A> {
 /** A loop nest of its own, for what is neither a point nor a reduction. Must write every element. */
 export interface KernelLowering<A> {
   readonly kind: 'kernel';
+  /**
+   * True when the kernel adapts to the order in which its operands lie, and reads each element about
+   * once: then a transposition or another rearrangement before it is not carried out but looked
+   * through. Default false.
+   */
+  readonly readsAnyOrder?: boolean;
   kernel(context: KernelContext<A>): Stmt;
 }
 

@@ -42,7 +42,8 @@ interface Use {
 /**
  * Decides for every point operator, readers first, whether it is computed where it is read. The rules:
  *
- * - an output of the program, and what is read through a reshape or by a kernel, goes to memory;
+ * - an output of the program, and what is read through a reshape, goes to memory;
+ * - so does what a kernel reads, unless it only rearranges and the kernel reads in any order;
  * - what is evaluated no more often than it has elements, by one group, is computed in that group;
  * - otherwise it is repeated only when the whole chain of repeated work stays cheap.
  */
@@ -120,18 +121,22 @@ function readingPaths(
   for (const { reader, operand, keepsIndex } of uses) {
     const call = program.node(reader) as CallNode;
     const { lowering } = declarationOf(call.op);
-    if (!keepsIndex || lowering.kind === 'kernel') return null;
+    if (!keepsIndex) return null;
     if (lowering.kind === 'reduce' && operand !== 0) return null;
+    if (lowering.kind === 'kernel') {
+      const rearranges = costs.of(value.node).work === 0;
+      if (lowering.readsAnyOrder !== true || !rearranges) return null;
+    }
     const seen = program.operands(reader)[operand].type.shape;
     const isDirect = seen.length === value.type.shape.length;
     for (const draft of homes[reader]) {
       let paths = byDraft.get(draft);
       if (paths === undefined) byDraft.set(draft, (paths = new Map()));
-      if (lowering.kind === 'reduce') {
-        paths.set(isDirect ? identityPath : `r${reader}`, sizeOf(value.type.shape));
+      if (lowering.kind !== 'point') {
+        const isFolded = lowering.kind === 'reduce' && isDirect;
+        paths.set(isFolded ? identityPath : `${reader}.${operand}`, sizeOf(value.type.shape));
         continue;
       }
-      if (lowering.kind !== 'point') return null;
       for (const [path, evaluations] of draft.paths.get(reader)!) {
         if (lowering.elementwise && isDirect && sameShape(seen, call.types[0].shape)) {
           paths.set(path, evaluations);

@@ -3,8 +3,10 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { type Dim, evaluateDim, symbol } from '../../src/base/dim.js';
 import type { DType } from '../../src/base/dtype.js';
+import type { Attributes } from '../../src/base/schema.js';
+import type { KernelLowering } from '../../src/ops/lowering.js';
 import type { Program, Value } from '../../src/ir/program.js';
-import { add, div, exp, matmul, max, maximum, mul, neg, reshape, sqrt, sub, sum } from '../../src/ops/index.js'; // prettier-ignore
+import { add, div, exp, matmul, max, maximum, mul, neg, reshape, sqrt, sub, sum, transpose } from '../../src/ops/index.js'; // prettier-ignore
 import { fuse } from '../../src/passes/fuse.js';
 import { schedule } from '../../src/passes/schedule.js';
 import { compile } from '../../src/runtime/compile.js';
@@ -167,6 +169,26 @@ test('a product is continued where it is stored', () => {
     },
   );
   assert.deepEqual(groupsOf(program), ['matmul add maximum']);
+});
+
+test('a kernel looks through rearrangements only when it says so, and never through work', () => {
+  const declaration = matmul.declaration;
+  for (const readsAnyOrder of [false, true]) {
+    const lowering = { ...(declaration.lowering as KernelLowering<Attributes>), readsAnyOrder };
+    const product = { ...declaration, lowering };
+    const program = programOf({ x: matrix, y: matrix }, ({ x, y }, p) => ({
+      z: p.append(product, [transpose(x), y])[0],
+      w: p.append(product, [exp(x), transpose(y)])[0],
+    }));
+    const expected = readsAnyOrder
+      ? ['exp', 'transpose matmul', 'transpose matmul']
+      : ['exp', 'matmul', 'matmul', 'transpose', 'transpose'];
+    assert.deepEqual(groupsOf(program).toSorted(), expected);
+    const [plain, fused] = [false, true].map((fuse) =>
+      results(program, { target: 'interpreter', fuse }, new Map()),
+    );
+    assert.deepEqual(fused, plain);
+  }
 });
 
 test('a reduction folds what is computed on the fly, and may keep it', () => {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { symbol } from '../../src/base/dim.js';
 import { DTypeError, GraphError, ShapeError } from '../../src/base/errors.js';
-import { add, reshape, sum, transpose } from '../../src/ops/index.js';
+import type { Value } from '../../src/ir/program.js';
+import { add, mul, reshape, sum, transpose } from '../../src/ops/index.js';
 import { compile } from '../../src/runtime/compile.js';
 import type { CompileOptions } from '../../src/runtime/executable.js';
 import { elementsOf, floats, operand, programOf } from '../support/programs.js';
@@ -113,4 +114,42 @@ test('operands that do not fit are refused by name', () => {
     (error) => error instanceof DTypeError && /input x/.test(error.message),
   );
   assert.deepEqual(elementsOf(executable.run([good, good])[0]), [2, 4]);
+});
+
+test('what depends on constants only is computed once, by the compiler', () => {
+  const program = programOf({ x: { dtype: 'float32', shape: [2] } }, ({ x }, p) => {
+    const constant = (...data: number[]): Value =>
+      p.constant({ type: { dtype: 'float32', shape: [2] }, data: new Float32Array(data) });
+    const folded = mul(constant(1, 2), constant(10, 100));
+    return { y: add(x, folded), folded, total: sum(folded) };
+  });
+  const executable = compile(program);
+  const [y, folded, total] = executable.run([floats([2], [1, 1])]);
+  assert.deepEqual(elementsOf(y), [11, 201]);
+  assert.deepEqual(elementsOf(folded), [10, 200]);
+  assert.deepEqual(elementsOf(total), [210]);
+  assert.doesNotMatch(executable.toString(), /mul|sum/);
+});
+
+test('numbers beside arrays become part of the code, whatever their kind', () => {
+  const program = programOf(
+    { x: { dtype: 'int64', shape: [n] }, h: { dtype: 'float16', shape: [n] } },
+    ({ x, h }) => ({ y: add(x, 2n ** 40n), z: add(h, 0.1) }),
+  );
+  for (const target of targets) {
+    const executable = compile(program, { target });
+    assert.doesNotMatch(executable.toString(), /constant/);
+    const [y, z] = executable.run([
+      operand('int64', [2], [1n, -1n]),
+      operand('float16', [2], [1, 2]),
+    ]);
+    assert.deepEqual(elementsOf(y), [2n ** 40n + 1n, 2n ** 40n - 1n]);
+    // 0.1 is 1638.4 * 2^-14: the nearest half is 1638 * 2^-14; sums are rounded to 2^-10 and 2^-9.
+    const tenth = 1638 / 2 ** 14;
+    const rounded = [
+      [1, 2 ** 10],
+      [2, 2 ** 9],
+    ].map(([h, scale]) => Math.round((h + tenth) * scale) / scale);
+    assert.deepEqual(elementsOf(z), rounded);
+  }
 });
