@@ -1,7 +1,8 @@
 import { ArgumentError, GraphError, TraceError } from '../base/errors.js';
 import { type GraphParts, layOutGraph } from './graph.js';
 import type { Origin } from './history.js';
-import { describeType, NDArray } from './ndarray.js';
+import { typeToString } from '../ir/program.js';
+import { NDArray } from './ndarray.js';
 import { StaticGraph } from './staticgraph.js';
 
 export interface ExportRequest {
@@ -49,7 +50,7 @@ export function exportGraph({ inputs, outputs }: ExportRequest): StaticGraph {
     throw new GraphError(`output ${name} has no recorded history`, {
       op,
       expected: 'an array computed inside deferredCompute, or one of the inputs',
-      actual: describeType(array.type),
+      actual: typeToString(array.type),
       advice: 'compute it inside kn.deferredCompute(() => ...)',
     });
   }
@@ -86,7 +87,7 @@ function foreignArray(
   return new GraphError('an output depends on an array that is not among the inputs', {
     op: 'exportGraph',
     expected: `the outputs (${names}) to depend on nothing but the inputs and constants made inside`,
-    actual: `${describeType(array.type)}, read by ${reader?.declaration.name ?? 'an output'}`,
+    actual: `${typeToString(array.type)}, read by ${reader?.declaration.name ?? 'an output'}`,
     advice: 'name it as an input, or make it inside deferredCompute',
     ...(reader?.source !== undefined && { source: reader.source }),
   });
@@ -104,14 +105,14 @@ function refuseUnused(
       throw new GraphError(`input ${name} was used by no recorded operator`, {
         op: 'exportGraph',
         expected: 'arrays that calls inside deferredCompute read',
-        actual: describeType(array.type),
+        actual: typeToString(array.type),
         advice: 'pass the very array that was used, not a copy of it',
       });
     }
     throw new GraphError(`input ${name} is connected to no output`, {
       op: 'exportGraph',
       expected: 'inputs that the outputs depend on',
-      actual: describeType(array.type),
+      actual: typeToString(array.type),
       advice: 'leave it out, or add the output that needs it',
     });
   });

@@ -1,11 +1,11 @@
 import { KaonError, TraceError } from '../base/errors.js';
 import { unflatten } from '../base/tree.js';
-import { namedInputs } from '../ir/program.js';
+import { namedInputs, typeToString } from '../ir/program.js';
 import { type Explanation, explanation } from './explain.js';
 import { GraphRunner } from './graph.js';
 import { install } from './install.js';
 import { mode } from './mode.js';
-import { describeType, type NDArray } from './ndarray.js';
+import { type NDArray } from './ndarray.js';
 import { describeSignature, type Signature, signatureOf } from './signature.js';
 import {
   type DynamicAxes,
@@ -218,7 +218,7 @@ class TraceCache {
       trace,
       symbolic,
       runner: new GraphRunner(trace.parts),
-      signature: describeSignature(signature, types.map(describeType)),
+      signature: describeSignature(signature, types.map(typeToString)),
       milliseconds: performance.now() - started,
       calls: 0,
     };

@@ -2,7 +2,8 @@ import { convert } from './dispatch.js';
 import { backward } from './autograd/backward.js';
 import { computeLazy, sizedType } from './lazy.js';
 import { installMethods } from './methods.js';
-import { describeType, installArrayRuntime, NDArray } from './ndarray.js';
+import { typeToString } from '../ir/program.js';
+import { installArrayRuntime, NDArray } from './ndarray.js';
 import { assign, attachGrad, detach, gradOf } from './values.js';
 
 let isInstalled = false;
@@ -27,7 +28,7 @@ export function install(): void {
   // What `console.log` prints in Node. An array that is still lazy is described, not computed.
   Object.defineProperty(NDArray.prototype, Symbol.for('nodejs.util.inspect.custom'), {
     value(this: NDArray): string {
-      return this.elements === null ? `<lazy ${describeType(this.type)}>` : this.toString();
+      return this.elements === null ? `<lazy ${typeToString(this.type)}>` : this.toString();
     },
   });
 }

@@ -9,7 +9,8 @@ import { currentTrace } from './capture.js';
 import { escaped } from './dispatch.js';
 import { runNow } from './eager/run.js';
 import { collectOrigins, type Origin } from './history.js';
-import { describeType, type NDArray } from './ndarray.js';
+import { typeToString } from '../ir/program.js';
+import { type NDArray } from './ndarray.js';
 
 /**
  * Computes lazy arrays and what they need, each call once. The calls run one by one on the eager path,
@@ -44,7 +45,7 @@ export function sizedType(array: NDArray): ArrayType {
   if (known !== undefined) return known;
   throw new TraceError('a size that only the data decides was read while tracing', {
     op: array.origin?.declaration.name ?? 'shape',
-    actual: describeType(array.type),
+    actual: typeToString(array.type),
     advice: 'use shapeOf(x), which gives the sizes as an array',
   });
 }
@@ -56,7 +57,7 @@ function refuseTraced(array: NDArray): void {
   if (trace?.owns(array) === true) {
     throw new TraceError('the value of an array was read while its code is being captured', {
       op: array.origin?.declaration.name ?? 'an input',
-      actual: describeType(array.type),
+      actual: typeToString(array.type),
       advice:
         'choose with where or cond, repeat with whileLoop or foreach, or return the array and read it after the call',
     });

@@ -91,5 +91,10 @@ export function traceFunction(
 
 /** The positions at which arrays occur for the first time: what a traced graph is called with. */
 export function distinctPositions(leaves: readonly NDArray[]): number[] {
-  return leaves.flatMap((leaf, i) => (leaves.indexOf(leaf) === i ? [i] : []));
+  const seen = new Set<NDArray>();
+  return leaves.flatMap((leaf, i) => {
+    if (seen.has(leaf)) return [];
+    seen.add(leaf);
+    return [i];
+  });
 }

@@ -7,7 +7,8 @@ import { type Capture, currentTrace } from './capture.js';
 import { perform } from './dispatch.js';
 import type { Operation } from './eager/operation.js';
 import { mode, withMode } from './mode.js';
-import { describeType, type GradReq, NDArray } from './ndarray.js';
+import { typeToString } from '../ir/program.js';
+import { type GradReq, NDArray } from './ndarray.js';
 
 /** What arrays do beside being computed with: keep gradients, be detached, be assigned to. */
 
@@ -100,7 +101,7 @@ export function assign(target: NDArray, value: NDArray): void {
   if (!(value instanceof NDArray)) {
     throw new ArgumentError('the new value is not an array', {
       op,
-      expected: describeType(target.type),
+      expected: typeToString(target.type),
       actual: typeof value,
       advice: 'make one with kn.array',
     });
@@ -108,15 +109,15 @@ export function assign(target: NDArray, value: NDArray): void {
   if (!sameShape(target.type.shape, value.type.shape)) {
     throw new ShapeError('the new value has another shape', {
       op,
-      expected: describeType(target.type),
-      actual: describeType(value.type),
+      expected: typeToString(target.type),
+      actual: typeToString(value.type),
     });
   }
   if (target.dtype !== value.dtype) {
     throw new DTypeError('the new value has another dtype', {
       op,
-      expected: describeType(target.type),
-      actual: describeType(value.type),
+      expected: typeToString(target.type),
+      actual: typeToString(value.type),
     });
   }
   refuseChange(op, target);
@@ -150,7 +151,7 @@ function refuseChange(op: string, target: NDArray): void {
   if (target.elements === null && trace?.placeholders.has(target) !== true) {
     throw new GraphError('a lazy array cannot be changed in place', {
       op,
-      actual: describeType(target.type),
+      actual: typeToString(target.type),
       advice: 'use the new value in its place',
     });
   }
@@ -158,7 +159,7 @@ function refuseChange(op: string, target: NDArray): void {
   if (isResult || (session?.isOpen === true && gradient?.req !== 'null')) {
     throw new ArgumentError('an array that is part of a recording cannot be changed in place', {
       op,
-      actual: describeType(target.type),
+      actual: typeToString(target.type),
       advice:
         'run the backward pass first; state that recorded code writes is marked by attachGrad({ req: "null" })',
     });
@@ -168,7 +169,7 @@ function refuseChange(op: string, target: NDArray): void {
   if (mode.capture !== null || (isPending && reader.capture?.kind === 'deferred')) {
     throw new TraceError('an array that captured code reads cannot be changed in place', {
       op,
-      actual: describeType(target.type),
+      actual: typeToString(target.type),
       ...(reader?.source !== undefined && {
         expected: `nothing waits for it; it is read at ${reader.source}`,
       }),

@@ -3,7 +3,8 @@ import { isFloat } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import { add, onesLike, zerosLike } from '../../ops/index.js';
 import { withMode } from '../mode.js';
-import { type BackwardOptions, describeType, NDArray } from '../ndarray.js';
+import { typeToString } from '../../ir/program.js';
+import { type BackwardOptions, NDArray } from '../ndarray.js';
 import { aliasOf, setGradient, gradOf } from '../values.js';
 import { gradientsOf, layOutRecording, release, sessionsOf } from './tape.js';
 
@@ -75,22 +76,22 @@ export function checkedHeadGrad(
   if (!(grad instanceof NDArray)) {
     throw new ArgumentError('the head gradient is not an array', {
       op,
-      expected: describeType(head.type),
+      expected: typeToString(head.type),
       actual: typeof grad,
     });
   }
   if (!sameShape(grad.type.shape, head.type.shape)) {
     throw new ShapeError('the head gradient has another shape than the array', {
       op,
-      expected: describeType(head.type),
-      actual: describeType(grad.type),
+      expected: typeToString(head.type),
+      actual: typeToString(grad.type),
     });
   }
   if (grad.dtype !== head.dtype) {
     throw new DTypeError('the head gradient has another dtype than the array', {
       op,
-      expected: describeType(head.type),
-      actual: describeType(grad.type),
+      expected: typeToString(head.type),
+      actual: typeToString(grad.type),
     });
   }
   return grad;

@@ -1,6 +1,6 @@
 import { describe } from '../../base/attribute.js';
 import { ArgumentError, InternalError, ShapeError } from '../../base/errors.js';
-import { Program, sameType, type Value } from '../../ir/program.js';
+import { Program, sameType, typeToString, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { instantiate } from '../../passes/transform.js';
 import { flatten, unflatten } from '../../base/tree.js';
@@ -8,7 +8,7 @@ import { withGradient, zerosLike } from '../../ops/index.js';
 import type { Declaration, Gradient, GradientContext } from '../../ops/declare.js';
 import { link } from '../dispatch.js';
 import { mode, withMode } from '../mode.js';
-import { describeType, NDArray } from '../ndarray.js';
+import { NDArray } from '../ndarray.js';
 import { nestResults, outsideOperands, type Region, traceRegion } from '../region.js';
 import { isArray } from '../signature.js';
 
@@ -117,8 +117,8 @@ function checkedGradients<R>(
     if (!sameType(grad.type, inputs[i].type)) {
       throw new ShapeError(`gradient ${i} has another type than its input`, {
         op,
-        expected: describeType(inputs[i].type),
-        actual: describeType(grad.type),
+        expected: typeToString(inputs[i].type),
+        actual: typeToString(grad.type),
       });
     }
   });
