@@ -36,7 +36,7 @@ console.log(
   `  accuracy on names of unseen entities: ${percent(names.accuracy)}; letter frequencies alone: ${percent(names.baseline)}`,
 );
 const graphs = new Map([...names.graphs].map(([length, graph]) => [String(length), graph]));
-saveGraphs(files.names, graphs, { alphabet: names.alphabet });
+saveGraphs(files.names, graphs, { alphabet: names.alphabet, longest: null });
 console.log(`  ${graphs.size} graphs, one a length, saved to ${files.names}\n`);
 
 console.log('Another process, which has the files but not the networks:');

@@ -12,11 +12,18 @@ export function reloadDigits(path: string): number {
   return accuracyOf(logits, labels);
 }
 
+/** What the file of the name graphs says beside the graphs. */
+interface NameNotes {
+  readonly alphabet: readonly string[];
+  /** The length of the longest names there are graphs for; null for all. */
+  readonly longest: number | null;
+}
+
 /** The accuracy of the saved name graphs, one a length, on the names of unseen entities. */
 export function reloadNames(path: string): number {
-  const { graphs, notes } = loadGraphs<{ readonly alphabet: readonly string[] }>(path);
+  const { graphs, notes } = loadGraphs<NameNotes>(path);
   const alphabet = new Map(notes.alphabet.map((character, i) => [character, i + 1]));
-  const { test } = loadNames();
+  const { test } = loadNames(notes.longest ?? Infinity);
   let right = 0;
   for (const batch of batchByLength(test, alphabet, Infinity)) {
     const { characters, languages } = arraysOf(batch);

@@ -9,6 +9,9 @@ export interface Name {
   readonly language: number;
 }
 
+/** One entity in so many is held out for testing. */
+const heldOutEvery = 5;
+
 const letters = 'abcdefghijklmnopqrstuvwxyz';
 
 /** All codes of two letters; `Intl` knows which of them mean something. */
@@ -17,9 +20,10 @@ const pairs = [...letters].flatMap((a) => [...letters].map((b) => a + b));
 /**
  * Names of regions, languages and currencies in ten languages, as Unicode CLDR writes them (Node
  * carries it). The split is by entity: what is called Finland, Suomi and Finnország is one entity and
- * lies in one of the sets with all its names.
+ * lies in one of the sets with all its names. Every fifth entity is
+ * held out. Names of more than `longest` characters are left out.
  */
-export function loadNames(testEvery: number = 5): {
+export function loadNames(longest: number = Infinity): {
   readonly train: Name[];
   readonly test: Name[];
 } {
@@ -43,10 +47,11 @@ export function loadNames(testEvery: number = 5): {
   for (const [type, code] of entities) {
     const names = writers.flatMap((byType, language): Name[] => {
       const text = byType.get(type)!.of(code);
-      return text === undefined || text === code ? [] : [{ text: text.normalize('NFC'), language }];
+      const usable = text !== undefined && text !== code && [...text].length <= longest;
+      return usable ? [{ text: text.normalize('NFC'), language }] : [];
     });
     if (names.length === 0) continue;
-    (known++ % testEvery === 0 ? sets.test : sets.train).push(...names);
+    (known++ % heldOutEvery === 0 ? sets.test : sets.train).push(...names);
   }
   return sets;
 }
