@@ -17,12 +17,18 @@ import {
 } from './sizes.js';
 import { StaticGraph } from './staticgraph.js';
 import { distinctPositions, type Trace, traceFunction } from './trace.js';
+import { verifyTrace } from './verifytrace.js';
 
 install();
 
 export interface HybridizeOptions {
   /** False leaves the function as it is. Default true. */
   readonly active?: boolean;
+  /**
+   * Whether later calls trace again and compare, so that nothing that changes is frozen in silently:
+   * the second call of each signature (the default), every one, or none.
+   */
+  readonly verify?: 'off' | 'second' | 'always';
   /** Axes to keep symbolic from the first trace on: names by array argument and axis. */
   readonly dynamic?: DynamicAxes;
   /** What `explain` calls the function. */
@@ -53,7 +59,7 @@ const specializations = 2;
  *
  * Arrays that `fn` uses from outside are inputs of the graph: it sees their values at each call. State
  * that `fn` assigns to is written after each call. Reading a value while `fn` is captured is a
- * `TraceError`. Inside other captured code the function is simply part of it.
+ * `TraceError`, and so is code that captures another graph the second time. Inside other captured code the function is simply part of it.
  */
 export function hybridize<F extends (...args: never[]) => unknown>(
   fn: F,
@@ -63,7 +69,7 @@ export function hybridize<F extends (...args: never[]) => unknown>(
   const run = (...args: Parameters<F>): unknown => {
     if (options.active === false || mode.capture !== null) return fn(...args);
     const signature = signatureOf(args);
-    const { trace, runner } = traces.find(signature);
+    const { trace, runner } = traces.findForCall(signature);
     const results = runner.run(given(signature));
     return unflatten(trace.outputs, results);
   };
@@ -130,6 +136,16 @@ class TraceCache {
       limit(this.#exact, capacity);
       this.#exact.set(key, entry);
     } else this.#hits++;
+    return entry;
+  }
+
+  /** The trace for a call that is about to be made, checked as often as was asked for. */
+  findForCall(signature: Signature): Entry {
+    const entry = this.find(signature);
+    const { verify = 'second' } = this.#options;
+    const isChecked =
+      verify === 'always' ? entry.calls > 0 : verify === 'second' && entry.calls === 1;
+    if (isChecked) verifyTrace(entry.trace, this.#run(signature, entry.symbolic));
     entry.calls++;
     return entry;
   }
@@ -200,11 +216,14 @@ class TraceCache {
     }
   }
 
+  #run(signature: Signature, { types, sizes }: SymbolicTypes): Trace {
+    const { nameOf = (): undefined => undefined } = this.#options;
+    return traceFunction(this.#fn, { signature, types, sizes, nameOf });
+  }
+
   #withSymbols(signature: Signature, symbolic: SymbolicTypes): Entry {
     const started = performance.now();
-    const { types, sizes } = symbolic;
-    const { nameOf = (): undefined => undefined } = this.#options;
-    const trace = traceFunction(this.#fn, { signature, types, sizes, nameOf });
+    const trace = this.#run(signature, symbolic);
     const { dynamic } = this.#options;
     if (dynamic !== undefined && trace.sizesRead.size > 0) {
       throw new TraceError('a dimension that was asked to stay symbolic is needed as a number', {
@@ -218,7 +237,7 @@ class TraceCache {
       trace,
       symbolic,
       runner: new GraphRunner(trace.parts),
-      signature: describeSignature(signature, types.map(typeToString)),
+      signature: describeSignature(signature, symbolic.types.map(typeToString)),
       milliseconds: performance.now() - started,
       calls: 0,
     };

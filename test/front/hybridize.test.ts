@@ -23,10 +23,13 @@ test('the result has the structure and the values of the function', () => {
 
 test('a trace serves calls of one signature; other arguments are guarded', () => {
   let runs = 0;
-  const f = kn.hybridize((x: kn.NDArray, mode: string | (() => number)) => {
-    runs++;
-    return mode === 'double' ? x.mul(2) : typeof mode === 'function' ? x.mul(mode()) : x;
-  });
+  const f = kn.hybridize(
+    (x: kn.NDArray, mode: string | (() => number)) => {
+      runs++;
+      return mode === 'double' ? x.mul(2) : typeof mode === 'function' ? x.mul(mode()) : x;
+    },
+    { verify: 'off' },
+  );
   const x = kn.array([1, 2]);
   const triple = (): number => 3;
   for (let i = 0; i < 3; i++) {
@@ -41,6 +44,39 @@ test('a trace serves calls of one signature; other arguments are guarded', () =>
   assert.deepEqual([hits, misses, traces.length], [6, 4, 4]);
   assert.match(String(f.explain()), /6 hits, 4 misses/);
   assert.match(traces[0].signature, /^\(float32\[2\], "double"\)$/);
+});
+
+test('what changes between calls, and is no argument, is found at the second call', () => {
+  let factor = 1;
+  const changing: (() => kn.NDArray)[] = [
+    () => kn.ones([2]).mul(factor++),
+    () => (factor++ % 2 === 0 ? kn.ones([2]).exp() : kn.ones([2]).sin()),
+    () => (factor++ % 2 === 0 ? kn.ones([2]).exp() : kn.ones([2]).exp().exp()),
+    () => kn.ones([2]).mul([factor++, 1]),
+  ];
+  for (const code of changing) {
+    const f = kn.hybridize(code);
+    const kept = f().tolist();
+    const error = refuses(
+      f,
+      kn.TraceError,
+      'changed between two calls',
+      'pass what changes as an argument',
+    );
+    assert.match(`${error.expected} ${error.actual}`, /hybridize\.test|constant/);
+    const off = kn.hybridize(code, { verify: 'off' });
+    assert.deepEqual([off(), off()].length, 2);
+    assert.equal((kept as number[]).length, 2);
+  }
+  const holder = { w: kn.array([1, 2]) };
+  const g = kn.hybridize((x: kn.NDArray) => x.add(holder.w));
+  g(kn.ones([2]));
+  holder.w = kn.array([5, 5]);
+  refuses(() => g(kn.ones([2])), kn.TraceError, 'it reads another array');
+  const always = kn.hybridize((x: kn.NDArray) => x.mul(factor > 100 ? 2 : 1), { verify: 'always' });
+  for (let i = 0; i < 3; i++) always(kn.ones([2]));
+  factor = 200;
+  refuses(() => always(kn.ones([2])), kn.TraceError, 'changed between two calls', '[1]', '[2]');
 });
 
 test('training and recording are guarded', () => {
