@@ -11,7 +11,7 @@ import {
   type Polynomial,
   zero,
 } from './polynomial.js';
-import { children } from './visit.js';
+import { children, visitNew } from './visit.js';
 
 /** What an i32 expression may be worth, both ends included. */
 export interface Interval {
@@ -68,27 +68,24 @@ export class Facts {
 
   /** In how deep a loop an expression changes; 0 for what depends on parameters only. */
   depth(expr: Expr): number {
-    return this.enter(expr).depth;
+    return this.#traitsOf(expr).depth;
   }
 
   readsMemory(expr: Expr): boolean {
-    return this.enter(expr).readsMemory;
+    return this.#traitsOf(expr).readsMemory;
   }
 
-  /** Tells of an expression, after its operands. */
-  enter(expr: Expr): Traits {
-    let traits = this.#traits.get(expr);
-    if (traits === undefined) {
-      let depth = 0;
-      let readsMemory = expr.kind === 'load';
-      for (const child of children(expr)) {
-        const known = this.enter(child);
-        if (known.depth > depth) depth = known.depth;
-        readsMemory ||= known.readsMemory;
-      }
-      this.#traits.set(expr, (traits = { depth, readsMemory }));
-    }
-    return traits;
+  #traitsOf(root: Expr): Traits {
+    const known = this.#traits.get(root);
+    if (known !== undefined) return known;
+    visitNew([root], this.#traits, (expr) => {
+      const operands = children(expr).map((child) => this.#traits.get(child)!);
+      this.#traits.set(expr, {
+        depth: operands.reduce((most, { depth }) => Math.max(most, depth), 0),
+        readsMemory: expr.kind === 'load' || operands.some(({ readsMemory }) => readsMemory),
+      });
+    });
+    return this.#traits.get(root)!;
   }
 
   /** A scalar i32 expression as a polynomial, equal modulo 2^32. */

@@ -1,4 +1,4 @@
-import { copyStmt, separateBindings, sibling } from './bindings.js';
+import { separateBindings, sibling } from './bindings.js';
 import * as e from './build.js';
 import type { Expr, For, Kernel, Stmt, Var } from './nodes.js';
 import { Purity } from './purity.js';
@@ -42,28 +42,23 @@ function vectorLoop(loop: For, vectorBytes: number, purity: Purity): Stmt | null
     return local;
   };
   const [begin, end] = [lasting(loop.begin), lasting(loop.end)];
-  const length = e.sub(end, begin);
-  const mainEnd = e.add(begin, e.mul(e.div(length, lanes), lanes));
+  const middle = lastFullVector(begin, end, lanes);
   const index = sibling(loop.variable);
-  const main: For = {
-    ...loop,
-    variable: index,
-    begin,
-    end: mainEnd,
-    step: lanes,
-    mode: 'serial',
-    body: widen(loop, index, lanes, varying),
-  };
-  const rest = sibling(loop.variable);
-  const tail: For = {
-    ...loop,
-    variable: rest,
-    begin: mainEnd,
-    end,
-    mode: 'serial',
-    body: copyStmt(loop.body, new Map([[loop.variable, rest]])),
-  };
-  return e.block(...saved, main, tail);
+  const body = widen(loop, index, lanes, varying);
+  const main: For = { ...loop, variable: index, begin, end: middle, step: lanes, mode: 'serial', body }; // prettier-ignore
+  const isWhole = middle.kind === 'const' && end.kind === 'const' && middle.value === end.value;
+  if (isWhole) return e.block(...saved, main);
+  // What was widened binds variables of its own, so the rest can keep the old ones.
+  return e.block(...saved, main, { ...loop, begin: middle, end, mode: 'serial' });
+}
+
+/** Where the iterations end that fill vectors. */
+function lastFullVector(begin: Expr, end: Expr, lanes: number): Expr {
+  if (begin.kind === 'const' && end.kind === 'const') {
+    const [from, to] = [Number(begin.value), Number(end.value)];
+    if (to - from >= 0) return e.i32(to - ((to - from) % lanes));
+  }
+  return e.add(begin, e.mul(e.div(e.sub(end, begin), lanes), lanes));
 }
 
 /** The body for `lanes` iterations at once, from `index` on. */

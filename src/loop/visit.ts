@@ -96,31 +96,47 @@ export function visitExprs(roots: readonly Expr[], visit: (expr: Expr) => void):
   });
 }
 
+/** So deep a walk may recurse: far from what exhausts a call stack, far beyond what is usual. */
+const deepest = 256;
+
 /**
  * The walk behind everything here: nodes that are not `done` yet, operands first. `visit` must make
- * its node done. A chain of thousands of operations must not exhaust the call stack, so this is a loop.
+ * its node done. A chain of thousands of operations must not exhaust the call stack.
  */
 export function visitNew(
   roots: readonly Expr[],
   done: { has(expr: Expr): boolean },
   visit: (expr: Expr) => void,
+  depth: number = 0,
 ): void {
-  const stack: Expr[] = [];
-  for (let i = roots.length - 1; i >= 0; i--) stack.push(roots[i]);
+  for (const expr of roots) {
+    if (done.has(expr)) continue;
+    if (depth < deepest) {
+      visitNew(children(expr), done, visit, depth + 1);
+      visit(expr);
+    } else visitDeep(expr, done, visit);
+  }
+}
+
+/** `visitNew` of one root in a loop: slower, since it looks at each node twice. */
+function visitDeep(
+  root: Expr,
+  done: { has(expr: Expr): boolean },
+  visit: (expr: Expr) => void,
+): void {
+  const stack = [root];
   while (stack.length > 0) {
     const expr = stack[stack.length - 1];
-    if (done.has(expr)) {
-      stack.pop();
-      continue;
-    }
     const before = stack.length;
-    const operands = children(expr);
-    for (let i = operands.length - 1; i >= 0; i--) {
-      if (!done.has(operands[i])) stack.push(operands[i]);
+    if (!done.has(expr)) {
+      const operands = children(expr);
+      for (let i = operands.length - 1; i >= 0; i--) {
+        if (!done.has(operands[i])) stack.push(operands[i]);
+      }
+      if (stack.length > before) continue;
+      visit(expr);
     }
-    if (stack.length > before) continue;
     stack.pop();
-    visit(expr);
   }
 }
 

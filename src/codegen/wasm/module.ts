@@ -64,10 +64,41 @@ export function encodeModule(module: Module, options: WasmOptions = {}): Uint8Ar
     entry.u8(0);
     entry.u32(functionOf(kernel));
   });
+  const relaxed = options.relaxed ?? false;
   writeList(out, section.code, kernels, (kernel, entry) =>
-    entry.sized(encodeKernel(kernel, { relaxed: options.relaxed ?? false, functionOf })),
+    entry.sized(functionBody(kernel, relaxed, functionOf)),
   );
   return new Uint8Array(out.bytes);
+}
+
+/** By whether relaxed instructions are allowed. */
+const bodies: Readonly<Record<'strict' | 'relaxed', WeakMap<Kernel, Uint8Array>>> = {
+  strict: new WeakMap(),
+  relaxed: new WeakMap(),
+};
+
+/**
+ * The code of a kernel, encoded once for all modules that it is part of. Types stand in a body by value;
+ * only calls depend on the module, so bodies with calls are not kept.
+ */
+function functionBody(
+  kernel: Kernel,
+  relaxed: boolean,
+  functionOf: (kernel: Kernel) => number,
+): Uint8Array {
+  const known = bodies[relaxed ? 'relaxed' : 'strict'];
+  let body = known.get(kernel);
+  if (body !== undefined) return body;
+  let isCaller = false;
+  body = encodeKernel(kernel, {
+    relaxed,
+    functionOf: (callee) => {
+      isCaller = true;
+      return functionOf(callee);
+    },
+  });
+  if (!isCaller) known.set(kernel, body.slice());
+  return body;
 }
 
 function writeList<T>(

@@ -55,9 +55,7 @@ export class ExprSimplifier {
   readonly #visit = (expr: Expr): void => {
     const result = this.#settle(this.#interner.intern(mapChildren(expr, this.#known)));
     this.#done.set(expr, result);
-    this.#done.set(result, result);
-    // Asked for from the leaves up, so that it never recurses deeply.
-    this.facts.enter(result);
+    if (result !== expr) this.#done.set(result, result);
   };
 
   /** Applies rules to a node with simplified operands until none applies. */

@@ -1,12 +1,16 @@
 import * as e from '../build.js';
 import type { Expr } from '../nodes.js';
-import { children, withChildren } from '../visit.js';
+import { children, mapChildren } from '../visit.js';
 
 /** A rule on vectors: what equal or evenly spaced lanes have in common is computed once, as a scalar. */
 export interface LaneRule {
   readonly name: string;
   readonly law: string;
   apply(expr: Expr): Expr | null;
+}
+
+function isUniform(expr: Expr): boolean {
+  return expr.kind === 'broadcast' || (expr.kind === 'const' && expr.type.lanes > 1);
 }
 
 /** The scalar that is in every lane, or null. */
@@ -30,10 +34,11 @@ export const laneRules: readonly LaneRule[] = [
     apply(expr) {
       if (expr.type.lanes === 1 || expr.kind === 'broadcast' || expr.kind === 'ramp') return null;
       const operands = children(expr);
-      if (operands.length === 0) return null;
-      const scalars = operands.map(uniform);
-      if (scalars.some((x) => x === null)) return null;
-      return e.broadcast(withChildren(expr, scalars as Expr[]), expr.type.lanes);
+      if (operands.length === 0 || !operands.every(isUniform)) return null;
+      return e.broadcast(
+        mapChildren(expr, (x) => uniform(x)!),
+        expr.type.lanes,
+      );
     },
   },
   {
@@ -41,8 +46,9 @@ export const laneRules: readonly LaneRule[] = [
     law: 'Sums of evenly spaced lanes are evenly spaced: (b + k s) + (c + k t) = (b + c) + k (s + t).',
     apply(expr) {
       if (expr.kind !== 'binary' || (expr.op !== 'add' && expr.op !== 'sub')) return null;
+      if (expr.type.lanes === 1 || expr.type.scalar !== 'i32') return null;
       const [x, y] = [spaced(expr.a), spaced(expr.b)];
-      if (x === null || y === null || expr.type.lanes === 1) return null;
+      if (x === null || y === null) return null;
       const base = e.binary(expr.op, x[0], y[0]);
       return e.ramp(base, e.binary(expr.op, x[1], y[1]), expr.type.lanes);
     },
