@@ -48,32 +48,29 @@ export function mixed(hash: number, number: number): number {
   return (product ^ (product >>> 15)) >> 1;
 }
 
-const kinds: Readonly<Record<Expr['kind'], number>> = {
-  const: 1, var: 2, unary: 3, binary: 4, select: 5, cast: 6, bitcast: 7, load: 8, ramp: 9, broadcast: 10, extract: 11,
-}; // prettier-ignore
-
-const ops: Readonly<Record<UnaryOp | BinaryOp, number>> = {
+/** No operation has the name of a kind. */
+const codes: Readonly<Record<UnaryOp | BinaryOp | Exclude<Expr['kind'], 'unary' | 'binary'>, number>> = {
   neg: 1, abs: 2, sqrt: 3, floor: 4, ceil: 5, trunc: 6, nearest: 7, not: 8, add: 9, sub: 10, mul: 11, div: 12, rem: 13, min: 14,
   max: 15, and: 16, or: 17, xor: 18, shl: 19, shr: 20, shrU: 21, eq: 22, ne: 23, lt: 24, le: 25, gt: 26, ge: 27,
+  const: 28, var: 29, select: 30, cast: 31, bitcast: 32, load: 33, ramp: 34, broadcast: 35, extract: 36,
 }; // prettier-ignore
 
 const scalars: Readonly<Record<ExprType['scalar'], number>> = { f32: 1, f64: 2, i32: 3, i64: 4, bool: 5 }; // prettier-ignore
 
+/**
+ * A number for the kind, operation and type of a node: all of what it does that is not an operand, the
+ * value of a constant, the buffer of a load or the lane of an extract. At least 512.
+ */
+export function operationCode(expr: Expr): number {
+  const code = codes[expr.kind === 'unary' || expr.kind === 'binary' ? expr.op : expr.kind];
+  return code + 64 * scalars[expr.type.scalar] + 512 * expr.type.lanes;
+}
+
 /** Equal for operations that `isSameOperation` calls the same. */
 export function operationHash(expr: Expr): number {
-  const { scalar, lanes } = expr.type;
-  const hash = kinds[expr.kind] + 16 * scalars[scalar] + 128 * lanes;
-  switch (expr.kind) {
-    case 'unary':
-    case 'binary':
-      return mixed(hash, ops[expr.op]);
-    case 'const':
-      return mixed(hash, valueHash(expr.value));
-    case 'extract':
-      return mixed(hash, expr.lane);
-    default:
-      return hash;
-  }
+  const code = operationCode(expr);
+  if (expr.kind === 'const') return mixed(code, valueHash(expr.value));
+  return expr.kind === 'extract' ? mixed(code, expr.lane) : code;
 }
 
 function valueHash(value: number | bigint): number {

@@ -1,106 +1,105 @@
-import type { Buffer, Expr, ExprType, Kernel, Stmt } from './nodes.js';
+import { operationCode } from './intern.js';
+import type { Buffer, Expr, Kernel, Stmt, Storage, Var } from './nodes.js';
 import { children, ownExprs, ownStmts, visitNew } from './visit.js';
 
 /**
- * A text that two kernels have in common exactly when they do the same to their parameters in the same
- * way: names do not count, nor whether an expression that occurs twice is one object. Linear in the
- * distinct nodes of the kernel. `calleeNumber` tells the kernels that it calls apart.
+ * A string that two kernels have in common only if they do the same to their parameters in the same way:
+ * all that it leaves out is names. Linear in the distinct nodes of the kernel. It tells apart whether an
+ * expression that occurs twice is one object, which the same lowering does in the same way each time.
+ * `calleeNumber` tells the kernels that it calls apart.
  */
 export function structureOf(kernel: Kernel, calleeNumber: (callee: Kernel) => number): string {
-  const structure = new Structure(calleeNumber);
-  for (const param of kernel.params) structure.leaf(param);
-  structure.stmt(kernel.body);
-  return structure.text;
+  return new StructureWriter(calleeNumber).write(kernel);
 }
 
+const storages: Readonly<Record<Storage, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
+const modes = { serial: 1, vector: 2, parallel: 3, unroll: 4 } as const;
+/** Below the codes of expressions, so that one can tell from an item's first number what follows. */
+const heads = {
+  end: 1, block: 2, for: 3, while: 4, if: 5, declare: 6, assign: 7, store: 8, call: 9, buffer: 10,
+} as const; // prettier-ignore
+
 /**
- * Writes one item after the other, each ended by a semicolon. Items that compute something are numbered
- * in order of appearance and referred to by number; variables and buffers are such items, too.
+ * Writes a kernel as numbers that could be read back. Variables, buffers and expressions are numbered in
+ * order of appearance; each is written once, before what refers to it.
  */
-class Structure {
-  text = '';
+class StructureWriter {
   readonly #calleeNumber: (callee: Kernel) => number;
+  readonly #units: number[] = [];
   readonly #numbers: Map<Expr | Buffer, number> = new Map();
-  readonly #known: Map<string, number> = new Map();
-  #next = 0;
 
   constructor(calleeNumber: (callee: Kernel) => number) {
     this.#calleeNumber = calleeNumber;
   }
 
-  leaf(of: Extract<Expr, { kind: 'var' }> | Buffer): number {
+  write(kernel: Kernel): string {
+    for (const param of kernel.params) this.#leaf(param);
+    this.#stmt(kernel.body);
+    return textOf(this.#units);
+  }
+
+  /** A number below 65535 takes one unit. */
+  #put(number: number): void {
+    if (number < 0xffff) this.#units.push(number);
+    else this.#units.push(0xffff, number >>> 16, number & 0xffff);
+  }
+
+  #leaf(of: Var | Buffer): number {
     let number = this.#numbers.get(of);
     if (number === undefined) {
-      number = this.#next++;
-      this.#numbers.set(of, number);
-      this.text += of.kind === 'buffer' ? `buffer ${of.storage};` : `var ${typeText(of.type)};`;
+      this.#numbers.set(of, (number = this.#numbers.size));
+      if (of.kind === 'var') this.#put(operationCode(of));
+      else this.#units.push(heads.buffer, storages[of.storage]);
     }
     return number;
   }
 
-  stmt(stmt: Stmt): void {
-    const operands = ownExprs(stmt).map((expr) => this.#expr(expr));
-    this.text += `${this.#head(stmt)} ${operands.join(' ')};`;
+  #stmt(stmt: Stmt): void {
+    const operands = ownExprs(stmt);
+    visitNew(operands, this.#numbers, this.#expr);
+    const bound = 'variable' in stmt ? this.#leaf(stmt.variable) : 0;
+    this.#units.push(heads[stmt.kind]);
+    for (const operand of operands) this.#put(this.#numbers.get(operand)!);
+    if (stmt.kind === 'for') {
+      this.#units.push(modes[stmt.mode]);
+      this.#put(stmt.step);
+    } else if (stmt.kind === 'store') this.#put(this.#leaf(stmt.buffer));
+    else if (stmt.kind === 'call') this.#put(this.#calleeNumber(stmt.kernel));
+    if ('variable' in stmt) this.#put(bound);
     const inside = ownStmts(stmt);
-    if (inside.length === 0) return;
-    for (const inner of inside) this.stmt(inner);
-    this.text += 'end;';
+    if (inside.length === 0 && stmt.kind !== 'block') return;
+    for (const inner of inside) this.#stmt(inner);
+    this.#units.push(heads.end);
   }
 
-  /** What tells statements apart beside their operands and what is inside them. */
-  #head(stmt: Stmt): string {
-    switch (stmt.kind) {
-      case 'for':
-        return `for ${stmt.mode} ${stmt.step} ${this.leaf(stmt.variable)}`;
-      case 'declare':
-      case 'assign':
-        return `${stmt.kind} ${this.leaf(stmt.variable)}`;
-      case 'store':
-        return `store ${this.leaf(stmt.buffer)}`;
-      case 'call':
-        return `call ${this.#calleeNumber(stmt.kernel)}`;
-      default:
-        return stmt.kind;
+  readonly #expr = (expr: Expr): void => {
+    if (expr.kind === 'var') {
+      this.#leaf(expr);
+      return;
     }
-  }
+    const buffer = expr.kind === 'load' ? this.#leaf(expr.buffer) : 0;
+    this.#put(operationCode(expr));
+    if (expr.kind === 'const') this.#constant(expr.value);
+    else for (const operand of children(expr)) this.#put(this.#numbers.get(operand)!);
+    if (expr.kind === 'load') this.#put(buffer);
+    else if (expr.kind === 'extract') this.#put(expr.lane);
+    this.#numbers.set(expr, this.#numbers.size);
+  };
 
-  #expr(root: Expr): number {
-    visitNew([root], this.#numbers, (expr) => {
-      if (expr.kind === 'var') this.leaf(expr);
-      else this.#numbers.set(expr, this.#number(expr));
-    });
-    return this.#numbers.get(root)!;
-  }
-
-  #number(expr: Exclude<Expr, { kind: 'var' }>): number {
-    let item = `${this.#operation(expr)} ${typeText(expr.type)}`;
-    for (const operand of children(expr)) item += ` ${this.#numbers.get(operand)!}`;
-    let number = this.#known.get(item);
-    if (number === undefined) {
-      number = this.#next++;
-      this.#known.set(item, number);
-      this.text += `${item};`;
-    }
-    return number;
-  }
-
-  #operation(expr: Expr): string {
-    switch (expr.kind) {
-      case 'const':
-        return Object.is(expr.value, -0) ? 'const -0' : `const ${expr.value}`;
-      case 'unary':
-      case 'binary':
-        return expr.op;
-      case 'extract':
-        return `extract ${expr.lane}`;
-      case 'load':
-        return `load ${this.leaf(expr.buffer)}`;
-      default:
-        return expr.kind;
-    }
+  #constant(value: number | bigint): void {
+    if (typeof value === 'bigint') bits.setBigInt64(0, value);
+    else bits.setFloat64(0, value);
+    for (let at = 0; at < 8; at += 2) this.#units.push(bits.getUint16(at));
   }
 }
 
-function typeText({ scalar, lanes }: ExprType): string {
-  return `${scalar}x${lanes}`;
+const bits = new DataView(new ArrayBuffer(8));
+
+/** In pieces, since a call takes only so many arguments. */
+function textOf(units: readonly number[]): string {
+  let text = '';
+  for (let at = 0; at < units.length; at += 4096) {
+    text += String.fromCharCode(...units.slice(at, at + 4096));
+  }
+  return text;
 }
