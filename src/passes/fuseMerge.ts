@@ -31,9 +31,8 @@ interface Cluster {
   reads: Set<Value>;
   writes: Set<Value>;
   beside: Set<Value>;
-  /** The least and the greatest member; no path leads from a cluster to one that ends before it begins. */
-  first: number;
-  last: number;
+  /** A topological number: what a cluster reads is written by clusters of lower numbers. */
+  order: number;
 }
 
 class Merger {
@@ -63,7 +62,7 @@ class Merger {
 
   /** Readers first, so that a chain grows from its end. */
   #mergeWhere(wanted: (from: Draft, into: Draft) => boolean): void {
-    for (const cluster of [...this.#clusters].sort((a, b) => b.last - a.last)) {
+    for (const cluster of [...this.#clusters].sort((a, b) => b.order - a.order)) {
       // A cluster that was merged into another one is gone from the set.
       if (!this.#clusters.has(cluster)) continue;
       let current: Cluster = cluster;
@@ -107,8 +106,7 @@ class Merger {
       reads: new Set(),
       writes: new Set(draft.anchors.flatMap((id) => this.#program.results(id))),
       beside: new Set(),
-      first: members.reduce((least, id) => Math.min(least, id), Infinity),
-      last: members.reduce((most, id) => Math.max(most, id), -1),
+      order: draft.anchors[0],
     };
     for (const id of members) {
       for (const operand of this.#program.operands(id)) {
@@ -137,7 +135,7 @@ class Merger {
       const writer = this.#writer.get(value);
       if (writer !== undefined) found.add(writer);
     }
-    return [...found].sort((a, b) => b.last - a.last);
+    return [...found].sort((a, b) => b.order - a.order);
   }
 
   #canMerge(from: Cluster, into: Cluster): boolean {
@@ -200,27 +198,60 @@ class Merger {
 
   /** Whether something else must run between two clusters; also true when that is too costly to know. */
   #hasDetour(from: Cluster, into: Cluster): boolean {
-    const seen = new Set<Cluster>([from]);
-    const open: Cluster[] = [from];
-    while (open.length > 0) {
-      const cluster = open.pop()!;
-      for (const value of cluster.writes) {
-        for (const reader of this.#readers.get(value) ?? []) {
-          if (reader === into) {
-            if (cluster !== from) return true;
-            continue;
-          }
-          if (reader.first > into.last || seen.has(reader)) continue;
-          if (seen.size > searchLimit) return true;
-          seen.add(reader);
-          open.push(reader);
-        }
-      }
-    }
+    const later = this.#reachable(
+      from,
+      (cluster) => this.#nextOf(cluster),
+      (next) => next.order < into.order,
+      searchLimit,
+    );
+    if (later === null) return true;
+    for (const producer of this.#producers(into)) if (later.has(producer)) return true;
     return false;
   }
 
+  /** The clusters that can be reached by steps that satisfy a condition; null when they are more than a limit. */
+  #reachable(
+    from: Cluster,
+    step: (cluster: Cluster) => Iterable<Cluster>,
+    isWithin: (next: Cluster) => boolean,
+    limit: number = Infinity,
+  ): Set<Cluster> | null {
+    const found = new Set<Cluster>();
+    const open = [from];
+    while (open.length > 0) {
+      for (const next of step(open.pop()!)) {
+        if (found.has(next) || !isWithin(next)) continue;
+        if (found.size === limit) return null;
+        found.add(next);
+        open.push(next);
+      }
+    }
+    return found;
+  }
+
+  *#nextOf({ writes }: Cluster): IterableIterator<Cluster> {
+    for (const value of writes) yield* this.#readers.get(value) ?? [];
+  }
+
+  /**
+   * The number of the cluster that two become. What lies between them is renumbered: all that the later
+   * one needs goes before, all that needs the earlier one goes behind (Pearce and Kelly, A dynamic
+   * topological sort algorithm for directed acyclic graphs, 2006).
+   */
+  #joinOrder(from: Cluster, into: Cluster): number {
+    const isBetween = ({ order }: Cluster): boolean => order > from.order && order < into.order;
+    const byOrder = (a: Cluster, b: Cluster): number => a.order - b.order;
+    const behind = this.#reachable(from, (cluster) => this.#nextOf(cluster), isBetween) ?? [];
+    const before = this.#reachable(into, (cluster) => this.#producers(cluster), isBetween) ?? [];
+    const [first, last] = [[...before].sort(byOrder), [...behind].sort(byOrder)];
+    const numbers = [from, into, ...first, ...last].map(({ order }) => order).sort((a, b) => a - b);
+    first.forEach((cluster, i) => (cluster.order = numbers[i]));
+    last.forEach((cluster, i) => (cluster.order = numbers[numbers.length - last.length + i]));
+    return numbers[first.length];
+  }
+
   #merge(from: Cluster, into: Cluster): Cluster {
+    const order = this.#joinOrder(from, into);
     for (const cluster of [from, into]) {
       this.#clusters.delete(cluster);
       for (const value of cluster.reads) this.#readers.get(value)?.delete(cluster);
@@ -251,8 +282,7 @@ class Merger {
       reads,
       writes,
       beside: new Set(joined.filter((value) => writes.has(value))),
-      first: Math.min(from.first, into.first),
-      last: Math.max(from.last, into.last),
+      order,
     };
     this.#register(merged);
     return merged;
@@ -262,9 +292,9 @@ class Merger {
   #mergeSiblings(readers: readonly Cluster[]): void {
     const reductions = readers.filter(({ draft }) => draft.kind === 'reduce');
     for (let i = 0; i + 1 < reductions.length; i++) {
-      const [a, b] = [reductions[i], reductions[i + 1]];
+      const [a, b] = [reductions[i], reductions[i + 1]].sort((x, y) => x.order - y.order);
       if (!this.#clusters.has(a) || !this.#clusters.has(b)) continue;
-      if (!this.#foldAlike(a, b) || this.#depends(a, b) || this.#depends(b, a)) continue;
+      if (!this.#foldAlike(a, b) || this.#depends(a, b)) continue;
       reductions[i + 1] = this.#merge(a, b);
     }
   }

@@ -125,6 +125,19 @@ test('long programs over shapes with axes of size 1, where domains are easily co
   );
 });
 
+test('merging never makes two groups wait for each other through a third', () => {
+  // Found by the property above: work that is repeated in several groups hid a way around.
+  const choices: Choice[] = [
+    [0, 0, 0, 0], [596, 3, 0, 0], [0, 0, 0, 0], [278, 0, 0, 0], [299, 3, 0, 0], [0, 0, 0, 0],
+    [0, 0, 2, 0], [572, 2, 0, 0], [0, 4, 0, 0], [0, 0, 0, 0], [0, 4, 6, 0], [572, 0, 0, 0],
+    [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 7, 7, 0],
+  ]; // prettier-ignore
+  const kinds = ['exact', 'folding', 'moving', 'exact'] as const;
+  const program = spelledProgram('float32', [3, 5], kinds, choices);
+  const plain = results(program, { target: 'interpreter', fuse: false }, new Map());
+  assert.deepEqual(results(program, { target: 'interpreter' }, new Map()), plain);
+});
+
 const matrix = { dtype: 'float32', shape: [32, 48] } as const;
 const row = { dtype: 'float32', shape: [48] } as const;
 
