@@ -1,4 +1,4 @@
-import { UnsupportedError } from '../base/errors.js';
+import { InternalError, UnsupportedError } from '../base/errors.js';
 import { flatten, type Structure, unflatten } from '../base/tree.js';
 import type { TensorType } from '../ir/types.js';
 import { Capture } from './capture.js';
@@ -37,7 +37,16 @@ export function traceRegion(
   const parts = layOutGraph({
     inputs: inputs.map((array, i) => ({ name: `x${i}`, array })),
     outputs: leaves.map((array, i) => ({ name: `y${i}`, array: capture.current(array) })),
-    writes: [...capture.updates].map(([of, array]) => ({ target: { kind: 'array', of }, array })),
+    writes: [
+      ...[...capture.updates].map(([of, array]) => ({
+        target: { kind: 'array', of } as const,
+        array,
+      })),
+      ...[...capture.gradients].map(([of, array]) => ({
+        target: { kind: 'gradient', of } as const,
+        array,
+      })),
+    ],
     follow: (origin) => origin.capture === capture,
     outside: (array) => ({ name: 'outer', source: { kind: 'array', of: array } }),
   });
@@ -68,9 +77,7 @@ export function outsideOperands(op: string, { parts }: Region): readonly NDArray
   return reads.map((read) => {
     if (read.kind === 'random') return takeState(draws);
     if (read.kind === 'array' && typeof read.of !== 'number') return read.of;
-    throw new UnsupportedError('an attached gradient was read where it cannot be brought in', {
-      op,
-    });
+    throw new InternalError('a body read something that only its surroundings have', { op });
   });
 }
 

@@ -1,7 +1,7 @@
-import { TraceError } from '../base/errors.js';
 import { flatten, type Structure, unflatten } from '../base/tree.js';
 import type { TensorType } from '../ir/types.js';
 import { Capture } from './capture.js';
+import { escaped } from './dispatch.js';
 import { type GraphParts, type Holder, layOutGraph } from './graph.js';
 import { Session } from './history.js';
 import { mode, withMode } from './mode.js';
@@ -76,9 +76,7 @@ export function traceFunction(
         const name = `${nameOf(owner) ?? 'captured'}_gradient`;
         return { name, source: { kind: 'gradient', of: holder(owner) } };
       }
-      if (array.elements === null && array.origin === null) {
-        throw new TraceError('a stand-in of another trace was used', { op: 'hybridize' });
-      }
+      if (isForeign(array)) throw escaped('hybridize', array);
       return { name: nameOf(array) ?? 'captured', source: { kind: 'array', of: array } };
     },
   });
@@ -97,4 +95,9 @@ export function distinctPositions(leaves: readonly NDArray[]): number[] {
     seen.add(leaf);
     return [i];
   });
+}
+
+/** A value of another trace, which stands for nothing any more. */
+function isForeign({ elements, origin }: NDArray): boolean {
+  return elements === null && (origin === null || origin.capture?.kind === 'trace');
 }

@@ -278,6 +278,8 @@ test('an array of captured code cannot be used outside', () => {
     refuses(() => array.add(1), kn.TraceError, 'used outside of it');
     refuses(() => array.tolist(), kn.TraceError, 'used outside of it');
     refuses(() => kn.deferredCompute(() => array.add(1)), kn.TraceError, 'used outside of it');
+    refuses(() => kn.hybridize(() => array)(), kn.TraceError, 'used outside of it');
+    refuses(() => kn.hybridize(() => array.add(1))(), kn.TraceError, 'used outside of it');
   }
   refuses(
     () => kn.exportGraph({ inputs: {}, outputs: { y: leaked[1] } }),

@@ -78,6 +78,15 @@ test('state cannot be written in a body that has no way to hand it back', () => 
     'assign it outside',
   );
   assert.deepEqual(state.tolist(), [1, 2]);
+  state.attachGrad();
+  const passing = kn.customGradient({
+    forward: (x) => {
+      autograd.record(() => state.mul(x)).backward();
+      return x;
+    },
+    backward: ([g]) => g,
+  });
+  refuses(() => kn.hybridize(passing)(kn.array([3, 4])), kn.UnsupportedError, 'handed back');
 });
 
 test('a size that only the data decides is not there while tracing', () => {

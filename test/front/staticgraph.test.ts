@@ -96,6 +96,13 @@ test('the graph draws itself', () => {
   assert.equal(dot.match(/ -> /g)?.length, 3);
 });
 
+test('a graph that works on attached gradients cannot be saved', () => {
+  const w = kn.array([1]);
+  w.attachGrad();
+  const graph = kn.hybridize(() => w.grad!.mul(2)).graphFor();
+  refuses(() => graph.toJSON(), kn.UnsupportedError, 'attached gradients', 'return the gradients');
+});
+
 test('foreign JSON is refused', () => {
   refuses(() => kn.StaticGraph.fromJSON('{'), kn.FormatError, 'not JSON');
   refuses(
