@@ -62,8 +62,13 @@ export class ExprSimplifier {
   #settle(expr: Expr): Expr {
     const known = this.#done.get(expr);
     if (known !== undefined) return known;
+    const operands = children(expr);
+    if (operands.length === 0) return expr;
     const next =
-      foldConstants(expr) ?? constantsRight(expr) ?? this.#lanes(expr) ?? table.apply(expr);
+      foldConstants(expr, operands) ??
+      constantsRight(expr) ??
+      this.#lanes(expr) ??
+      table.apply(expr, operands);
     if (next !== null) return this.simplify(next);
     return this.#indices(expr);
   }
@@ -97,9 +102,8 @@ export class ExprSimplifier {
 }
 
 /** An operation on constants is done now, unless it is one that must never be done. */
-function foldConstants(expr: Expr): Const | null {
-  const operands = children(expr);
-  if (operands.length === 0 || !operands.every(isConstant)) return null;
+function foldConstants(expr: Expr, operands: readonly Expr[]): Const | null {
+  for (const operand of operands) if (operand.kind !== 'const') return null;
   const values = (operands as Const[]).map(({ value }) => value);
   const value = laneValue(expr, values);
   return value === null ? null : e.constant(expr.type.scalar, value, expr.type.lanes);

@@ -32,7 +32,6 @@ export function hole(name: string, scalar: Scalar): Var {
  * be one object. Patterns are written for scalars and match vectors, whose constants have equal lanes.
  */
 export function applySides({ left, right, constants }: Sides, expr: Expr): Expr | null {
-  if (!mayMatch(left, expr)) return null;
   const bound = new Map<Var, Expr>();
   const match = (pattern: Expr, subject: Expr): boolean => {
     if (pattern.kind === 'var') {
@@ -63,18 +62,16 @@ function isAlike(pattern: Expr, subject: Expr): boolean {
 }
 
 /** A look at the operands only: it turns nearly everything away before anything is allocated. */
-function mayMatch(pattern: Expr, subject: Expr): boolean {
-  if (!isAlike(pattern, subject)) return false;
-  const [wanted, operands] = [children(pattern), children(subject)];
-  for (let i = 0; i < wanted.length; i++) {
-    if (wanted[i].kind !== 'var' && !isAlike(wanted[i], operands[i])) return false;
+function mayMatch(patterns: readonly Expr[], operands: readonly Expr[]): boolean {
+  for (let i = 0; i < patterns.length; i++) {
+    if (patterns[i].kind !== 'var' && !isAlike(patterns[i], operands[i])) return false;
   }
   return true;
 }
 
 /** Laws by the kind and operation of their left side, so that few are tried on a node. */
 export class LawTable {
-  readonly #byRoot: Readonly<Record<Scalar, Map<string, Sides[]>>> = {
+  readonly #byRoot: Readonly<Record<Scalar, Map<string, Candidate[]>>> = {
     f32: new Map(),
     f64: new Map(),
     i32: new Map(),
@@ -87,22 +84,31 @@ export class LawTable {
       for (const scalar of law.scalars) {
         const sides = law.sides(scalar);
         const table = this.#byRoot[sides.left.type.scalar];
+        const candidate = { sides, operands: children(sides.left) };
         const list = table.get(rootName(sides.left));
-        if (list === undefined) table.set(rootName(sides.left), [sides]);
-        else list.push(sides);
+        if (list === undefined) table.set(rootName(sides.left), [candidate]);
+        else list.push(candidate);
       }
     }
   }
 
-  apply(expr: Expr): Expr | null {
+  /** The result of the first law that matches; `operands` are those of the expression. */
+  apply(expr: Expr, operands: readonly Expr[]): Expr | null {
     const list = this.#byRoot[expr.type.scalar].get(rootName(expr));
     if (list === undefined) return null;
-    for (const sides of list) {
-      const result = applySides(sides, expr);
+    for (const candidate of list) {
+      if (!mayMatch(candidate.operands, operands)) continue;
+      const result = applySides(candidate.sides, expr);
       if (result !== null) return result;
     }
     return null;
   }
+}
+
+interface Candidate {
+  readonly sides: Sides;
+  /** Of the left side. */
+  readonly operands: readonly Expr[];
 }
 
 /** No operation has the name of a kind. */

@@ -2,7 +2,7 @@ import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import * as e from '../../loop/build.js';
-import type { Stmt } from '../../loop/nodes.js';
+import type { Expr, Stmt } from '../../loop/nodes.js';
 import { declarationOf } from '../facets.js';
 import type { Group } from '../fuse.js';
 import { KernelBuilder, type LoweredKernel } from './builder.js';
@@ -70,12 +70,13 @@ export function mainKernel(
   calls: readonly { readonly lowered: LoweredKernel; readonly entries: readonly number[] }[],
 ): ReturnType<typeof e.kernel> {
   const table = e.buffer('table', 'i32');
-  const body = calls.map(({ lowered, entries }) =>
-    e.call(
-      lowered.kernel,
-      entries.map((entry) => e.load(table, entry)),
-    ),
-  );
+  const loads = new Map<number, Expr>();
+  const load = (entry: number): Expr => {
+    let known = loads.get(entry);
+    if (known === undefined) loads.set(entry, (known = e.load(table, entry)));
+    return known;
+  };
+  const body = calls.map(({ lowered, entries }) => e.call(lowered.kernel, entries.map(load)));
   return e.kernel(mainName, [table], e.block(...body));
 }
 
