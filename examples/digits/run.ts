@@ -19,7 +19,7 @@ export interface DigitsOptions {
 
 /** Trains the digit network and tests it on held-out images. */
 export async function runDigits(options: DigitsOptions = {}): Promise<DigitsResult> {
-  const { eagerEpochs = 2, hybridEpochs = 14, batchSize = 64 } = options;
+  const { eagerEpochs = 2, hybridEpochs = 20, batchSize = 64 } = options;
   kn.random.seed(1);
   const data = loadDigits();
   const net = new DigitNet().initialize();

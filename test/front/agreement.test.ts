@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isFloat } from '../../src/base/dtype.js';
 import { arrayType } from '../../src/front/arraytype.js';
 import { arrayOf } from '../../src/front/ndarray.js';
 import * as kn from '../../src/index.js';
@@ -10,9 +11,11 @@ import {
   bindSizes,
   generator,
   sampleArrays,
+  type SampleCase,
   sampleCases,
   sampleOperands,
 } from '../support/samples.js';
+import { near } from './support.js';
 
 /*
  * The law of the front floor: a call gives bitwise the same, whether it runs now, when its result is
@@ -29,24 +32,62 @@ function contents(result: unknown): unknown[] {
   return Object.values(result as object).map(contents);
 }
 
-for (const [index, { declaration, sample, label }] of sampleCases(registry.values()).entries()) {
+/** The arguments of a sample, and the arrays among them. */
+function bind({ sample }: SampleCase, index: number): { args: unknown[]; arrays: kn.NDArray[] } {
+  const random = generator(index);
+  const sizes = bindSizes(sample, () => 1 + Math.floor(4 * random()));
+  const arrays = sampleOperands(sample, sizes, random).map(({ storage, shape }) =>
+    arrayOf(arrayType(storage.dtype, shape), storage.host),
+  );
+  const places = sampleArrays(sample);
+  let next = 0;
+  const place = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(place);
+    return places.includes(value as never) ? arrays[next++] : value;
+  };
+  return { args: sample.args.map(place), arrays };
+}
+
+/** The gradients of the squares of a call's results, from a recorded run of `run`. */
+function gradients(
+  run: () => readonly kn.NDArray[],
+  arrays: readonly kn.NDArray[],
+): readonly number[][] {
+  for (const array of arrays) array.attachGrad();
+  const results = kn.autograd.record(() =>
+    run()
+      .filter(({ dtype }) => isFloat(dtype))
+      .map((result) => result.square().sum()),
+  );
+  return kn.autograd.grad(results, arrays).map((grad) => Array.from(grad.dataSync(), Number));
+}
+
+const cases = sampleCases(registry.values());
+
+for (const [index, one] of cases.entries()) {
+  const { declaration, label } = one;
   test(`${label} is the same eagerly, deferred and hybridized`, () => {
-    const random = generator(index);
-    const sizes = bindSizes(sample, () => 1 + Math.floor(4 * random()));
-    const arrays = sampleOperands(sample, sizes, random).map(({ storage, shape }) =>
-      arrayOf(arrayType(storage.dtype, shape), storage.host),
-    );
-    const places = sampleArrays(sample);
-    let next = 0;
-    const place = (value: unknown): unknown => {
-      if (Array.isArray(value)) return value.map(place);
-      return places.includes(value as never) ? arrays[next++] : value;
-    };
-    const args = sample.args.map(place);
+    const { args } = bind(one, index);
     const call = (): unknown => calls[declaration.name](...args);
     const eager = contents(call());
     assert.deepEqual(contents(kn.deferredCompute(call)), eager);
     const captured = kn.hybridize(call);
     assert.deepEqual([contents(captured()), contents(captured())], [eager, eager]);
+  });
+}
+
+for (const [index, one] of cases.entries()) {
+  const { declaration, label } = one;
+  if (declaration.gradient === 'none') continue;
+  test(`the gradient of ${label} is the same eagerly and hybridized`, () => {
+    const { args, arrays } = bind(one, index);
+    const floats = arrays.filter(({ dtype }) => isFloat(dtype));
+    const call = (): kn.NDArray[] => {
+      const result = calls[declaration.name](...args);
+      return result instanceof kn.NDArray ? [result] : Object.values(result as object);
+    };
+    const isFloatCall = floats.length > 0 && call().some(({ dtype }) => isFloat(dtype));
+    if (!isFloatCall) return assert.equal(isFloatCall, false); // no gradient to compare
+    near(gradients(kn.hybridize(call), floats), gradients(call, floats), 1e-4);
   });
 }

@@ -5,7 +5,6 @@ import type { Kernel } from '../../src/loop/nodes.js';
 import { optimizeModule } from '../../src/loop/module.js';
 import { optimize } from '../../src/loop/optimize.js';
 import { parseModule } from '../../src/loop/parse.js';
-import { moduleText } from '../../src/loop/text.js';
 import { verifyModule } from '../../src/loop/verify.js';
 import { assertBecomes, dedent } from './beforeafter.js';
 
@@ -106,29 +105,5 @@ describe('optimize', () => {
         }
       }
     } // prettier-ignore
-  });
-
-  it('optimises every kernel of a module, and its calls', () => {
-    const text = `
-      kernel one(o: f32[], n: i32) {
-        o[n * 2 - n] = 1.0
-      }
-
-      kernel main(n: i32) {
-        call one(0, n + n)
-      }`;
-    const module = optimizeModule(parseModule(dedent(text)), { vectorBytes: 16 });
-    verifyModule(module);
-    assert.equal(
-      moduleText(module),
-      dedent(`
-      kernel one(o: f32[], n: i32) {
-        o[n] = 1.0
-      }
-
-      kernel main(n: i32) {
-        call one(0, n * 2)
-      }`),
-    );
   });
 });
