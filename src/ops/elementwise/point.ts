@@ -1,5 +1,5 @@
 import { type DType, kindOf } from '../../base/dtype.js';
-import { DTypeError } from '../../base/errors.js';
+import { DTypeError, GraphError } from '../../base/errors.js';
 import type { Attributes } from '../../base/schema.js';
 import type { InferContext } from '../../ir/program.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
@@ -52,7 +52,7 @@ export function unary(spec: UnarySpec): OperatorFunction<Unary> {
     attributes: {},
     operands,
     call: (x) => ({ inputs: [x], attributes: {} }),
-    infer: inferPoint(spec),
+    infer: inferPoint(spec, 1),
     gradient:
       gradient === 'none'
         ? 'none'
@@ -73,7 +73,7 @@ export function binary(spec: BinarySpec): OperatorFunction<Binary> {
     attributes: {},
     operands,
     call: (x, y) => ({ inputs: [x, y], attributes: {} }),
-    infer: inferPoint(spec),
+    infer: inferPoint(spec, 2),
     gradient:
       gradient === 'none'
         ? 'none'
@@ -87,10 +87,20 @@ export function binary(spec: BinarySpec): OperatorFunction<Binary> {
   });
 }
 
-function inferPoint(spec: PointSpec): (context: InferContext) => readonly TensorType[] {
+function inferPoint(
+  spec: PointSpec,
+  count: number,
+): (context: InferContext) => readonly TensorType[] {
   const infer = inferElementwise(spec.name, spec.result);
   const { domain = 'any' } = spec;
   return (context) => {
+    if (context.inputs.length !== count) {
+      throw new GraphError('the number of operands is wrong', {
+        op: spec.name,
+        expected: String(count),
+        actual: String(context.inputs.length),
+      });
+    }
     for (const { dtype } of context.inputs) checkDomain(spec.name, domain, dtype);
     return infer(context);
   };
