@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { encodeModule, instantiate, reservedBytes } from '../../../src/codegen/wasm/index.js';
+import * as e from '../../../src/loop/build.js';
+import type { Kernel } from '../../../src/loop/nodes.js';
+
+/** A kernel that stores a number at the address it is given. */
+function storing(value: number): Kernel {
+  const o = e.buffer('o', 'i32');
+  return e.kernel(`store${value}`, [o], e.store(o, 0, e.i32(value)));
+}
+
+test('one kernel is part of several modules, at other places in each', () => {
+  const kernels = [1, 2, 3].map(storing);
+  const caller = e.kernel('main', [], e.call(kernels[1], [e.i32(reservedBytes)]));
+  for (const order of [[0, 1, 2], [2, 1, 0], [1], [1, 0], [0, 2, 1]]) {
+    const memory = new WebAssembly.Memory({ initial: 1 });
+    const module = e.moduleOf([...order.map((i) => kernels[i]), caller]);
+    instantiate(module, memory).main();
+    assert.equal(new Int32Array(memory.buffer)[reservedBytes / 4], 2);
+  } // prettier-ignore
+});
+
+test('a module is encoded to the same bytes each time, with and without relaxed instructions', () => {
+  const [x, y] = [e.buffer('x', 'f32'), e.buffer('y', 'f32')];
+  const at = e.ramp(0, 1, 4);
+  const fused = e.add(e.mul(e.load(x, at), e.load(y, at)), e.load(y, at));
+  const module = e.moduleOf([e.kernel('main', [x, y], e.store(y, at, fused))]);
+  const [strict, relaxed] = [false, true].map((isRelaxed) =>
+    encodeModule(module, { relaxed: isRelaxed }),
+  );
+  assert.notDeepEqual(strict, relaxed);
+  assert.deepEqual(encodeModule(module), strict);
+  assert.deepEqual(encodeModule(module, { relaxed: true }), relaxed);
+});
