@@ -10,6 +10,11 @@ export function runNow(operation: Operation, operands: readonly NDArray[]): read
   // A computed array's type is always an interned one.
   for (const operand of operands) types.push(operand.computed().type as ArrayType);
   const plan = planFor(operation, types);
+  const { declaration, attributes } = operation;
+  if (declaration.check !== undefined) {
+    const known = operands.map(({ type, storage }) => ({ type, elements: storage.host }));
+    declaration.check(known, attributes);
+  }
   if (plan.executable === null) {
     if (plan.types === null) throw new InternalError('a view whose size the data decides');
     return [new NDArray(plan.types[0], operands[0].elements)];
