@@ -70,7 +70,7 @@ export function convert(array: NDArray, dtype: DType): NDArray {
 
 /** Recorded code may write state that it has read; the recording keeps what was read. */
 function snapshot(operand: NDArray): NDArray {
-  return operand.gradient?.req === 'null' ? new NDArray(operand.type, operand.elements) : operand;
+  return operand.gradient?.req === 'null' ? new NDArray(operand.type, operand.held) : operand;
 }
 
 /** Lazy arrays of the types that the operation will have. */

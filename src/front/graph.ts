@@ -167,5 +167,5 @@ export class GraphRunner {
 
 /** The elements without history. In captured code the history is all there is. */
 function plain(array: NDArray): NDArray {
-  return mode.capture === null ? new NDArray(array.type, array.computed().elements) : array;
+  return mode.capture === null ? new NDArray(array.type, array.held) : array;
 }

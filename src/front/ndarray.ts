@@ -60,7 +60,7 @@ export interface NDArray extends ArrayMethods {}
 export class NDArray extends Tensor implements Operand {
   /** @internal Shape and dtype; sizes that only the data decides are symbolic until it is computed. */
   type: TensorType;
-  /** @internal Null while the array is lazy. Never written to, since views share it. */
+  /** @internal Null while the array is lazy. Shared with views, so never written to unless pinned. */
   elements: Storage | null;
   /** @internal The call that makes or made it, where that still matters. */
   origin: Origin | null = null;
@@ -83,6 +83,23 @@ export class NDArray extends Tensor implements Operand {
   /** @internal */
   get storage(): Storage {
     return this.computed().elements!;
+  }
+
+  /**
+   * @internal The elements for another array to hold as well: a copy of pinned ones, since those are
+   * changed in place.
+   */
+  get held(): Storage {
+    const { storage } = this;
+    return storage.isPinned ? new Storage(this.dtype, storage.host.slice()) : storage;
+  }
+
+  /**
+   * @internal Moves the elements into the device's memory, where programs read them in place and `assign`
+   * overwrites them: for parameters and other state that lives long.
+   */
+  pin(): void {
+    this.storage.pin();
   }
 
   /** The extents. Where only the data decides them, a lazy array is computed first. */

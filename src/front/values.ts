@@ -15,7 +15,7 @@ import { type GradReq, NDArray } from './ndarray.js';
 /** Another array object of the same elements and history, without the gradient. */
 export function aliasOf(array: NDArray): NDArray {
   if (array.elements === null) return perform(operation(identity), [array])[0];
-  const alias = new NDArray(array.type, array.elements);
+  const alias = new NDArray(array.type, array.held);
   alias.isConstant = array.isConstant;
   return alias;
 }
@@ -139,7 +139,8 @@ export function writeState(target: NDArray, value: NDArray): void {
 }
 
 function replaceElements(target: NDArray, value: NDArray): void {
-  target.elements = value.computed().elements;
+  if (target.elements?.isPinned === true) target.elements.write(value.storage.host);
+  else target.elements = value.held;
   target.origin = null;
   target.isConstant = false;
 }

@@ -17,11 +17,12 @@ export function removeDeadLocals(body: Stmt): Stmt {
       else values.push(stmt.value);
     }
   });
-  const live = new Set<Var>(variablesOf(...roots));
+  if (feeds.size === 0) return body;
+  const live = new Set<Var>(variablesOf(roots));
   // A set visits what is added while it is walked.
   for (const variable of live) {
     const values = feeds.get(variable);
-    if (values !== undefined) for (const read of variablesOf(...values)) live.add(read);
+    if (values !== undefined) for (const read of variablesOf(values)) live.add(read);
   }
   const isNothing = (stmt: Stmt): boolean => stmt.kind === 'block' && stmt.body.length === 0;
   const prune = (stmt: Stmt): Stmt => {

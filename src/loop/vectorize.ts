@@ -2,7 +2,7 @@ import { separateBindings, sibling } from './bindings.js';
 import * as e from './build.js';
 import type { Expr, For, Kernel, Stmt, Var } from './nodes.js';
 import { Purity } from './purity.js';
-import { assignedVariables, children, exprMapper, mapStmt, ownExprs, visitNew, visitExprs, visitStmts, withBody } from './visit.js'; // prettier-ignore
+import { assignedVariables, children, exprMapper, mapStmt, ownExprs, visitNew, visitStmts, withBody } from './visit.js'; // prettier-ignore
 
 export interface VectorOptions {
   /** Bytes of one vector register of the target. */
@@ -131,11 +131,11 @@ class Varying {
     return this.#exprs.get(root)!;
   }
 
+  /** Looks at every expression, which `widestBytes` relies on. */
   isVectorisable(body: Stmt): boolean {
     let possible = true;
-    const roots: Expr[] = [];
     visitStmts(body, (stmt) => {
-      roots.push(...ownExprs(stmt));
+      for (const expr of ownExprs(stmt)) this.has(expr);
       switch (stmt.kind) {
         case 'for':
         case 'while':
@@ -152,23 +152,19 @@ class Varying {
           possible = false;
       }
     });
-    visitExprs(roots, (expr) => {
-      possible &&= expr.type.lanes === 1;
-    });
+    for (const expr of this.#exprs.keys()) possible &&= expr.type.lanes === 1;
     return possible;
   }
 
   /** The width of the widest lane that becomes part of a vector. */
   widestBytes(body: Stmt): number {
     let widest = 4;
-    const roots: Expr[] = [];
     visitStmts(body, (stmt) => {
-      roots.push(...ownExprs(stmt));
       if (stmt.kind === 'store') widest = Math.max(widest, e.scalarBytes(stmt.value.type.scalar));
     });
-    visitExprs(roots, (expr) => {
-      if (this.has(expr)) widest = Math.max(widest, e.scalarBytes(expr.type.scalar));
-    });
+    for (const [expr, varies] of this.#exprs) {
+      if (varies) widest = Math.max(widest, e.scalarBytes(expr.type.scalar));
+    }
     return widest;
   }
 }

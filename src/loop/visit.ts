@@ -277,8 +277,8 @@ function mapEach<T>(items: readonly T[], map: (item: T) => T): readonly T[] {
   return mapped.every((item, i) => item === items[i]) ? items : mapped;
 }
 
-/** The distinct variables that an expression reads. */
-export function variablesOf(...roots: readonly Expr[]): ReadonlySet<Var> {
+/** The distinct variables that expressions read. */
+export function variablesOf(roots: readonly Expr[]): ReadonlySet<Var> {
   const found = new Set<Var>();
   visitExprs(roots, (expr) => {
     if (expr.kind === 'var') found.add(expr);
@@ -296,7 +296,7 @@ export function freeVariables(stmt: Stmt): ReadonlySet<Var> {
     if (inner.kind === 'declare' || inner.kind === 'for') bound.add(inner.variable);
     else if (inner.kind === 'assign') used.add(inner.variable);
   });
-  for (const variable of variablesOf(...roots)) used.add(variable);
+  for (const variable of variablesOf(roots)) used.add(variable);
   for (const variable of bound) used.delete(variable);
   return used;
 }

@@ -108,5 +108,6 @@ export class Parameter {
   #adopt(value: NDArray): void {
     this.#value = value;
     value.attachGrad({ req: this.gradReq });
+    value.pin();
   }
 }

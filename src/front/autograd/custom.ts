@@ -59,8 +59,8 @@ function recorded<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
   const result = withMode({ session: null }, op, () => spec.forward(...inputs));
   const { leaves, structure } = flatten(result, isArray);
   const outputs = leaves.map((leaf) => {
-    const { type, elements } = leaf.computed();
-    return new NDArray(type, elements);
+    const { type, held } = leaf.computed();
+    return new NDArray(type, held);
   });
   const declaration = declarationWith(({ inputs, outputs, grads }) =>
     checkedGradients(spec, inputs, outputs, grads),

@@ -17,7 +17,7 @@ export function runNow(operation: Operation, operands: readonly NDArray[]): read
   }
   if (plan.executable === null) {
     if (plan.types === null) throw new InternalError('a view whose size the data decides');
-    return [new NDArray(plan.types[0], operands[0].elements)];
+    return [new NDArray(plan.types[0], operands[0].held)];
   }
   const results = plan.executable.run(operands);
   const arrays: NDArray[] = [];

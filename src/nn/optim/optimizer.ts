@@ -153,6 +153,7 @@ export abstract class Optimizer {
     let slots = this.#state.get(parameter);
     if (slots === undefined) {
       slots = outsideCapture(() => this.slotNames.map(() => zerosLike(parameter.value)));
+      for (const slot of slots) slot.pin();
       this.#state.set(parameter, slots);
     }
     return slots;

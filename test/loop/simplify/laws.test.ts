@@ -138,9 +138,9 @@ describe('every law holds on random and edge values', () => {
       for (const scalar of law.scalars) {
         const sides = law.sides(scalar);
         for (const constants of constantChoices(sides)) {
-          const holes = [...variablesOf(sides.left)].filter((hole) => !constants.has(hole));
+          const holes = [...variablesOf([sides.left])].filter((hole) => !constants.has(hole));
           assert.ok(
-            [...variablesOf(sides.right)].every(
+            [...variablesOf([sides.right])].every(
               (hole) => constants.has(hole) || holes.includes(hole),
             ),
           );
