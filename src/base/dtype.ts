@@ -1,4 +1,4 @@
-import { DTypeError } from './errors.js';
+import { DeviceError, DTypeError } from './errors.js';
 
 /** The element types of arrays, in the order of the promotion lattice's rows. */
 export const dtypes = [
@@ -74,8 +74,20 @@ export function isFloat(dtype: DType): boolean {
   return facts[dtype].kind === 'float';
 }
 
+/**
+ * A fresh zeroed home for `length` elements.
+ * @throws DeviceError when the engine has no room for so many.
+ */
 export function allocate(dtype: DType, length: number): HostArray {
-  return facts[dtype].allocate(length);
+  try {
+    return facts[dtype].allocate(length);
+  } catch (cause) {
+    throw new DeviceError('there is no memory for this array', {
+      actual: `${length} elements of ${dtype}`,
+      advice: 'check its shape, or work on smaller pieces',
+      cause,
+    });
+  }
 }
 
 export function viewOf(

@@ -32,6 +32,14 @@ export class Parameter {
   #value: NDArray | undefined;
 
   constructor(options: ParameterOptions) {
+    for (const extent of options.shape) {
+      if (extent !== null && !(Number.isSafeInteger(extent) && extent >= 0)) {
+        throw new ShapeError('this is no shape of a parameter', {
+          expected: 'extents of 0 or more, or null where the first call will tell',
+          actual: `[${options.shape.join(', ')}]`,
+        });
+      }
+    }
     this.#shape = options.shape;
     this.dtype = options.dtype ?? 'float32';
     this.#init = options.init ?? zeros;

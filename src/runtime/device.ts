@@ -72,7 +72,7 @@ export class Device {
       } catch (cause) {
         this.#regions.release(address);
         throw new DeviceError('the memory of the device is exhausted', {
-          expected: `at most ${this.buffer.byteLength} bytes, of which some are in use`,
+          expected: `at most ${this.#mostPages * pageBytes} bytes in all; there are ${this.buffer.byteLength} so far`,
           actual: `${bytes} more bytes`,
           advice: 'run smaller batches, or unpin what is not needed',
           cause,

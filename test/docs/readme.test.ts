@@ -13,7 +13,12 @@ function examplesOf(page: string): readonly string[] {
 
 /** What an example prints, by its position on the page. */
 const expected: readonly (readonly RegExp[])[] = [
-  [/\[\[12\., 24\.\],\n\s*\[16\., 28\.\]\]/, /\[ 12, 16 \]/, /\[ \[ 2, 4 \], \[ 6, 8 \] \]/, /\[ 18 \]/],
+  [
+    /\[\[12\., 24\.\],\n\s*\[16\., 28\.\]\]/,
+    /\[ 12, 16 \]/,
+    /\[ \[ 2, 4 \], \[ 6, 8 \] \]/,
+    /\[ 18 \]/,
+  ],
   [/^\d\.\d+ -> 0\.0\d+$/m],
   [/^true \[ 8, 10 \]$/m, /float32\[8, 10\]/, /^true$/m],
 ];

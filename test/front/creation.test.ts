@@ -87,3 +87,7 @@ test('eye has ones on a diagonal', () => {
     [0, 0, 1],
   ]);
 });
+
+test('an array that no memory can hold is a DeviceError', () => {
+  assert.throws(() => kn.zeros([1e9, 1e9]), kn.DeviceError);
+});

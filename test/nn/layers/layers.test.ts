@@ -185,6 +185,8 @@ bothWays(
 
 test('sizes that cannot be are refused', () => {
   assert.throws(() => new kn.nn.Dropout(1), kn.ArgumentError);
+  assert.throws(() => new kn.nn.Dense(-1), kn.ShapeError);
+  assert.throws(() => new kn.nn.Conv2d(2.5, 3), kn.ShapeError);
   assert.throws(() => new kn.nn.MultiHeadAttention(3, 2), kn.ArgumentError);
   assert.throws(() => new kn.nn.Dense(2, { activation: 'nonsense' as never }), kn.ArgumentError);
 });
