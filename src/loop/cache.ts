@@ -10,15 +10,14 @@ const defaultCapacity = 2 ** 20;
  * Optimised kernels by structure, so that each structure is optimised once: the same operator on other
  * arrays, the steps of an unrolled loop, the layers of a network, a program that is traced again. A
  * kernel that differs from a known one in names only gets that one, with its names. Whatever was not
- * asked for longest goes first when the structures together exceed `capacity` characters.
+ * asked for longest goes first when the structures together exceed `capacity` characters. Kernels that
+ * call others are not kept, since they would keep those beyond their time.
  */
 export class KernelCache {
   readonly #capacity: number;
   /** In the order of their last use. */
   readonly #kernels: Map<string, Kernel> = new Map();
-  readonly #numbers: WeakMap<Kernel, number> = new WeakMap();
   #characters = 0;
-  #next = 0;
 
   constructor(capacity: number = defaultCapacity) {
     this.#capacity = capacity;
@@ -30,7 +29,8 @@ export class KernelCache {
 
   /** The optimised kernel; what it calls must be optimised already. */
   optimize(kernel: Kernel, options: VectorOptions): Kernel {
-    const structure = structureOf(kernel, (callee) => this.#numberOf(callee));
+    const structure = structureOf(kernel);
+    if (structure === null) return optimize(kernel, options);
     const key = `${options.vectorBytes} ${structure}`;
     let optimized = this.#kernels.get(key);
     if (optimized === undefined) {
@@ -54,12 +54,5 @@ export class KernelCache {
       this.#kernels.delete(key);
       this.#characters -= key.length;
     }
-  }
-
-  /** Callees are told apart as objects: a kernel holds the very kernels that it calls. */
-  #numberOf(callee: Kernel): number {
-    let number = this.#numbers.get(callee);
-    if (number === undefined) this.#numbers.set(callee, (number = this.#next++));
-    return number;
   }
 }

@@ -6,17 +6,17 @@ import { children, ownExprs, ownStmts, visitNew } from './visit.js';
  * A string that two kernels have in common only if they do the same to their parameters in the same way:
  * all that it leaves out is names. Linear in the distinct nodes of the kernel. It tells apart whether an
  * expression that occurs twice is one object, which the same lowering does in the same way each time.
- * `calleeNumber` tells the kernels that it calls apart.
+ * Null for a kernel that calls others.
  */
-export function structureOf(kernel: Kernel, calleeNumber: (callee: Kernel) => number): string {
-  return new StructureWriter(calleeNumber).write(kernel);
+export function structureOf(kernel: Kernel): string | null {
+  return new StructureWriter().write(kernel);
 }
 
 const storages: Readonly<Record<Storage, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
 const modes = { serial: 1, vector: 2, parallel: 3, unroll: 4 } as const;
 /** Below the codes of expressions, so that one can tell from an item's first number what follows. */
 const heads = {
-  end: 1, block: 2, for: 3, while: 4, if: 5, declare: 6, assign: 7, store: 8, call: 9, buffer: 10,
+  end: 1, block: 2, for: 3, while: 4, if: 5, declare: 6, assign: 7, store: 8, buffer: 9,
 } as const; // prettier-ignore
 
 /**
@@ -24,18 +24,12 @@ const heads = {
  * order of appearance; each is written once, before what refers to it.
  */
 class StructureWriter {
-  readonly #calleeNumber: (callee: Kernel) => number;
   readonly #units: number[] = [];
   readonly #numbers: Map<Expr | Buffer, number> = new Map();
 
-  constructor(calleeNumber: (callee: Kernel) => number) {
-    this.#calleeNumber = calleeNumber;
-  }
-
-  write(kernel: Kernel): string {
+  write(kernel: Kernel): string | null {
     for (const param of kernel.params) this.#leaf(param);
-    this.#stmt(kernel.body);
-    return textOf(this.#units);
+    return this.#stmt(kernel.body) ? textOf(this.#units) : null;
   }
 
   /** A number below 65535 takes one unit. */
@@ -54,7 +48,9 @@ class StructureWriter {
     return number;
   }
 
-  #stmt(stmt: Stmt): void {
+  /** False when there is a call in it. */
+  #stmt(stmt: Stmt): boolean {
+    if (stmt.kind === 'call') return false;
     const operands = ownExprs(stmt);
     visitNew(operands, this.#numbers, this.#expr);
     const bound = 'variable' in stmt ? this.#leaf(stmt.variable) : 0;
@@ -64,12 +60,12 @@ class StructureWriter {
       this.#units.push(modes[stmt.mode]);
       this.#put(stmt.step);
     } else if (stmt.kind === 'store') this.#put(this.#leaf(stmt.buffer));
-    else if (stmt.kind === 'call') this.#put(this.#calleeNumber(stmt.kernel));
     if ('variable' in stmt) this.#put(bound);
     const inside = ownStmts(stmt);
-    if (inside.length === 0 && stmt.kind !== 'block') return;
-    for (const inner of inside) this.#stmt(inner);
+    if (inside.length === 0 && stmt.kind !== 'block') return true;
+    for (const inner of inside) if (!this.#stmt(inner)) return false;
     this.#units.push(heads.end);
+    return true;
   }
 
   readonly #expr = (expr: Expr): void => {
