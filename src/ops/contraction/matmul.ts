@@ -35,7 +35,7 @@ export const matmul: OperatorFunction<Binary> = operator({
       needs[1] ? reshape(rightGradient(left, right, product), y.type.shape) : null,
     ];
   },
-  lowering: { kind: 'kernel', kernel: productLoops },
+  lowering: { kind: 'kernel', kernel: productLoops, readsAnyOrder: true },
   samples: [
     { args: [tensor(['m', 'k']), tensor(['k', 'n'])] },
     { args: [tensor(['b', 1, 'm', 'k']), tensor([3, 'k', 2])] },
