@@ -1,6 +1,7 @@
+import type * as nodeFiles from 'node:fs/promises';
 import { FormatError, UnsupportedError } from '../base/errors.js';
 
-type FileSystem = typeof import('node:fs/promises');
+type FileSystem = typeof nodeFiles;
 
 /** Node's file system; places without one have the byte forms. */
 async function fileSystem(): Promise<FileSystem> {

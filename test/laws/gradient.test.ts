@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isFloat } from '../../src/base/dtype.js';
-import { Program, type Value } from '../../src/ir/program.js';
+import type { Program, Value } from '../../src/ir/program.js';
 import { add, mul, sum } from '../../src/ops/index.js';
 import { registry } from '../../src/ops/registry.js';
 import { gradient } from '../../src/passes/gradient.js';

@@ -12,13 +12,15 @@ export type ActivationName = {
   [K in keyof typeof operators]: (typeof operators)[K] extends Unary ? K : never;
 }[keyof typeof operators];
 
+const byName: ReadonlyMap<string, unknown> = new Map(Object.entries(operators));
+
 /** The function that an activation names; null for none. */
 export function activationFunction(
   activation: Activation | null | undefined,
 ): ((x: NDArray) => NDArray) | null {
   if (activation === null || activation === undefined) return null;
   if (typeof activation === 'function') return activation;
-  const named: unknown = Object.hasOwn(operators, activation) ? operators[activation] : undefined;
+  const named = byName.get(activation);
   if (typeof named !== 'function') {
     throw new ArgumentError('no such activation', {
       expected: 'the name of an operator of one array, such as relu, or a function',
