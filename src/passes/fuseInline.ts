@@ -123,10 +123,10 @@ function readingPaths(
     const { lowering } = declarationOf(call.op);
     if (!keepsIndex) return null;
     if (lowering.kind === 'reduce' && operand !== 0) return null;
-    if (lowering.kind === 'kernel') {
-      const rearranges = costs.of(value.node).work === 0;
-      if (lowering.readsAnyOrder !== true || !rearranges) return null;
-    }
+    if (lowering.kind === 'kernel' && lowering.readsAnyOrder !== true) return null;
+    // A kernel may read an element more often than once: it looks through rearrangements, never work.
+    const isInKernel = homes[reader].some(({ kind }) => kind === 'kernel');
+    if (isInKernel && costs.of(value.node).work > 0) return null;
     const seen = program.operands(reader)[operand].type.shape;
     const isDirect = seen.length === value.type.shape.length;
     for (const draft of homes[reader]) {
