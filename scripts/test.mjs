@@ -31,8 +31,12 @@ if (files.length === 0) {
   console.error('no test matches');
   process.exit(1);
 }
-const { status } = spawnSync(process.execPath, ['--enable-source-maps', '--test', ...files], {
-  cwd: root,
-  stdio: 'inherit',
-});
+const { status } = spawnSync(
+  process.execPath,
+  ['--enable-source-maps', '--test', '--test-reporter=spec', ...files],
+  {
+    cwd: root,
+    stdio: 'inherit',
+  },
+);
 process.exit(status ?? 1);

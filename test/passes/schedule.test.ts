@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { add, flip, matmul, sub, sum } from '../../src/ops/index.js';
+import { add, flip, matmul, neg, sub, sum } from '../../src/ops/index.js';
 import type { Value } from '../../src/ir/program.js';
 import { fuse, separate } from '../../src/passes/fuse.js';
 import { planMemory } from '../../src/passes/memory.js';
@@ -56,7 +56,7 @@ test('what is needed soon is computed late, so that branches do not pile up', ()
 test('a result takes the place of an operand that dies there, if both are read at the same index', () => {
   for (const [change, isShared] of [
     [(v: Value): Value => v, true],
-    [(v: Value): Value => flip(v, 0), false],
+    [(v: Value): Value => neg(flip(v, 0)), false],
   ] as const) {
     const program = programOf({ x: matrix }, ({ x }) => {
       const a = matmul(x, x);
