@@ -33,13 +33,13 @@ for (const name of modules) {
 if (values.json) console.log(JSON.stringify(report, null, 2));
 else
   console.log(
-    `\n${report.processor}, Node ${report.node}, ${report.date}; medians of ${values.rounds} alternating rounds`,
+    `\n${report.processor}, Node ${report.node}, ${report.date}; best of ${values.rounds} alternating rounds; in brackets median / best time`,
   );
 
 function printRow({ name, unit, note, figures }) {
-  const cells = Object.entries(figures).map(([who, { median, spread }]) => {
-    const noise = spread === undefined ? '' : ` (x${spread.toFixed(2)})`;
-    return `${who} ${median >= 100 ? median.toFixed(0) : median.toPrecision(3)}${noise}`;
+  const cells = Object.entries(figures).map(([who, { best, noise }]) => {
+    const shown = noise === undefined ? '' : ` (${noise.toFixed(2)})`;
+    return `${who} ${best >= 100 ? best.toFixed(0) : best.toPrecision(3)}${shown}`;
   });
   console.log(
     `${name.padEnd(44)} ${unit.padEnd(9)} ${cells.join(' | ')}${note === undefined ? '' : `   ${note}`}`,

@@ -22,14 +22,13 @@ function peakKernel(e, scalar, lanes) {
 }
 
 /**
- * Measures the peak in GFLOP/s, as the best of many short runs: `dist` is the folder of the compiled
- * project, `relaxed` allows fused multiply-add where the engine has it.
+ * Register-only work to hold others against: `run(operations)` multiplies and adds that often. `dist` is
+ * the folder of the compiled project, `relaxed` allows fused multiply-add where the engine has it.
  */
 export async function wasmPeak({
   dist = new URL('../dist/', import.meta.url),
   scalar = 'f32',
   relaxed = false,
-  milliseconds = 300,
 } = {}) {
   const e = await import(new URL('src/loop/build.js', dist));
   const wasm = await import(new URL('src/codegen/wasm/index.js', dist));
@@ -40,13 +39,5 @@ export async function wasmPeak({
   new home(memory.buffer).fill(0.5); // converges to 1: neither zero nor denormal
   const options = { relaxed: relaxed && wasm.supportsRelaxed() };
   const { peak } = wasm.instantiate(e.moduleOf([kernel]), memory, options);
-  const iterations = 20_000;
-  let best = Infinity;
-  const end = performance.now() + milliseconds;
-  while (performance.now() < end) {
-    const start = performance.now();
-    peak(wasm.reservedBytes, iterations);
-    best = Math.min(best, performance.now() - start);
-  }
-  return (operations * iterations) / best / 1e6;
+  return { run: (wanted) => peak(wasm.reservedBytes, Math.ceil(wanted / operations)) };
 }

@@ -1,5 +1,6 @@
 import { randomData } from '../harness.mjs';
 import * as kn from '../kaon.mjs';
+import { wasmPeak } from '../peak.mjs';
 import { jax, tf } from '../peers.mjs';
 
 /** The product in float64, as the reference. */
@@ -20,10 +21,13 @@ function square(n) {
     async build() {
       const [a, b] = [randomData(n * n, 1), randomData(n * n, 2)];
       const [x, y] = [a, b].map((data) => kn.array(data, { shape: [n, n] }));
+      const peak = await wasmPeak();
       const contestants = {
         kaon: { run: () => x.matmul(y), result: () => x.matmul(y).dataSync() },
         'TF.js': null,
         'jax-js': null,
+        // In the same rounds, since the machine's speed changes from minute to minute.
+        'wasm peak': { run: () => peak.run(2 * n ** 3) },
       };
       if (tf !== null) {
         const [p, q] = [a, b].map((data) => tf.tensor2d(data, [n, n]));
