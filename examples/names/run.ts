@@ -25,7 +25,7 @@ export interface NamesOptions {
 
 /** Trains the reader of names and tests it on names of entities it has never seen. */
 export async function runNames(options: NamesOptions = {}): Promise<NamesResult> {
-  const { eagerEpochs = 1, hybridEpochs = 9, batchSize = 64, longest = Infinity } = options;
+  const { eagerEpochs = 1, hybridEpochs = 14, batchSize = 64, longest = Infinity } = options;
   kn.random.seed(2);
   const { train: trainNames, test } = loadNames(longest);
   const alphabet = alphabetOf(trainNames);
