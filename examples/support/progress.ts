@@ -1,13 +1,17 @@
-import type { WriteStream } from 'node:tty';
+/** Where progress is shown. */
+export interface ProgressStream {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}
 
 /** A bar that redraws itself on a terminal; elsewhere a plain line now and then. */
 export class Progress {
   readonly #label: string;
   readonly #total: number;
-  readonly #stream: WriteStream;
+  readonly #stream: ProgressStream;
   #nextLine = 0.25;
 
-  constructor(label: string, total: number, stream: WriteStream = process.stdout) {
+  constructor(label: string, total: number, stream: ProgressStream = process.stdout) {
     this.#label = label;
     this.#total = total;
     this.#stream = stream;
@@ -24,7 +28,7 @@ export class Progress {
       );
       if (done === this.#total) this.#stream.write('\n');
     } else if (share >= this.#nextLine) {
-      this.#nextLine = share + 0.25;
+      this.#nextLine = Math.min(1, share + 0.25);
       this.#stream.write(`  ${this.#label} ${Math.round(share * 100)} %  ${note}\n`);
     }
   }
