@@ -1,6 +1,6 @@
-import { ArgumentError, FormatError } from '../../base/errors.js';
+import { ArgumentError, FormatError, UnsupportedError } from '../../base/errors.js';
 import * as autograd from '../../front/autograd/index.js';
-import { outsideCapture } from '../../front/capture.js';
+import { isCapturing, outsideCapture } from '../../front/capture.js';
 import { array, zerosLike } from '../../front/creation.js';
 import { hybridize } from '../../front/hybridize.js';
 import type { NDArray } from '../../front/ndarray.js';
@@ -89,6 +89,13 @@ export abstract class Optimizer {
 
   /** Updates every parameter from its gradient. An error, before anything changes, if one has none. */
   step(): void {
+    if (isCapturing()) {
+      // The learning rate and the number of steps would be frozen in the graph.
+      throw new UnsupportedError('an optimizer cannot step inside captured code yet', {
+        op: `${this.constructor.name}.step`,
+        advice: 'hybridize the network, and call step() outside of the captured function',
+      });
+    }
     const trained = [...this.parameters].map(([name, parameter]) => {
       const { grad } = parameter;
       if (grad === null) {
