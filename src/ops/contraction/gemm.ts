@@ -45,10 +45,10 @@ const fewVectors = 4;
 const tile = { rows: 4, vectors: 2 } as const;
 
 /**
- * A panel of `b` (8 columns by 256) and one of `a` (4 rows by 256) stay in the first-level cache, a
- * block of `a` (240 by 256) in the second; measured best among its neighbours.
+ * A panel of `b` (8 columns by 512) and one of `a` (4 rows by 512) stay in the first-level cache, a
+ * block of `a` (240 by 512) in the second; measured best among its neighbours.
  */
-const block = { blockRows: 240, blockColumns: 512, blockDepth: 256 } as const;
+const block = { blockRows: 240, blockColumns: 512, blockDepth: 512 } as const;
 
 /** At most `fewRows`. */
 function someRows(spec: Contraction): Stmt {
