@@ -1,4 +1,4 @@
-import { allocate, type DType, type HostArray } from '../base/dtype.js';
+import type { DType, HostArray } from '../base/dtype.js';
 import { type Element, fromBFloat16Bits, fromFloat16Bits, readElement } from '../base/element.js';
 import { ArgumentError, InternalError } from '../base/errors.js';
 import { Tensor, type TensorType } from '../ir/types.js';
@@ -220,16 +220,6 @@ export class NDArray extends Tensor implements Operand {
 /** A fresh array around elements. */
 export function arrayOf(type: ArrayType, elements: HostArray): NDArray {
   return new NDArray(type, new Storage(type.dtype, elements));
-}
-
-/** A fresh array of zeros. */
-export function zerosOf(type: ArrayType): NDArray {
-  return arrayOf(type, allocate(type.dtype, type.size));
-}
-
-/** `float32[2, n]`. */
-export function describeType(type: TensorType): string {
-  return `${type.dtype}[${type.shape.map(String).join(', ')}]`;
 }
 
 declare module '../ops/declare.js' {

@@ -96,7 +96,7 @@ export abstract class Block {
           {
             op: `${this.constructor.name}.call`,
             expected: 'inferShape to call resolveShape for it',
-            actual: `[${parameter.shape.map((extent) => extent ?? '?').join(', ')}]`,
+            actual: parameter.shapeText,
           },
         );
       }

@@ -51,6 +51,11 @@ export class Parameter {
     return this.#shape;
   }
 
+  /** @internal `[4, ?]`, for messages. */
+  get shapeText(): string {
+    return `[${this.#shape.map((extent) => extent ?? '?').join(', ')}]`;
+  }
+
   get isInitialized(): boolean {
     return this.#value !== undefined;
   }
@@ -60,7 +65,7 @@ export class Parameter {
     if (this.#value === undefined) {
       throw new ArgumentError(`parameter ${this.name || '(unnamed)'} has no value yet`, {
         expected: 'initialize() and, where sizes are unknown, one call of the block',
-        actual: `shape [${this.#shape.map((extent) => extent ?? '?').join(', ')}]`,
+        actual: `shape ${this.shapeText}`,
       });
     }
     return this.#value;
@@ -78,7 +83,7 @@ export class Parameter {
       shape.every((extent, axis) => (this.#shape[axis] ?? extent) === extent);
     if (!fits) {
       throw new ShapeError(`parameter ${this.name || '(unnamed)'} cannot take this shape`, {
-        expected: `[${this.#shape.map((extent) => extent ?? '?').join(', ')}]`,
+        expected: this.shapeText,
         actual: `[${shape.join(', ')}]`,
       });
     }

@@ -41,7 +41,7 @@ export function assignParameters(
       tensor.shape.every((extent, axis) => (parameter.shape[axis] ?? extent) === extent);
     if (!fits) {
       throw new FormatError(`parameter ${name} of the file is of another type`, {
-        expected: `${parameter.dtype}[${parameter.shape.map((extent) => extent ?? '?').join(', ')}]`,
+        expected: `${parameter.dtype}${parameter.shapeText}`,
         actual: `${tensor.dtype}[${tensor.shape.join(', ')}]`,
       });
     }
