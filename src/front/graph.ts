@@ -5,6 +5,7 @@ import { drawsFrom, takeState } from './generator.js';
 import type { Origin } from './history.js';
 import { layOut, type Named } from './layout.js';
 import type { TensorType } from '../ir/types.js';
+import type { SavePolicy } from '../passes/rematerialize.js';
 import { Callable } from './invoke.js';
 import { mode } from './mode.js';
 import { NDArray } from './ndarray.js';
@@ -124,12 +125,15 @@ export class GraphRunner {
   readonly #callable: Callable;
   readonly #draws: number;
 
-  constructor(parts: GraphParts) {
+  constructor(parts: GraphParts, save: SavePolicy = 'all') {
     this.parts = parts;
     const { program, writes } = parts;
     this.#returned = program.outputs.length - writes.length;
     // What is written to the outside is a value there, never a path for gradients.
-    this.#callable = new Callable(program, (output) => output < this.#returned);
+    this.#callable = new Callable(program, {
+      flows: (output) => output < this.#returned,
+      save,
+    });
     const random = writes.find((write) => write.kind === 'random');
     this.#draws = random?.kind === 'random' ? random.draws : 0;
   }

@@ -1,6 +1,7 @@
 import { KaonError, TraceError } from '../base/errors.js';
 import { unflatten } from '../base/tree.js';
 import { namedInputs, typeToString } from '../ir/program.js';
+import type { SavePolicy } from '../passes/rematerialize.js';
 import { type Explanation, explanation } from './explain.js';
 import { GraphRunner } from './graph.js';
 import { install } from './install.js';
@@ -31,6 +32,10 @@ export interface HybridizeOptions {
   readonly verify?: 'off' | 'second' | 'always';
   /** Axes to keep symbolic from the first trace on: names by array argument and axis. */
   readonly dynamic?: DynamicAxes;
+  /** What is kept for a backward pass, and what is computed again there. Default `all`. */
+  readonly save?: SavePolicy;
+  /** The code that graphs become. `auto`, the default, takes the fastest there is. */
+  readonly tier?: 'auto' | 'wasm' | 'native';
   /** What `explain` calls the function. */
   readonly name?: string;
   /** Names for arrays that the function uses from outside, in graphs and messages. */
@@ -236,7 +241,7 @@ class TraceCache {
     return {
       trace,
       symbolic,
-      runner: new GraphRunner(trace.parts),
+      runner: new GraphRunner(trace.parts, this.#options.save),
       signature: describeSignature(signature, symbolic.types.map(typeToString)),
       milliseconds: performance.now() - started,
       calls: 0,

@@ -2,9 +2,17 @@ import type { Program } from '../ir/program.js';
 import { isFloat } from '../base/dtype.js';
 import { call } from '../ops/structure/call.js';
 import { type JointProgram, jointProgram } from '../passes/joint.js';
+import type { SavePolicy } from '../passes/rematerialize.js';
 import { isTracked } from './history.js';
 import { mode } from './mode.js';
 import type { NDArray } from './ndarray.js';
+
+export interface CallableOptions {
+  /** Which outputs gradients may enter at. Default: all of floats. */
+  readonly flows?: (output: number) => boolean;
+  /** What is kept for the backward pass. Default `all`. */
+  readonly save?: SavePolicy;
+}
 
 /**
  * A program to be called on arrays: as one operator, so that it runs compiled, is captured as a region,
@@ -17,8 +25,11 @@ export class Callable {
   readonly #flows: readonly boolean[];
   readonly #joint: Map<string, JointProgram> = new Map();
 
-  constructor(program: Program, flows?: (output: number) => boolean) {
+  readonly #save: SavePolicy;
+
+  constructor(program: Program, { flows, save = 'all' }: CallableOptions = {}) {
     this.program = program;
+    this.#save = save;
     this.#flows = program.outputs.map(
       ({ value }, k) => isFloat(value.type.dtype) && (flows?.(k) ?? true),
     );
@@ -38,7 +49,7 @@ export class Callable {
     const key = wrt.map(Number).join('');
     let joint = this.#joint.get(key);
     if (joint === undefined) {
-      joint = jointProgram(this.program, wrt, this.#flows);
+      joint = jointProgram(this.program, wrt, this.#flows, this.#save);
       this.#joint.set(key, joint);
     }
     return joint;

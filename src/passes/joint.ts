@@ -8,6 +8,7 @@ import { eliminateCommonSubexpressions } from './cse.js';
 import { eliminateDeadCode } from './dce.js';
 import { appendGradients, floatOutputs } from './gradient.js';
 import { inline } from './inline.js';
+import type { SavePolicy } from './rematerialize.js';
 
 /** Forward and backward of a program as two programs that share their work. */
 export interface JointProgram extends PreparedProgram {
@@ -19,12 +20,13 @@ export interface JointProgram extends PreparedProgram {
  * Differentiates a program and splits the result: `forward` computes its outputs and whatever `backward`
  * reads, as further outputs, so nothing is computed twice. Values that are inputs or outputs anyway are
  * not saved again, constants are copied. `wrt` marks inputs, `flows` outputs (every float one unless
- * said).
+ * said), `save` which of those values are kept and which are computed again.
  */
 export function jointProgram(
   program: Program,
   wrt: readonly boolean[],
   flows: readonly boolean[] = floatOutputs(program),
+  _save: SavePolicy = 'all',
 ): JointProgram {
   if (!flows.includes(true)) throw new GraphError('no output of this program has a gradient');
   const { joint, boundary } = differentiate(program, wrt, flows);
