@@ -2,13 +2,23 @@ import { type Bounds, type Dim, evaluateDim, symbol, symbolsOf } from '../base/d
 import type { TensorType } from '../ir/types.js';
 import { type ArrayType, arrayType } from './arraytype.js';
 import { mode, withMode } from './mode.js';
-import { NDArray } from './ndarray.js';
+import { arrayOf, NDArray } from './ndarray.js';
 
 /**
  * What a captured run of user code does with reading: `deferred` computes the value, which is then the
  * user's own constant; `trace` refuses, because the captured code is replayed with other values.
  */
 export type CaptureKind = 'deferred' | 'trace';
+
+/** A number of the host's that captured code depends on, such as a learning rate. */
+export interface HostNumber {
+  /** The name of the input that it becomes. */
+  readonly name: string;
+  /** The number at the time of a call. */
+  read(): number;
+}
+
+export const hostNumberType: ArrayType = arrayType('float32', []);
 
 /** One run of user code whose operator calls are remembered instead of run. */
 export class Capture {
@@ -19,10 +29,14 @@ export class Capture {
   readonly sizes: Map<string, number>;
   /** State written in traced code: the array, and what it will hold after each replay. */
   readonly updates: Map<NDArray, NDArray> = new Map();
+  /** The state that each of those values, and earlier ones, belongs to. */
+  readonly #updated: Map<NDArray, NDArray> = new Map();
   /** Gradients that traced code left on arrays from outside. */
   readonly gradients: Map<NDArray, NDArray> = new Map();
   /** Stand-ins for the gradients that arrays from outside bring along. */
   readonly gradientReads: Map<NDArray, NDArray> = new Map();
+  /** Stand-ins for numbers that the host is asked for before each replay. */
+  readonly hostReads: Map<NDArray, HostNumber> = new Map();
   /** Sizes of input dimensions that traced code has read as numbers, and so relies on. */
   readonly sizesRead: Set<string> = new Set();
 
@@ -60,6 +74,19 @@ export class Capture {
     return this.updates.get(array) ?? this.parent?.current(array) ?? array;
   }
 
+  /** Notes that from here on `target` holds `value`, an array that stands for nothing else. */
+  update(target: NDArray, value: NDArray): void {
+    this.updates.set(target, value);
+    this.#updated.set(value, target);
+    // Gradients with respect to the new value are gradients of the state that it is.
+    value.gradient = target.gradient;
+  }
+
+  /** The state that an array is a value of; otherwise the array itself. The inverse of `current`. */
+  ownerOf(array: NDArray): NDArray {
+    return this.#updated.get(array) ?? this.parent?.ownerOf(array) ?? array;
+  }
+
   /**
    * The gradient of an array from outside: what this code left there, else a stand-in for what each
    * replay finds there.
@@ -74,6 +101,15 @@ export class Capture {
       this.gradientReads.set(array, read);
     }
     return read;
+  }
+
+  /** An array that stands for a number of the host's. */
+  hostNumber(source: HostNumber): NDArray {
+    if (this.parent !== null) return this.parent.hostNumber(source);
+    for (const [known, of] of this.hostReads) if (of === source) return known;
+    const array = this.placeholder(hostNumberType);
+    this.hostReads.set(array, source);
+    return array;
   }
 
   /**
@@ -107,6 +143,16 @@ export function isCapturing(): boolean {
 /** The trace that is going on, if any. */
 export function currentTrace(): Capture | null {
   return mode.capture?.kind === 'trace' ? mode.capture : null;
+}
+
+/** A number of the host's as a rank-0 float32 array: in a trace, an input whose value each call asks for anew. */
+export function hostNumber(source: HostNumber): NDArray {
+  return currentTrace()?.hostNumber(source) ?? numberArray(source);
+}
+
+/** The number that a source has now. */
+export function numberArray(source: HostNumber): NDArray {
+  return arrayOf(hostNumberType, Float32Array.of(source.read()));
 }
 
 /** Runs `fn` eagerly and unrecorded even in the middle of a capture: for state that is made once. */

@@ -1,6 +1,11 @@
 import type { Program, Value } from '../ir/program.js';
 import { add, zerosLike } from '../ops/index.js';
 import { hostConstant } from '../ir/host.js';
+import { arrayType } from './arraytype.js';
+import { hostNumber, type HostNumber } from './capture.js';
+import { compile } from '../runtime/compile.js';
+import type { Executable, Operand } from '../runtime/executable.js';
+import type { Storage } from '../runtime/storage.js';
 import { drawsFrom, takeState } from './generator.js';
 import type { Origin } from './history.js';
 import { layOut, type Named } from './layout.js';
@@ -9,7 +14,7 @@ import type { SavePolicy } from '../passes/rematerialize.js';
 import { Callable } from './invoke.js';
 import { mode } from './mode.js';
 import { NDArray } from './ndarray.js';
-import { gradOf, setGradient, writeState } from './values.js';
+import { forgetHistory, gradOf, refuseRecorded, setGradient, writeState } from './values.js';
 
 /** An array that a graph reads or writes: one from outside, or the given one at a position. */
 export type Holder = NDArray | number;
@@ -18,6 +23,8 @@ export type Holder = NDArray | number;
 export type Outside =
   /** The elements of an array, whatever they are at the time. */
   | { readonly kind: 'array'; readonly of: Holder }
+  /** A number of the host's. */
+  | { readonly kind: 'host'; readonly of: HostNumber }
   /** The gradient that an array keeps. */
   | { readonly kind: 'gradient'; readonly of: Holder }
   /** The state of the random generator; written, after so many draws. */
@@ -124,6 +131,7 @@ export class GraphRunner {
   readonly #returned: number;
   readonly #callable: Callable;
   readonly #draws: number;
+  #executable: Executable | undefined;
 
   constructor(parts: GraphParts, save: SavePolicy = 'all') {
     this.parts = parts;
@@ -141,14 +149,27 @@ export class GraphRunner {
   run(given: readonly NDArray[]): readonly NDArray[] {
     const { reads, writes } = this.parts;
     const holder = (of: Holder): NDArray => (typeof of === 'number' ? given[of] : of);
+    if (mode.capture === null) {
+      for (const write of writes) {
+        if (write.kind === 'array') refuseRecorded('hybridize', holder(write.of));
+      }
+    }
+    const operands = [...given, ...reads.map((source) => this.#fetch(source, holder))];
+    return mode.capture === null && mode.session === null
+      ? this.#runInPlace(operands, holder)
+      : this.#runAsCall(operands, holder);
+  }
+
+  /** As one operator call, which a recording or a capture takes part in. */
+  #runAsCall(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
+    const { writes } = this.parts;
     // A recording of this call must keep what the call read of state that it then writes.
     const written = new Set(
       writes.flatMap((write) => (write.kind === 'array' ? [holder(write.of)] : [])),
     );
-    const operands = [...given, ...reads.map((source) => this.#fetch(source, holder))].map(
-      (operand) => (written.has(operand) ? plain(operand) : operand),
+    const results = this.#callable.call(
+      operands.map((operand) => (written.has(operand) ? plain(operand) : operand)),
     );
-    const results = this.#callable.call(operands);
     writes.forEach((target, i) => {
       const value = plain(results[this.#returned + i]);
       if (target.kind === 'array') writeState(holder(target.of), value);
@@ -157,16 +178,75 @@ export class GraphRunner {
     return results.slice(0, this.#returned);
   }
 
-  #fetch(source: Outside, holder: (of: Holder) => NDArray): NDArray {
+  /** At once, and pinned state is computed where it lies. */
+  #runInPlace(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
+    const { program, writes } = this.parts;
+    this.#executable ??= compile(program, { replaced: this.#replaced() });
+    for (const operand of operands) operand.computed();
+    const homes = writes.map((write) => homeOf(write, holder));
+    const into = homes.some((home) => home !== null)
+      ? [...Array<null>(this.#returned).fill(null), ...homes]
+      : undefined;
+    const results = this.#executable.run(operands, into);
+    writes.forEach((write, i) => {
+      if (write.kind !== 'array' && write.kind !== 'gradient') return;
+      const target = holder(write.of);
+      if (homes[i] === null) {
+        const value = resultArray(results[this.#returned + i]);
+        if (write.kind === 'array') writeState(target, value);
+        else setGradient(target, value);
+      } else if (write.kind === 'array') forgetHistory(target);
+      else target.gradient!.wrote();
+    });
+    return results.slice(0, this.#returned).map(resultArray);
+  }
+
+  /** For each output, the input that holds the state which it is the next value of. */
+  #replaced(): readonly (number | null)[] {
+    const { program, reads, writes } = this.parts;
+    const given = program.inputs.length - reads.length;
+    return program.outputs.map((_, k) => {
+      const write = k < this.#returned ? undefined : writes[k - this.#returned];
+      if (write?.kind !== 'array') return null;
+      if (typeof write.of === 'number') return write.of;
+      const read = reads.findIndex((each) => each.kind === 'array' && each.of === write.of);
+      return read < 0 ? null : given + read;
+    });
+  }
+
+  #fetch(source: Outside, holder: HolderLookup): NDArray {
     switch (source.kind) {
       case 'array':
         return holder(source.of);
-      case 'gradient':
-        return gradOf(holder(source.of)) ?? zerosLike(holder(source.of));
+      case 'gradient': {
+        const owner = holder(source.of);
+        return mode.capture === null
+          ? (owner.gradient?.operand ?? zerosLike(owner))
+          : (gradOf(owner) ?? zerosLike(owner));
+      }
+      case 'host':
+        return hostNumber(source.of);
       case 'random':
         return takeState(this.#draws);
     }
   }
+}
+
+type HolderLookup = (of: Holder) => NDArray;
+
+/** The pinned memory that an outside lies in; null where it has none. */
+function homeOf(write: Outside, holder: HolderLookup): Storage | null {
+  if (write.kind === 'array') {
+    const { elements } = holder(write.of);
+    return elements?.isPinned === true ? elements : null;
+  }
+  if (write.kind !== 'gradient') return null;
+  const owner = holder(write.of);
+  return owner.gradient?.home(owner) ?? null;
+}
+
+function resultArray({ storage, shape }: Operand): NDArray {
+  return new NDArray(arrayType(storage.dtype, shape), storage);
 }
 
 /** The elements without history. In captured code the history is all there is. */

@@ -2,10 +2,13 @@ import type { Json } from '../base/attribute.js';
 import { FormatError, UnsupportedError } from '../base/errors.js';
 import { JsonReader } from '../base/reader.js';
 import { programFromJSON, programToJSON } from '../ir/json.js';
-import { type ConstantNode, Program, sameType, typeToString } from '../ir/program.js';
+import { type ConstantNode, namedInputs, Program, sameType, typeToString } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
 import { registry } from '../ops/registry.js';
+import { eliminateDeadCode } from '../passes/dce.js';
+import { instantiate } from '../passes/transform.js';
 import { arrayType } from './arraytype.js';
+import { hostNumberType, numberArray } from './capture.js';
 import { stateType } from './generator.js';
 import type { GraphParts, Outside } from './graph.js';
 import { arrayOf, type NDArray } from './ndarray.js';
@@ -13,8 +16,12 @@ import { arrayOf, type NDArray } from './ndarray.js';
 const format = 'kaon-graph';
 const version = 1;
 
-/** A graph with the values of what it reads. The values are the constants of a second program. */
-export function graphToJSON({ program, reads, writes }: GraphParts): Json {
+/**
+ * A graph with the values of what it reads. The values are the constants of a second program. A number of
+ * the host's is saved as it is now; gradients that the graph leaves on arrays are left out.
+ */
+export function graphToJSON(parts: GraphParts): Json {
+  const { program, reads, writes } = withoutGradients(parts);
   const values = new Program();
   const numbers = new Map<NDArray, number>();
   const numberOf = (array: NDArray): number => {
@@ -34,6 +41,8 @@ export function graphToJSON({ program, reads, writes }: GraphParts): Json {
         return typeof outside.of === 'number'
           ? { argument: outside.of }
           : { array: numberOf(outside.of) };
+      case 'host':
+        return { array: numberOf(numberArray(outside.of)) };
       case 'random':
         return { draws: outside.draws };
       case 'gradient':
@@ -51,6 +60,25 @@ export function graphToJSON({ program, reads, writes }: GraphParts): Json {
     reads: encodedReads,
     writes: encodedWrites,
     values: programToJSON(values),
+  };
+}
+
+/** The graph without the gradients that it writes, which belong to arrays of this process. */
+function withoutGradients({ program, reads, writes }: GraphParts): GraphParts {
+  const returned = program.outputs.length - writes.length;
+  const isKept = program.outputs.map((_, k) => writes[k - returned]?.kind !== 'gradient');
+  if (isKept.every((kept) => kept)) return { program, reads, writes };
+  const rest = Program.from(program, (into) => {
+    const inputs = namedInputs(program).map(({ name, type }) => into.variable(name, type));
+    const values = instantiate(program, into, inputs);
+    into.setOutputs(
+      program.outputs.flatMap(({ name }, k) => (isKept[k] ? [{ name, value: values[k] }] : [])),
+    );
+  });
+  return {
+    program: eliminateDeadCode(rest),
+    reads,
+    writes: writes.filter((_, i) => isKept[returned + i]),
   };
 }
 
@@ -104,6 +132,7 @@ function checkTypes(
 ): void {
   const typeOf = (outside: Outside): TensorType => {
     if (outside.kind === 'random') return stateType;
+    if (outside.kind === 'host') return hostNumberType;
     return (typeof outside.of === 'number' ? inputs[outside.of] : outside.of).type;
   };
   outsides.forEach((outside, i) => {

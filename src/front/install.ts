@@ -1,6 +1,6 @@
 import { convert } from './dispatch.js';
 import { backward } from './autograd/backward.js';
-import { computeLazy, sizedType } from './lazy.js';
+import { computeLazy, elementsOf, sizedType } from './lazy.js';
 import { installMethods } from './methods.js';
 import { typeToString } from '../ir/program.js';
 import { installArrayRuntime, NDArray } from './ndarray.js';
@@ -15,6 +15,7 @@ export function install(): void {
   // Arrays are defined below everything that works on them; here they get what they need from above.
   installArrayRuntime({
     compute: (array) => computeLazy([array]),
+    read: elementsOf,
     sizedType,
     backward,
     attachGrad,

@@ -1,5 +1,6 @@
 import { bindShapes } from '../ir/bind.js';
 import { isStatic, substituteDim } from '../base/dim.js';
+import type { HostArray } from '../base/dtype.js';
 import { inContext, TraceError } from '../base/errors.js';
 import { mapAttributeDims } from '../base/schema.js';
 import type { Attributes } from '../base/schema.js';
@@ -47,6 +48,21 @@ export function sizedType(array: NDArray): ArrayType {
     op: array.origin?.declaration.name ?? 'shape',
     actual: typeToString(array.type),
     advice: 'use shapeOf(x), which gives the sizes as an array',
+  });
+}
+
+/**
+ * The elements for the user to see. While code is being captured that is refused: replays of the code
+ * have other values, in arrays from outside as well. Constants that the code itself brought in are its own.
+ */
+export function elementsOf(array: NDArray): HostArray {
+  if (currentTrace() === null || array.isConstant) return array.storage.host;
+  refuseTraced(array);
+  throw new TraceError('the value of an array from outside was read while code is being captured', {
+    op: 'reading',
+    actual: typeToString(array.type),
+    advice:
+      'the captured code is run again with other values: choose with where or cond, read before the call and pass a number, or make constants inside',
   });
 }
 

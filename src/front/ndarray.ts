@@ -7,6 +7,7 @@ import { Storage } from '../runtime/storage.js';
 import { type ArrayType, staticType } from './arraytype.js';
 import { arrayToString, nestedList, type NestedList } from './display.js';
 import type { Origin, Session } from './history.js';
+import type { KeptGradient } from './keptgradient.js';
 import type { ArrayMethods } from './methods.js';
 
 /** The typed arrays that reading an array gives; 16-bit floats are read as float32. */
@@ -22,6 +23,8 @@ export type GradReq = 'write' | 'add' | 'null';
 export interface ArrayRuntime {
   /** Computes a lazy array and what it needs. */
   compute(array: NDArray): void;
+  /** The elements for the user to see, which captured code must not depend on. */
+  read(array: NDArray): HostArray;
   /** The type of an array with symbolic sizes, once it has to have numbers. */
   sizedType(array: NDArray): ArrayType;
   backward(head: NDArray, headGrad: NDArray | undefined, options: BackwardOptions): void;
@@ -65,7 +68,7 @@ export class NDArray extends Tensor implements Operand {
   /** @internal The call that makes or made it, where that still matters. */
   origin: Origin | null = null;
   /** @internal */
-  gradient: { readonly req: GradReq; value: NDArray | null } | null = null;
+  gradient: KeptGradient | null = null;
   /** @internal The recording that used it last. */
   session: Session | null = null;
   /** @internal The last deferred call that reads it. */
@@ -131,7 +134,7 @@ export class NDArray extends Tensor implements Operand {
    * floats as a `Float32Array` of their values.
    */
   dataSync(): ArrayData {
-    const { host } = this.storage;
+    const host = installed().read(this);
     if (!(host instanceof Uint16Array)) return host.slice();
     return Float32Array.from(host, this.dtype === 'float16' ? fromFloat16Bits : fromBFloat16Bits);
   }
@@ -150,19 +153,19 @@ export class NDArray extends Tensor implements Operand {
         actual: `${this.size}, in the shape [${this.shape.join(', ')}]`,
       });
     }
-    return readElement(this.dtype, this.storage.host, 0);
+    return readElement(this.dtype, installed().read(this), 0);
   }
 
   /** The elements as nested lists; a bare element for rank 0. */
   tolist(): NestedList {
-    return nestedList(this.shape, (index) => readElement(this.dtype, this.storage.host, index));
+    const host = installed().read(this);
+    return nestedList(this.shape, (index) => readElement(this.dtype, host, index));
   }
 
   /** NumPy's notation; the middle of a large array is left out. */
   override toString(): string {
-    return arrayToString(this.dtype, this.shape, (index) =>
-      readElement(this.dtype, this.storage.host, index),
-    );
+    const host = installed().read(this);
+    return arrayToString(this.dtype, this.shape, (index) => readElement(this.dtype, host, index));
   }
 
   /** Template literals get the text; arithmetic on the object itself is refused, since it could only be wrong. */

@@ -5,6 +5,7 @@ import { escaped } from './dispatch.js';
 import { type GraphParts, type Holder, layOutGraph } from './graph.js';
 import { Session } from './history.js';
 import { mode, withMode } from './mode.js';
+import { KeptGradient } from './keptgradient.js';
 import type { NDArray } from './ndarray.js';
 import { isArray, leafNames, type Signature } from './signature.js';
 
@@ -40,7 +41,7 @@ export function traceFunction(
     positions.map((position, i) => {
       const { gradient } = leaves[position];
       const standIn = capture.placeholder(types[position]);
-      if (gradient !== null) standIn.gradient = { req: gradient.req, value: null };
+      if (gradient !== null) standIn.gradient = new KeptGradient(gradient.req);
       return [leaves[position], { standIn, given: i }];
     }),
   );
@@ -76,6 +77,8 @@ export function traceFunction(
         const name = `${nameOf(owner) ?? 'captured'}_gradient`;
         return { name, source: { kind: 'gradient', of: holder(owner) } };
       }
+      const host = capture.hostReads.get(array);
+      if (host !== undefined) return { name: host.name, source: { kind: 'host', of: host } };
       if (isForeign(array)) throw escaped('hybridize', array);
       return { name: nameOf(array) ?? 'captured', source: { kind: 'array', of: array } };
     },

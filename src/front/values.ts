@@ -6,6 +6,7 @@ import { identity, stopGradient } from '../ops/structure/identity.js';
 import { type Capture, currentTrace } from './capture.js';
 import { perform } from './dispatch.js';
 import type { Operation } from './eager/operation.js';
+import { KeptGradient } from './keptgradient.js';
 import { mode, withMode } from './mode.js';
 import { typeToString } from '../ir/program.js';
 import { type GradReq, NDArray } from './ndarray.js';
@@ -60,14 +61,13 @@ export function attachGrad(array: NDArray, req: GradReq): void {
     });
   }
   const trace = currentTrace();
-  if (trace !== null && isOutside(array, trace) && array.gradient?.req === req) {
-    trace.gradients.set(
-      array,
-      withMode({ session: null }, 'attachGrad', () => zerosLike(array)),
-    );
+  const isKept = trace !== null && isOutside(array, trace);
+  if (!isKept || array.gradient?.req !== req) array.gradient = new KeptGradient(req);
+  if (isKept) {
+    const zeros = withMode({ session: null }, 'attachGrad', () => zerosLike(array));
+    trace.gradients.set(array, zeros);
     return;
   }
-  array.gradient = { req, value: null };
   for (const session of [array.session, array.origin?.session]) {
     if (session?.isOpen === true) session.participants.add(array);
   }
@@ -78,6 +78,8 @@ export function gradOf(array: NDArray): NDArray | null {
   const { gradient } = array;
   if (gradient === null || gradient.req === 'null') return null;
   const trace = currentTrace();
+  const owner = trace?.ownerOf(array) ?? array;
+  if (owner !== array) return gradOf(owner);
   if (trace !== null && isOutside(array, trace)) return trace.gradientOf(array);
   gradient.value ??= withMode({ session: null }, 'grad', () => zerosLike(array));
   return gradient.value;
@@ -85,13 +87,14 @@ export function gradOf(array: NDArray): NDArray | null {
 
 /** Whether an array exists beyond the trace: its gradient does, too. */
 function isOutside(array: NDArray, trace: Capture): boolean {
-  return array.elements !== null || trace.placeholders.has(array);
+  return trace.placeholders.has(array) || (array.elements !== null && !array.isConstant);
 }
 
 /** Replaces the gradient that is kept. In traced code that is done after each replay. */
 export function setGradient(array: NDArray, grad: NDArray): void {
   const trace = currentTrace();
-  if (trace !== null && isOutside(array, trace)) trace.gradients.set(array, grad);
+  const owner = trace?.ownerOf(array) ?? array;
+  if (trace !== null && isOutside(owner, trace)) trace.gradients.set(owner, grad);
   else if (array.gradient !== null) array.gradient.value = grad;
 }
 
@@ -123,7 +126,7 @@ export function assign(target: NDArray, value: NDArray): void {
   refuseChange(op, target);
   const trace = currentTrace();
   if (trace !== null) {
-    trace.updates.set(
+    trace.update(
       target,
       withMode({ session: null }, op, () => detach(value)),
     );
@@ -138,24 +141,21 @@ export function writeState(target: NDArray, value: NDArray): void {
   else assign(target, value);
 }
 
-function replaceElements(target: NDArray, value: NDArray): void {
-  if (target.elements?.isPinned === true) target.elements.write(value.storage.host);
-  else target.elements = value.held;
+/** Notes that a graph has written new elements where the old ones were. */
+export function forgetHistory(target: NDArray): void {
   target.origin = null;
   target.isConstant = false;
 }
 
-/** An array that others still rely on must not change under them. */
-function refuseChange(op: string, target: NDArray): void {
-  const { origin, session, reader, gradient } = target;
-  const trace = currentTrace();
-  if (target.elements === null && trace?.placeholders.has(target) !== true) {
-    throw new GraphError('a lazy array cannot be changed in place', {
-      op,
-      actual: typeToString(target.type),
-      advice: 'use the new value in its place',
-    });
-  }
+function replaceElements(target: NDArray, value: NDArray): void {
+  if (target.elements?.isPinned === true) target.elements.write(value.storage.host);
+  else target.elements = value.held;
+  forgetHistory(target);
+}
+
+/** A graph writes state that a recording has read only where eager code might. */
+export function refuseRecorded(op: string, target: NDArray): void {
+  const { origin, session, gradient } = target;
   const isResult = origin?.session?.isOpen === true && !origin.isReleased;
   if (isResult || (session?.isOpen === true && gradient?.req !== 'null')) {
     throw new ArgumentError('an array that is part of a recording cannot be changed in place', {
@@ -165,6 +165,20 @@ function refuseChange(op: string, target: NDArray): void {
         'run the backward pass first; state that recorded code writes is marked by attachGrad({ req: "null" })',
     });
   }
+}
+
+/** An array that others still rely on must not change under them. */
+function refuseChange(op: string, target: NDArray): void {
+  const { reader } = target;
+  const trace = currentTrace();
+  if (target.elements === null && trace?.placeholders.has(target) !== true) {
+    throw new GraphError('a lazy array cannot be changed in place', {
+      op,
+      actual: typeToString(target.type),
+      advice: 'use the new value in its place',
+    });
+  }
+  refuseRecorded(op, target);
   if (trace !== null) return;
   const isPending = reader !== null && reader.results.some((result) => result.elements === null);
   if (mode.capture !== null || (isPending && reader.capture?.kind === 'deferred')) {

@@ -118,6 +118,7 @@ function sameOutside(a: Outside, b: Outside | undefined): boolean {
 function describeOutside(outside: Outside | undefined): string {
   if (outside === undefined) return 'nothing';
   if (outside.kind === 'random') return `${outside.draws} random draws`;
+  if (outside.kind === 'host') return `the number ${outside.of.name}`;
   const { of } = outside;
   const array = typeof of === 'number' ? `argument ${of}` : `an array ${typeToString(of.type)}`;
   return outside.kind === 'array' ? array : `the gradient of ${array}`;

@@ -120,7 +120,7 @@ export class Parameter {
 
   #adopt(value: NDArray): void {
     this.#value = value;
-    value.attachGrad({ req: this.gradReq });
+    outsideCapture(() => value.attachGrad({ req: this.gradReq }));
     value.pin();
   }
 }

@@ -1,6 +1,6 @@
 import { ArgumentError } from '../../base/errors.js';
 import { zerosLike } from '../../ops/index.js';
-import { withMode } from '../mode.js';
+import { mode, withMode } from '../mode.js';
 import type { NDArray } from '../ndarray.js';
 import { aliasOf } from '../values.js';
 import { checkedHeadGrad } from './backward.js';
@@ -32,7 +32,8 @@ export function grad(
 ): NDArray | NDArray[] {
   const op = 'autograd.grad';
   const heads = listOf(ys);
-  const wrt = listOf(xs);
+  // State that captured code has written is its new value.
+  const wrt = listOf(xs).map((x) => mode.capture?.current(x) ?? x);
   const { createGraph = false, retainGraph = createGraph } = options;
   const given = listOf(options.headGrads ?? []);
   if (given.length > 0 && given.length !== heads.length) {

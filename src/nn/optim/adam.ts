@@ -1,3 +1,4 @@
+import { pow } from '../../ops/index.js';
 import type { NDArray } from '../../front/ndarray.js';
 import type { Parameter } from '../parameter.js';
 import { Optimizer, type OptimizerOptions, type UpdateContext } from './optimizer.js';
@@ -26,8 +27,8 @@ export class Adam extends Optimizer {
   }
 
   /** The corrections for starting from zero moments. */
-  protected override hyperparameters(step: number): readonly number[] {
-    return [1 / (1 - this.#beta1 ** step), 1 / (1 - this.#beta2 ** step)];
+  protected override hyperparameters(step: NDArray): readonly NDArray[] {
+    return [this.#beta1, this.#beta2].map((beta) => pow(beta, step).neg().add(1).reciprocal());
   }
 
   /** The weight before the step, with whatever weight decay takes off it. */

@@ -1,6 +1,7 @@
 import { ArgumentError } from '../../base/errors.js';
 import * as autograd from '../../front/autograd/index.js';
 import type { NDArray } from '../../front/ndarray.js';
+import { setGradient } from '../../front/values.js';
 import { minimum, sqrt } from '../../ops/index.js';
 import type { Parameter } from '../parameter.js';
 
@@ -19,17 +20,18 @@ export function clipGlobalNorm(
       actual: String(maxNorm),
     });
   }
-  const grads = [...parameters.values()].flatMap(({ grad }) => (grad === null ? [] : [grad]));
-  if (grads.length === 0) {
+  const trained = [...parameters.values()].filter(({ grad }) => grad !== null);
+  if (trained.length === 0) {
     throw new ArgumentError('no parameter has a gradient', {
       op: 'clipGlobalNorm',
       advice: 'run a backward pass first',
     });
   }
   return autograd.pause(() => {
+    const grads = trained.map(({ grad }) => grad!);
     const norm = sqrt(grads.map((grad) => grad.square().sum()).reduce((a, b) => a.add(b)));
     const factor = minimum(norm.add(1e-6).reciprocal().mul(maxNorm), 1);
-    for (const grad of grads) grad.assign(grad.mul(factor));
+    trained.forEach(({ value }, i) => setGradient(value, grads[i].mul(factor)));
     return norm;
   });
 }

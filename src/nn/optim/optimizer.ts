@@ -1,6 +1,13 @@
-import { ArgumentError, FormatError, UnsupportedError } from '../../base/errors.js';
+import { ArgumentError, FormatError, TraceError, UnsupportedError } from '../../base/errors.js';
 import * as autograd from '../../front/autograd/index.js';
-import { isCapturing, outsideCapture } from '../../front/capture.js';
+import {
+  type Capture,
+  currentTrace,
+  hostNumber,
+  type HostNumber,
+  isCapturing,
+  outsideCapture,
+} from '../../front/capture.js';
 import { array, zerosLike } from '../../front/creation.js';
 import { hybridize } from '../../front/hybridize.js';
 import type { NDArray } from '../../front/ndarray.js';
@@ -21,21 +28,26 @@ export interface UpdateContext {
   readonly grad: NDArray;
   /** The optimizer's state for this parameter, by slot. */
   readonly slots: readonly NDArray[];
-  /** The numbers that change from step to step, as rank-0 float32 arrays: first the learning rate. */
+  /** What changes from step to step, as rank-0 float32 arrays: first the learning rate. */
   readonly hyper: readonly NDArray[];
 }
 
 /**
- * Moves parameters along their gradients. The update of all parameters is one captured function, so a
- * step is one compiled program whatever the number of parameters.
+ * Moves parameters along their gradients. The update of all parameters is captured code: a step is one
+ * compiled program that works on the parameters in place, or part of the program of whatever function it
+ * is called in. The number of steps is state of that program, the learning rate an input of it.
  */
 export abstract class Optimizer {
   readonly parameters: ReadonlyMap<string, Parameter>;
   protected readonly weightDecay: number;
   readonly #state: Map<Parameter, readonly NDArray[]> = new Map();
-  readonly #update: (tree: UpdateTree) => readonly (readonly NDArray[])[];
+  readonly #count: NDArray = countArray();
+  readonly #update: () => void = hybridize(() => this.#updateAll(), { verify: 'off' });
+  /** The learning rates of the steps of one call, in order; usually there is one. */
+  readonly #rates: HostNumber[] = [];
+  /** How many steps a trace has taken so far. */
+  readonly #traced: WeakMap<Capture, number> = new WeakMap();
   #learningRate: LearningRate;
-  #steps = 0;
 
   constructor(parameters: ReadonlyMap<string, Parameter>, options: OptimizerOptions) {
     this.parameters = new Map(
@@ -50,9 +62,6 @@ export abstract class Optimizer {
     }
     this.#learningRate = options.learningRate;
     this.weightDecay = options.weightDecay ?? 0;
-    this.#update = hybridize(({ items, hyper }: UpdateTree) =>
-      items.map(([weight, grad, ...slots]) => this.update({ weight, grad, slots, hyper })),
-    );
   }
 
   /** How many zero-filled arrays of its own shape each parameter needs. */
@@ -66,62 +75,86 @@ export abstract class Optimizer {
     return this.weightDecay === 0 ? grad : grad.add(weight.mul(this.weightDecay));
   }
 
-  /** Numbers for `hyper` beyond the learning rate; `step` counts from 1. */
-  protected hyperparameters(_step: number): readonly number[] {
+  /** What `hyper` holds beyond the learning rate; `step` is a rank-0 float64 array that counts from 1. */
+  protected hyperparameters(_step: NDArray): readonly NDArray[] {
     return [];
   }
 
-  /** The learning rate of the next step; may be set at any time. */
+  /** The learning rate of the next step; may be set at any time, but not from captured code. */
   get learningRate(): number {
-    return typeof this.#learningRate === 'number'
-      ? this.#learningRate
-      : this.#learningRate(this.#steps);
+    this.#refuseTrace('read');
+    return this.#rateAfter(0);
   }
 
   set learningRate(rate: LearningRate) {
+    this.#refuseTrace('set');
     this.#learningRate = rate;
   }
 
   /** The number of steps taken. */
   get steps(): number {
-    return this.#steps;
+    return Number(this.#count.item());
   }
 
   /** Updates every parameter from its gradient. An error, before anything changes, if one has none. */
   step(): void {
-    if (isCapturing()) {
-      // The learning rate and the number of steps would be frozen in the graph.
-      throw new UnsupportedError('an optimizer cannot step inside captured code yet', {
+    for (const [name, parameter] of this.parameters) {
+      if (parameter.grad !== null) continue;
+      throw new ArgumentError(`parameter ${name} has no gradient`, {
         op: `${this.constructor.name}.step`,
-        advice: 'hybridize the network, and call step() outside of the captured function',
+        advice: 'initialize the network and run a backward pass before the step',
       });
     }
-    const trained = [...this.parameters].map(([name, parameter]) => {
-      const { grad } = parameter;
-      if (grad === null) {
-        throw new ArgumentError(`parameter ${name} has no gradient`, {
+    autograd.pause(() => this.#update());
+  }
+
+  #updateAll(): void {
+    const count = this.#count.add(1);
+    const hyper = [
+      hostNumber(this.#nextRate()),
+      ...this.hyperparameters(count.astype('float64')).map((each) => each.astype('float32')),
+    ];
+    for (const parameter of this.parameters.values()) {
+      const slots = this.#slots(parameter);
+      const { value: weight, grad } = parameter;
+      const [next, ...nextSlots] = this.update({ weight, grad: grad!, slots, hyper });
+      parameter.assign(next);
+      slots.forEach((slot, k) => slot.assign(nextSlots[k]));
+    }
+    this.#count.assign(count);
+  }
+
+  /** The learning rate of the step that captured code takes next. */
+  #nextRate(): HostNumber {
+    const trace = currentTrace();
+    if (trace?.parent != null && typeof this.#learningRate === 'function') {
+      throw new UnsupportedError(
+        'a learning-rate schedule cannot follow the iterations of a loop',
+        {
           op: `${this.constructor.name}.step`,
-          advice: 'initialize the network and run a backward pass before the step',
-        });
-      }
-      return { parameter, grad };
+          advice: 'repeat in JavaScript, or give the optimizer a number as its learning rate',
+        },
+      );
+    }
+    const before = trace === null ? 0 : (this.#traced.get(trace) ?? 0);
+    if (trace !== null) this.#traced.set(trace, before + 1);
+    return (this.#rates[before] ??= {
+      name: 'learning_rate',
+      read: () => this.#rateAfter(before),
     });
-    const numbers = [this.learningRate, ...this.hyperparameters(this.#steps + 1)];
-    autograd.pause(() => {
-      const items = trained.map(({ parameter, grad }) => [
-        parameter.value,
-        grad,
-        ...this.#slots(parameter),
-      ]);
-      const hyper = numbers.map((value) => array(value, { dtype: 'float32' }));
-      const updated = this.#update({ items, hyper });
-      trained.forEach(({ parameter }, i) => {
-        const [weight, ...slots] = updated[i];
-        parameter.assign(weight);
-        this.#slots(parameter).forEach((slot, k) => slot.assign(slots[k]));
-      });
+  }
+
+  #rateAfter(steps: number): number {
+    const rate = this.#learningRate;
+    return typeof rate === 'number' ? rate : rate(this.steps + steps);
+  }
+
+  #refuseTrace(what: string): void {
+    if (!isCapturing()) return;
+    throw new TraceError(`the learning rate was ${what} in captured code, which runs only once`, {
+      op: `${this.constructor.name}.learningRate`,
+      advice: 'do it outside of the captured function; each call sees the rate of its time',
     });
-    this.#steps++;
   }
 
   /** Sets all gradients to zeros; needed only for parameters whose gradReq is `add`. */
@@ -135,7 +168,7 @@ export abstract class Optimizer {
     for (const [name, parameter] of this.parameters) {
       this.#slots(parameter).forEach((slot, k) => arrays.set(`${name}/${this.slotNames[k]}`, slot));
     }
-    return { arrays, steps: this.#steps };
+    return { arrays, steps: this.steps };
   }
 
   /** Takes back what `state` gave. Nothing changes if anything is missing. */
@@ -153,7 +186,7 @@ export abstract class Optimizer {
       }
     }
     for (const [name, slot] of wanted) slot.assign(state.arrays.get(name)!);
-    this.#steps = state.steps;
+    this.#count.assign(array(BigInt64Array.of(BigInt(state.steps)), { shape: [] }));
   }
 
   #slots(parameter: Parameter): readonly NDArray[] {
@@ -167,7 +200,9 @@ export abstract class Optimizer {
   }
 }
 
-interface UpdateTree {
-  readonly items: readonly (readonly NDArray[])[];
-  readonly hyper: readonly NDArray[];
+/** The number of steps taken, as state that captured code can count on. */
+function countArray(): NDArray {
+  const count = outsideCapture(() => array(0n));
+  count.pin();
+  return count;
 }

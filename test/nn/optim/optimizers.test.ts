@@ -180,18 +180,3 @@ test('an optimizer without trainable parameters is refused', () => {
     kn.ArgumentError,
   );
 });
-
-test('a step inside captured code is refused rather than frozen', () => {
-  const weight = new kn.nn.Parameter({ shape: [1] });
-  weight.assign([1]);
-  const optimizer = new kn.optim.SGD(new Map([['w', weight]]), { learningRate: 1 });
-  const whole = kn.hybridize(() => {
-    kn.autograd.record(() => weight.value.sum()).backward();
-    optimizer.step();
-  });
-  assert.throws(
-    () => whole(),
-    (error) => error instanceof kn.UnsupportedError && /outside/.test(error.message),
-  );
-  assert.deepEqual([weight.value.tolist(), optimizer.steps], [[1], 0]);
-});

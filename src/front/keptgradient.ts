@@ -1,0 +1,53 @@
+import { Storage } from '../runtime/storage.js';
+import { type GradReq, NDArray } from './ndarray.js';
+
+/**
+ * The gradient that an array keeps. Backward passes hand over an array. A captured step writes the
+ * gradients of pinned arrays into memory of their own instead, pinned as well, so that a step copies
+ * nothing; whoever asks for the gradient then gets a copy, because the next step writes there again.
+ */
+export class KeptGradient {
+  readonly req: GradReq;
+  /** What was handed over or copied last; null while it is zeros or in `#home`. */
+  #value: NDArray | null = null;
+  #home: NDArray | null = null;
+  #isHome = false;
+
+  constructor(req: GradReq) {
+    this.req = req;
+  }
+
+  /** The gradient as a value of its own; null while it is the zeros that attaching starts with. */
+  get value(): NDArray | null {
+    if (this.#value === null && this.#isHome) {
+      this.#value = new NDArray(this.#home!.type, this.#home!.held);
+    }
+    return this.#value;
+  }
+
+  set value(value: NDArray | null) {
+    this.#value = value;
+    this.#isHome = false;
+  }
+
+  /** The gradient for a graph to read at once: in place where it lies in pinned memory. */
+  get operand(): NDArray | null {
+    return this.#isHome ? this.#home : this.#value;
+  }
+
+  /** Where a graph may write the gradient of `owner`; `wrote` says that it has. Null when unpinned. */
+  home(owner: NDArray): Storage | null {
+    if (owner.elements?.isPinned !== true) return null;
+    if (this.#home === null) {
+      const { dtype, length } = owner.elements;
+      this.#home = new NDArray(owner.type, Storage.zeros(dtype, length));
+      this.#home.pin();
+    }
+    return this.#home.elements;
+  }
+
+  wrote(): void {
+    this.#value = null;
+    this.#isHome = true;
+  }
+}
