@@ -1,0 +1,34 @@
+import type { Rule } from './linter.js';
+import { noArrayTruthiness } from './noArrayTruthiness.js';
+
+export type { Rule };
+
+/** A plugin for ESLint's flat configuration and for oxlint's `jsPlugins`. */
+export interface Plugin {
+  readonly meta: { readonly name: 'kaon' };
+  readonly rules: { readonly 'no-array-truthiness': Rule };
+  readonly configs: {
+    /** Every rule, as an entry of `eslint.config.js`. */
+    readonly recommended: {
+      readonly name: string;
+      readonly plugins: { readonly kaon: Plugin };
+      readonly rules: Readonly<Record<string, 'error'>>;
+    };
+  };
+}
+
+const plugin: Plugin = {
+  meta: { name: 'kaon' },
+  rules: { 'no-array-truthiness': noArrayTruthiness },
+  configs: {
+    get recommended() {
+      return {
+        name: 'kaon/recommended',
+        plugins: { kaon: plugin },
+        rules: { 'kaon/no-array-truthiness': 'error' as const },
+      };
+    },
+  },
+};
+
+export default plugin;

@@ -1,0 +1,131 @@
+import type { Context, Identifier, Node, Rule, Visitors } from './linter.js';
+import { localArrayTest } from './local.js';
+import { binaryOperators, equalities, type Message, messages, unaryOperators } from './messages.js';
+import { typedArrayTest } from './typed.js';
+
+type Infix = Node & { readonly operator: string; readonly left: Node; readonly right: Node };
+type Prefix = Node & { readonly operator: string; readonly argument: Node };
+type Tested = Node & { readonly test: Node | null };
+type Choice = Tested & { readonly consequent: Node; readonly alternate: Node };
+type Call = Node & { readonly callee: Node; readonly arguments: readonly Node[] };
+type Text = Node & { readonly expressions: readonly Node[] };
+
+/** Arithmetic that turns text into a number, which `+` does not. */
+const numeric: ReadonlySet<string> = new Set(['-', '*', '/', '%', '**']);
+
+/**
+ * Reports JavaScript's operators on arrays. Those that convert throw when they run; truthiness and identity
+ * cannot be trapped, so this is all there is to find them.
+ */
+export const noArrayTruthiness: Rule = {
+  meta: {
+    type: 'problem',
+    docs: { description: "disallow JavaScript's operators and conditions on arrays" },
+    messages,
+    schema: [
+      {
+        type: 'object',
+        properties: { modules: { type: 'array', items: { type: 'string' } } },
+        additionalProperties: false,
+      },
+    ],
+  },
+
+  create(context: Context): Visitors {
+    const { sourceCode } = context;
+    const { modules = [] } = (context.options[0] ?? {}) as { modules?: readonly string[] };
+    const isArray =
+      typedArrayTest(sourceCode.parserServices) ?? localArrayTest(sourceCode, modules);
+
+    const report = (
+      node: Node,
+      messageId: Message,
+      data: Readonly<Record<string, string>> = {},
+    ): void => context.report({ node, messageId, data });
+
+    /** Reports the arrays by whose truthiness a condition is decided. */
+    const tested = (node: Node | null, messageId: Message): void => {
+      if (node === null) return;
+      if (node.type === 'LogicalExpression') {
+        const { operator, left, right } = node as Infix;
+        if (operator === '??') tested(left, messageId); // the others' own visit reports their left
+        tested(right, messageId);
+      } else if (node.type === 'ConditionalExpression') {
+        tested((node as Choice).consequent, messageId);
+        tested((node as Choice).alternate, messageId);
+      } else if (isArray(node)) report(node, messageId);
+    };
+
+    const logical = ({ operator, left }: Infix): void => {
+      if (operator.startsWith('&&')) tested(left, 'and');
+      else if (operator.startsWith('||')) tested(left, 'or');
+    };
+
+    const binary = (node: Infix, operator: string): void => {
+      const operands = [node.left, node.right];
+      const arrays = operands.filter(isArray);
+      const data = { operator: node.operator };
+      if (operator in equalities) {
+        const isCertain = arrays.length === 2 || (arrays.length === 1 && operands.some(isPlain));
+        if (isCertain) report(node, 'equality', { ...data, method: equalities[operator] });
+      } else if (arrays.length > 0 && operator === '+' && operands.some(isText)) {
+        report(node, 'concatenation', data);
+      } else if (arrays.length > 0 && operator in binaryOperators) {
+        report(node, 'binary', { ...data, method: binaryOperators[operator] });
+      } else if (numeric.has(operator) && operands.some(isArrayText)) report(node, 'text', data);
+    };
+
+    const isArrayText = (node: Node): boolean =>
+      node.type === 'TemplateLiteral' && (node as Text).expressions.some(isArray);
+
+    const loop = ({ test }: Tested): void => tested(test, 'loop');
+
+    return {
+      IfStatement: ({ test }: Tested): void => tested(test, 'branch'),
+      ConditionalExpression: ({ test }: Tested): void => tested(test, 'branch'),
+      WhileStatement: loop,
+      DoWhileStatement: loop,
+      ForStatement: loop,
+      LogicalExpression: logical,
+      BinaryExpression: (node: Infix): void => binary(node, node.operator),
+      AssignmentExpression: (node: Infix): void => {
+        if (node.operator === '=') return;
+        logical(node);
+        binary(node, node.operator.slice(0, -1));
+      },
+      UnaryExpression: ({ operator, argument }: Prefix): void => {
+        const instead = unaryOperators[operator];
+        if (operator === '!') tested(argument, 'not');
+        else if (instead === undefined) return;
+        else if (isArray(argument)) report(argument, 'unary', { operator, instead });
+        else if (isArrayText(argument)) report(argument, 'text', { operator });
+      },
+      UpdateExpression: ({ operator, argument }: Prefix): void => {
+        const method = binaryOperators[operator[0]];
+        if (isArray(argument)) report(argument, 'update', { operator, method });
+      },
+      CallExpression: ({ callee, arguments: [argument] }: Call): void => {
+        const isConversion =
+          callee.type === 'Identifier' && (callee as Identifier).name === 'Boolean';
+        if (isConversion && argument !== undefined) tested(argument, 'convert');
+      },
+    };
+  },
+};
+
+/** A literal number, bigint, boolean or text: what no array is equal to. */
+function isPlain(node: Node): boolean {
+  if (node.type === 'UnaryExpression') {
+    const { operator, argument } = node as Prefix;
+    return operator === '-' && isPlain(argument);
+  }
+  return node.type === 'Literal' && (node as Node & { readonly value: unknown }).value !== null;
+}
+
+function isText(node: Node): boolean {
+  if (node.type === 'TemplateLiteral') return true;
+  return (
+    node.type === 'Literal' &&
+    typeof (node as Node & { readonly value: unknown }).value === 'string'
+  );
+}
