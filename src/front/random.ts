@@ -56,6 +56,18 @@ export function setState(state: GeneratorState): void {
   setGeneratorState(state);
 }
 
+/** Draws once. A call that is refused leaves the generator where it was. */
+function draw(make: (state: NDArray) => NDArray): NDArray {
+  const before = generatorState();
+  try {
+    return make(takeState());
+  } catch (error) {
+    // A trace counts its draws by itself, and is over with an error in any case.
+    if (currentTrace() === null) setGeneratorState(before);
+    throw error;
+  }
+}
+
 export interface FloatOptions {
   /** A float dtype. Default float32. */
   readonly dtype?: DType;
@@ -66,7 +78,7 @@ export function normal(
   shape: RandomShape = [],
   options: FloatOptions & { readonly mean?: number; readonly std?: number } = {},
 ): NDArray {
-  return randomNormal(takeState(), shape, options);
+  return draw((state) => randomNormal(state, shape, options));
 }
 
 /** Numbers spread evenly over `low` (0 unless given) to `high` (1), which itself is never drawn. */
@@ -74,7 +86,7 @@ export function uniform(
   shape: RandomShape = [],
   options: FloatOptions & { readonly low?: number; readonly high?: number } = {},
 ): NDArray {
-  return randomUniform(takeState(), shape, options);
+  return draw((state) => randomUniform(state, shape, options));
 }
 
 export interface IntegerOptions {
@@ -101,7 +113,7 @@ export function randint(
   options: { readonly dtype?: DType } = {},
 ): NDArray {
   if (typeof first === 'number' && typeof second === 'number') {
-    return randomInteger(takeState(), shape, { low: first, high: second, ...options });
+    return draw((state) => randomInteger(state, shape, { low: first, high: second, ...options }));
   }
   if (typeof first === 'number' || typeof second === 'number') {
     throw new ArgumentError('the bounds are missing', {
@@ -110,7 +122,7 @@ export function randint(
       actual: `${describe(first)}, ${describe(second)}`,
     });
   }
-  return randomInteger(takeState(), first, second);
+  return draw((state) => randomInteger(state, first, second));
 }
 
 /** True (or 1) with probability `p`, one half unless given. */
@@ -126,7 +138,10 @@ export function bernoulli(
       actual: describe(p),
     });
   }
-  return less(randomUniform(takeState(), shape), p).astype(dtype);
+  return less(
+    draw((state) => randomUniform(state, shape)),
+    p,
+  ).astype(dtype);
 }
 
 /**
@@ -166,7 +181,7 @@ export function permutation(n: number | NDArray): NDArray {
     });
   }
   // 53 random bits for each place: a tie, which would favour an order, is next to impossible.
-  const keys = randomUniform(takeState(), [count], { dtype: 'float64' });
+  const keys = draw((state) => randomUniform(state, [count], { dtype: 'float64' }));
   const order = argsort(keys);
   return typeof n === 'number' ? order : n.take(order, { axis: 0 });
 }
