@@ -34,9 +34,11 @@ export {
 export { compute, deferredCompute, isDeferred } from './front/deferred.js';
 export { exportGraph, type ExportRequest } from './front/exportgraph.js';
 export { StaticGraph, type TypeRequest } from './front/staticgraph.js';
-export { hybridize, type Hybridized, type HybridizeOptions } from './front/hybridize.js';
-export type { Explanation, TraceReport } from './front/explain.js';
-export type { DynamicAxes } from './front/sizes.js';
+export { hybridize, type Hybridized } from './front/hybridize.js';
+export type { HybridizeOptions } from './front/hybridizeoptions.js';
+export type { Explanation, Miss, TraceReport } from './front/explain.js';
+export type { Guard, GuardKind } from './front/guards.js';
+export type { ArgumentAxes, DynamicAxes } from './front/dynamic.js';
 export * as nn from './nn/index.js';
 export * as optim from './nn/optim/index.js';
 export * as data from './nn/data/index.js';

@@ -61,6 +61,9 @@ export function flatten<L>(tree: unknown, isLeaf: (value: unknown) => value is L
       return structure;
     };
     if (Array.isArray(value)) {
+      if (!isPlainList(value)) {
+        throw refusal('a list has a class or properties of its own', path, describe(value));
+      }
       return { kind: 'list', entries: Array.from(value, (entry, i) => inside(i, entry)) };
     }
     if (!isPlain(value)) {
@@ -138,9 +141,15 @@ export function structureToString(structure: Structure): string {
 function staticToString(value: Static): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'bigint') return `${value}n`;
-  if (typeof value === 'function') return `function ${value.name}#${numberOf(value)}`;
-  if (typeof value === 'symbol') return `${String(value)}#${numberOf(value)}`;
+  if (typeof value === 'function') return `function ${nameOf(value)}#${numberOf(value)}`;
+  if (typeof value === 'symbol') return `symbol ${nameOf(value)}#${numberOf(value)}`;
   return Object.is(value, -0) ? '-0' : String(value);
+}
+
+/** Names are anything at all, and a function's can be changed: quoted, none reads like something else. */
+function nameOf(value: symbol | ((...args: never[]) => unknown)): string {
+  const name: unknown = typeof value === 'symbol' ? value.description : value.name;
+  return typeof name === 'string' ? keyToString(name) : '""';
 }
 
 function keyToString(key: string): string {
@@ -168,6 +177,16 @@ function isStatic(value: unknown): value is Static {
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** Without a class of its own or named entries, which would be lost when the list is put together again. */
+function isPlainList(value: readonly unknown[]): boolean {
+  const base: unknown = Object.getPrototypeOf(Object.getPrototypeOf(value));
+  return (
+    base !== null &&
+    Object.getPrototypeOf(base) === null &&
+    Object.keys(value).length <= value.length
+  );
 }
 
 function refusal(

@@ -8,7 +8,7 @@ import { NDArray } from './ndarray.js';
  * computed when they are read, or when an operator outside needs them. Nested calls join the outer one.
  */
 export function deferredCompute<R>(fn: () => R): R {
-  if (mode.capture !== null) return fn();
+  if (mode.capture !== null) return withMode({}, 'deferredCompute', fn);
   return withMode({ capture: new Capture('deferred') }, 'deferredCompute', fn);
 }
 

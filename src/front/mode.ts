@@ -1,4 +1,4 @@
-import { ArgumentError } from '../base/errors.js';
+import { ArgumentError, TraceError } from '../base/errors.js';
 import type { Capture } from './capture.js';
 import type { Session } from './history.js';
 
@@ -17,19 +17,18 @@ export const mode: Mode = { capture: null, session: null, training: false };
 /**
  * Runs `fn` with parts of the mode replaced, and puts them back whatever happens. A mode ends when `fn`
  * returns, so an asynchronous `fn` would run outside of it from its first `await` on: it is refused.
+ *
+ * @throws TraceError in captured code and ArgumentError elsewhere, for an asynchronous function.
  */
 export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R {
   const { capture, session, training } = mode;
   Object.assign(mode, changes);
   try {
+    refuseAsync(fn, op);
     const result = fn();
     if (isPromise(result)) {
-      throw new ArgumentError('the function is asynchronous', {
-        op,
-        expected: 'a function that returns its result',
-        actual: 'a function that returns a promise',
-        advice: 'await data before the call, not inside',
-      });
+      abandon(result);
+      throw asynchronous(op, 'a function that returns a promise');
     }
     return result;
   } finally {
@@ -39,6 +38,44 @@ export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R 
   }
 }
 
+/** Refuses a function that is declared asynchronous, before anything of it has run. */
+export function refuseAsync(fn: unknown, op: string): void {
+  const tag: unknown = (fn as { readonly [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
+  if (tag === 'AsyncFunction' || tag === 'AsyncGeneratorFunction') {
+    throw asynchronous(op, 'an async function');
+  }
+}
+
+const capturing: ReadonlySet<string> = new Set(['hybridize', 'deferredCompute', 'staticGraph']);
+
+function asynchronous(op: string, actual: string): ArgumentError | TraceError {
+  const Kind = mode.capture !== null || capturing.has(op) ? TraceError : ArgumentError;
+  const isCaptured = Kind === TraceError;
+  return new Kind('the function is asynchronous', {
+    op,
+    expected: 'a function that returns its result',
+    actual,
+    advice: isCaptured
+      ? 'await data before the call, not inside; what depends on values of arrays is said with where, cond, whileLoop or foreach'
+      : 'await data before the call, not inside',
+  });
+}
+
+/** A record may well have an entry named `then`; a promise has a method. */
 function isPromise(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'then' in value;
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as { readonly then?: unknown }).then === 'function'
+  );
+}
+
+/**
+ * Nobody waits for a promise that was refused, and what runs behind it fails: without a handler that
+ * would end the process. Other thenables may only start when asked, so they are not asked.
+ */
+function abandon(value: unknown): void {
+  if (Object.prototype.toString.call(value) === '[object Promise]') {
+    Promise.prototype.then.call(value, undefined, () => {});
+  }
 }

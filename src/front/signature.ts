@@ -1,4 +1,5 @@
 import type { Structure } from '../base/tree.js';
+import { inContext } from '../base/errors.js';
 import { flatten, structureToString } from '../base/tree.js';
 import { NDArray } from './ndarray.js';
 import { mode } from './mode.js';
@@ -17,8 +18,12 @@ export function isArray(value: unknown): value is NDArray {
   return value instanceof NDArray;
 }
 
+/**
+ * @throws ArgumentError, naming the place, for an argument that is neither an array nor a primitive nor a
+ * function nor a list or plain object of these: nothing could tell when it changes.
+ */
 export function signatureOf(args: readonly unknown[]): Signature {
-  const { leaves, structure } = flatten(args, isArray);
+  const { leaves, structure } = takenApart(args);
   let family = structureToString(structure);
   let sizes = '';
   const seen = new Map<NDArray, number>();
@@ -35,12 +40,24 @@ export function signatureOf(args: readonly unknown[]): Signature {
   return { leaves, structure, family, key: family + sizes };
 }
 
+function takenApart(args: readonly unknown[]): ReturnType<typeof flatten<NDArray>> {
+  try {
+    return flatten(args, isArray);
+  } catch (error) {
+    throw inContext(error, 'an argument cannot be guarded', { op: 'hybridize' });
+  }
+}
+
 /** A signature for people: `(float32[2, 3], {rate: 0.5}) training`. */
 export function describeSignature({ structure }: Signature, types: readonly string[]): string {
   let next = 0;
-  const shown = structureToString(structure)
-    .slice(1, -1)
-    .replace(/"(?:[^"\\]|\\.)*"|\*/g, (token) => (token === '*' ? types[next++] : token));
+  const show = (part: Structure): string => {
+    if (part.kind === 'leaf') return types[next++];
+    if (part.kind === 'static') return structureToString(part);
+    if (part.kind === 'list') return `[${part.entries.map(show).join(', ')}]`;
+    return `{${part.entries.map((entry, i) => `${part.keys[i]}: ${show(entry)}`).join(', ')}}`;
+  };
+  const shown = structure.kind === 'list' ? structure.entries.map(show).join(', ') : '';
   const flags = [
     ...(mode.session === null ? [] : ['recording']),
     ...(mode.training ? ['training'] : []),

@@ -1,4 +1,4 @@
-import { type Dim, symbol } from '../base/dim.js';
+import { type Dim, substituteDim, symbol } from '../base/dim.js';
 import { ArgumentError } from '../base/errors.js';
 import type { TensorType } from '../ir/types.js';
 import type { NDArray } from './ndarray.js';
@@ -10,8 +10,8 @@ export interface SymbolicTypes {
   readonly sizes: ReadonlyMap<string, number>;
 }
 
-/** For each array argument in order, the names of the axes to keep symbolic; null for the others. */
-export type DynamicAxes = readonly (readonly (string | null)[] | null)[];
+/** For each axis of each array, one after the other: the name of its size, or null for the number it is. */
+export type AxisNames = readonly (string | null)[];
 
 /** The types of arrays as they are. */
 export function exactTypes(leaves: readonly NDArray[]): SymbolicTypes {
@@ -21,59 +21,23 @@ export function exactTypes(leaves: readonly NDArray[]): SymbolicTypes {
   };
 }
 
-/** The types with named axes symbolic, as the user asked. */
-export function namedTypes(leaves: readonly NDArray[], axes: DynamicAxes): SymbolicTypes {
+/** The types with symbols for the axes that have names. */
+export function symbolicTypes(leaves: readonly NDArray[], names: AxisNames): SymbolicTypes {
   const sizes = new Map<string, number>();
-  const types = leaves.map(({ dtype, shape }, i): TensorType => {
-    const names = axes[i] ?? [];
-    if (names.length > shape.length) {
-      throw new ArgumentError(`argument ${i} has fewer axes than names`, {
-        op: 'hybridize',
-        expected: `at most ${shape.length} names`,
-        actual: String(names.length),
-      });
-    }
-    return {
-      dtype,
-      shape: shape.map((size, axis): Dim => {
-        const name = names[axis] ?? null;
-        if (name === null) return size;
-        const known = sizes.get(name);
-        if (known !== undefined && known !== size) {
-          throw new ArgumentError(`dimension ${name} has two sizes in one call`, {
-            op: 'hybridize',
-            expected: String(known),
-            actual: `${size} on axis ${axis} of argument ${i}`,
-          });
-        }
-        sizes.set(name, size);
-        return symbol(name);
-      }),
-    };
-  });
-  return { types, sizes };
-}
-
-/**
- * Types for all the calls that were seen: a size that differed between them becomes a symbol, and sizes
- * that were equal to each other in every call share one. `fixed` names symbols that must stay numbers.
- */
-export function generalTypes(
-  calls: readonly (readonly (readonly number[])[])[],
-  leaves: readonly NDArray[],
-  fixed: ReadonlySet<string>,
-): SymbolicTypes {
-  const sizes = new Map<string, number>();
-  const names = new Map<string, string>();
+  let next = 0;
   const types = leaves.map(({ dtype, shape }, i): TensorType => ({
     dtype,
     shape: shape.map((size, axis): Dim => {
-      const seen = calls.map((call) => call[i][axis]);
-      if (seen.every((other) => other === size)) return size;
-      const column = seen.join();
-      let name = names.get(column);
-      if (name === undefined) names.set(column, (name = `n${names.size}`));
-      if (fixed.has(name)) return size;
+      const name = names[next++];
+      if (name === null) return size;
+      const known = sizes.get(name);
+      if (known !== undefined && known !== size) {
+        throw new ArgumentError(`dimension ${name} has two sizes in one call`, {
+          op: 'hybridize',
+          expected: String(known),
+          actual: `${size} on axis ${axis} of array ${i}`,
+        });
+      }
       sizes.set(name, size);
       return symbol(name);
     }),
@@ -81,10 +45,21 @@ export function generalTypes(
   return { types, sizes };
 }
 
-/** Whether arrays are a case of types whose extents are numbers and plain symbols. */
-export function fitsTypes(leaves: readonly NDArray[], types: readonly TensorType[]): boolean {
+/** The sizes of all arrays, one after the other, as `AxisNames` has the names. */
+export function sizesOf(leaves: readonly NDArray[]): readonly number[] {
+  return leaves.flatMap(({ shape }) => shape);
+}
+
+/**
+ * The sizes of the symbols when arrays are a case of types whose extents are numbers and plain symbols;
+ * null when they are not.
+ */
+export function bindSizes(
+  leaves: readonly NDArray[],
+  types: readonly TensorType[],
+): ReadonlyMap<string, number> | null {
   const sizes = new Map<string, number>();
-  return leaves.every(({ shape }, i) =>
+  const fits = leaves.every(({ shape }, i) =>
     shape.every((size, axis) => {
       const dim = types[i].shape[axis];
       if (typeof dim === 'number') return dim === size;
@@ -93,4 +68,10 @@ export function fitsTypes(leaves: readonly NDArray[], types: readonly TensorType
       return known === undefined || known === size;
     }),
   );
+  return fits ? sizes : null;
+}
+
+/** A dimension with the numbers of symbols that are known. */
+export function withSizes(dim: Dim, sizes: ReadonlyMap<string, number>): Dim {
+  return typeof dim === 'number' || sizes.size === 0 ? dim : substituteDim(dim, sizes);
 }

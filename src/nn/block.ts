@@ -1,5 +1,6 @@
 import { ArgumentError } from '../base/errors.js';
-import { hybridize, type Hybridized, type HybridizeOptions } from '../front/hybridize.js';
+import { hybridize, type Hybridized } from '../front/hybridize.js';
+import type { HybridizeOptions } from '../front/hybridizeoptions.js';
 import type { Explanation } from '../front/explain.js';
 import type { NDArray } from '../front/ndarray.js';
 import type { StaticGraph } from '../front/staticgraph.js';
@@ -165,6 +166,7 @@ export abstract class HybridBlock extends Block {
       name: this.constructor.name,
       nameOf: (array) => this.#nameOf(array),
       keyOf: () => structureKey(this),
+      partsOf: () => structureParts(this),
     });
   }
 
@@ -179,13 +181,31 @@ export abstract class HybridBlock extends Block {
 const identities = new WeakMap<object, number>();
 let nextIdentity = 0;
 
+function identityOf(member: object): number {
+  let identity = identities.get(member);
+  if (identity === undefined) identities.set(member, (identity = nextIdentity++));
+  return identity;
+}
+
 /** Which blocks and parameters a block is made of, by identity: replacing one means another graph. */
 function structureKey(block: Block): string {
   let key = '';
   for (const [, member] of block.members()) {
-    let identity = identities.get(member);
-    if (identity === undefined) identities.set(member, (identity = nextIdentity++));
+    const identity = identityOf(member);
     key += member instanceof Block ? `${identity}(${structureKey(member)})` : `${identity},`;
   }
   return key;
+}
+
+/** The same by path, for people: `encoder.fc` is `Dense#3`. */
+function structureParts(
+  block: Block,
+  prefix: string = '',
+  parts: Map<string, string> = new Map(),
+): ReadonlyMap<string, string> {
+  for (const [path, member] of block.members()) {
+    parts.set(`${prefix}${path}`, `${member.constructor.name}#${identityOf(member)}`);
+    if (member instanceof Block) structureParts(member, `${prefix}${path}.`, parts);
+  }
+  return parts;
 }

@@ -119,5 +119,5 @@ test('a failure while computing names the operator and its line', () => {
 });
 
 test('an asynchronous function cannot be deferred', () => {
-  refuses(() => kn.deferredCompute(async () => kn.array([1])), kn.ArgumentError, 'asynchronous');
+  refuses(() => kn.deferredCompute(async () => kn.array([1])), kn.TraceError, 'asynchronous');
 });

@@ -1,0 +1,114 @@
+import { describe } from '../base/attribute.js';
+import { ArgumentError, UnsupportedError } from '../base/errors.js';
+import type { SavePolicy } from '../passes/rematerialize.js';
+import type { DynamicAxes } from './dynamic.js';
+import type { NDArray } from './ndarray.js';
+
+export interface HybridizeOptions {
+  /** False leaves the function as it is. Default true. */
+  readonly active?: boolean;
+  /**
+   * Whether later calls trace again and compare, so that nothing that changes is frozen in silently:
+   * the second call of each trace (the default), every one, or none.
+   */
+  readonly verify?: 'off' | 'second' | 'always';
+  /**
+   * Axes that stay symbolic from the first trace on: for each argument, in order, a list with a name or
+   * null for each axis. `[['batch', null], null]` says that the first axis of argument 0 may have any
+   * size, and nothing about argument 1. For an argument that is a list or an object, the same nesting.
+   * Sizes without a name become symbols when they keep changing.
+   */
+  readonly dynamic?: DynamicAxes | null;
+  /** What is kept for a backward pass, and what is computed again there. Default `all`. */
+  readonly save?: SavePolicy;
+  /** The code that graphs become. `auto`, the default, takes the fastest there is. */
+  readonly tier?: 'auto' | 'wasm' | 'native';
+  /**
+   * A budget: the call that would need one trace more is a `TraceError` that names the guard which
+   * differs, and nothing of it runs. Default: none.
+   */
+  readonly maxTraces?: number;
+  /** What `explain` calls the function. */
+  readonly name?: string;
+  /** @internal Names for arrays that the function uses from outside, in graphs and messages. */
+  readonly nameOf?: (array: NDArray) => string | undefined;
+  /** @internal Something else the captured code depends on, as text: another text is another trace. */
+  readonly keyOf?: () => string;
+  /** @internal What `keyOf` stands for, part by part, to say what has changed. */
+  readonly partsOf?: () => ReadonlyMap<string, string>;
+}
+
+interface Rule {
+  readonly expected: string;
+  accepts(value: unknown): boolean;
+}
+
+const oneOf = (...values: readonly unknown[]): Rule => ({
+  expected: values
+    .map((value) => (typeof value === 'string' ? `'${value}'` : String(value)))
+    .join(', '),
+  accepts: (value) => values.includes(value),
+});
+const typed = (type: string, expected: string): Rule => ({
+  expected,
+  accepts: (value) => typeof value === type,
+});
+
+const rules: Readonly<Record<keyof HybridizeOptions, Rule>> = {
+  active: oneOf(true, false),
+  verify: oneOf('off', 'second', 'always'),
+  dynamic: {
+    expected: 'a list with an entry for each argument, or null',
+    accepts: (value) => value === null || Array.isArray(value),
+  },
+  save: {
+    expected: "'all', 'none', 'auto', or a number of bytes",
+    accepts: (value) =>
+      value === 'all' ||
+      value === 'none' ||
+      value === 'auto' ||
+      (typeof value === 'number' && value >= 0),
+  },
+  tier: oneOf('auto', 'wasm', 'native'),
+  maxTraces: {
+    expected: 'a whole number of at least 1',
+    accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 1,
+  },
+  name: typed('string', 'a string'),
+  nameOf: typed('function', 'a function'),
+  keyOf: typed('function', 'a function'),
+  partsOf: typed('function', 'a function'),
+};
+
+const publicNames = ['active', 'verify', 'dynamic', 'save', 'tier', 'maxTraces', 'name'];
+
+/** @throws ArgumentError for what is no option or no value of one; UnsupportedError for the native tier. */
+export function checkOptions(options: HybridizeOptions): void {
+  const op = 'hybridize';
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(rules, name)) {
+      throw new ArgumentError(`there is no option ${name}`, {
+        op,
+        expected: publicNames.join(', '),
+        actual: name,
+      });
+    }
+    const { accepts, expected } = rules[name as keyof HybridizeOptions];
+    if (value !== undefined && !accepts(value)) {
+      throw new ArgumentError(`${name} is not acceptable`, {
+        op,
+        expected,
+        actual: describe(value),
+      });
+    }
+  }
+  if (options.tier === 'native') {
+    throw new UnsupportedError('there is no native tier yet', {
+      op,
+      expected: "'auto' or 'wasm'",
+      actual: "'native'",
+      advice:
+        "take 'auto', which will choose native code where there is some; native code would need a C compiler and a library that loads what it makes",
+    });
+  }
+}

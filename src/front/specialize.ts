@@ -1,0 +1,203 @@
+import { InternalError, KaonError, TraceError } from '../base/errors.js';
+import { compareTraces } from './comparetraces.js';
+import { namedAxes } from './dynamic.js';
+import { SizeHistory } from './generalize.js';
+import type { Facts } from './guards.js';
+import type { HybridizeOptions } from './hybridizeoptions.js';
+import type { Signature } from './signature.js';
+import { type AxisNames, exactTypes, sizesOf, symbolicTypes, type SymbolicTypes } from './sizes.js';
+import { type Trace, traceFunction } from './trace.js';
+
+/** After so many traces for different sizes, the next one is for all sizes. */
+const specializations = 2;
+/** How many guesses at what can be a symbol are tried for one family of calls. */
+const mostGuesses = 32;
+/** How many combinations of sizes 0 and 1 are remembered for one trace. */
+const mostSmall = 64;
+
+/** What is known of calls that differ in sizes only. */
+export interface TraceFamily {
+  readonly history: SizeHistory;
+  /** For names that were tried: those that a trace can have as symbols; null when it can have none. */
+  readonly guesses: ReadonlyMap<string, AxisNames | null>;
+}
+
+/** A trace, and what its family has learned from making it. */
+export interface Specialized {
+  readonly trace: Trace;
+  readonly symbolic: SymbolicTypes;
+  readonly family: TraceFamily;
+  /** Why sizes that have changed are numbers all the same. */
+  readonly obstacle: string | null;
+}
+
+/** Traces a function for the sizes of a call, or for all sizes. */
+export class Specializer {
+  readonly #fn: (...args: never[]) => unknown;
+  readonly #options: HybridizeOptions;
+  /** Whether a trace for all sizes is one for certain sizes of 0 and 1, too. */
+  readonly #small: WeakMap<Trace, Map<string, boolean>> = new WeakMap();
+
+  constructor(fn: (...args: never[]) => unknown, options: HybridizeOptions) {
+    this.#fn = fn;
+    this.#options = options;
+  }
+
+  /** One run of the function with stand-ins of these types. */
+  run(signature: Signature, { types, sizes }: SymbolicTypes): Trace {
+    const { nameOf = (): undefined => undefined } = this.#options;
+    return traceFunction(this.#fn, { signature, types, sizes, nameOf });
+  }
+
+  /** @param facts Those of the call, for the names of its axes. */
+  trace(signature: Signature, family: TraceFamily | undefined, facts: Facts): Specialized {
+    const { leaves } = signature;
+    const { dynamic = null } = this.#options;
+    const numbers: AxisNames = sizesOf(leaves).map(() => null);
+    const asked = dynamic === null ? numbers : namedAxes(signature, dynamic);
+    const named = symbolicTypes(leaves, asked);
+    const history = (family?.history ?? SizeHistory.empty).with(sizesOf(leaves));
+    const search = new Search(history, new Map(family?.guesses), asked, facts);
+    const learned: TraceFamily = { history, guesses: search.guesses };
+    const general =
+      history.calls > specializations
+        ? search.find((names) => this.#attempt(signature, symbolicTypes(leaves, names)))
+        : null;
+    const found = general ?? (named.sizes.size > 0 ? this.#attempt(signature, named) : null);
+    if (found !== null) {
+      refuseRead(found.trace, asked);
+      const { sizes } = found.symbolic;
+      if (this.holdsAt(found.trace, signature, sizes)) {
+        return { ...found, family: learned, obstacle: search.obstacle };
+      }
+    }
+    const symbolic = exactTypes(leaves);
+    const trace = this.run(signature, symbolic);
+    const obstacle =
+      found === null ? search.obstacle : 'at a size of 0 or 1 the code calls other operators';
+    return { trace, symbolic, family: learned, obstacle };
+  }
+
+  /**
+   * Whether a trace for all sizes is right for these. Sizes of 0 and 1 may be refused by an operator, or
+   * mean something else to it: the first time, what the code does with them is compared.
+   *
+   * @throws whatever the code throws for such sizes.
+   */
+  holdsAt(trace: Trace, signature: Signature, sizes: ReadonlyMap<string, number>): boolean {
+    const small = [...sizes].filter(([, size]) => size <= 1);
+    if (small.length === 0) return true;
+    let verdicts = this.#small.get(trace);
+    if (verdicts === undefined) this.#small.set(trace, (verdicts = new Map<string, boolean>()));
+    const key = small.join(';');
+    let verdict = verdicts.get(key);
+    if (verdict === undefined) {
+      const exact = this.run(signature, exactTypes(signature.leaves));
+      verdict = compareTraces(trace, exact, sizes) === null;
+      if (verdicts.size >= mostSmall) verdicts.clear();
+      verdicts.set(key, verdict);
+    }
+    return verdict;
+  }
+
+  #attempt(signature: Signature, symbolic: SymbolicTypes): Attempt {
+    return { trace: this.run(signature, symbolic), symbolic };
+  }
+}
+
+interface Attempt {
+  readonly trace: Trace;
+  readonly symbolic: SymbolicTypes;
+}
+
+/** The search for sizes that can be symbols. */
+class Search {
+  readonly guesses: Map<string, AxisNames | null>;
+  obstacle: string | null = null;
+  readonly #history: SizeHistory;
+  readonly #asked: AxisNames;
+  readonly #facts: Facts;
+
+  constructor(
+    history: SizeHistory,
+    guesses: Map<string, AxisNames | null>,
+    asked: AxisNames,
+    facts: Facts,
+  ) {
+    this.#history = history;
+    this.guesses = guesses;
+    this.#asked = asked;
+    this.#facts = facts;
+  }
+
+  /** The first trace with symbols that works; null when all sizes must be numbers. */
+  find(attempt: (names: AxisNames) => Attempt): Attempt | null {
+    for (const proposal of this.#history.proposals()) {
+      const key = proposal.join();
+      const known = this.guesses.get(key);
+      if (known === null || (known === undefined && this.guesses.size >= mostGuesses)) continue;
+      const found = this.#refine(known ?? proposal, attempt);
+      this.guesses.set(key, found?.names ?? null);
+      if (found !== null) return found.attempt;
+    }
+    return null;
+  }
+
+  /** Names that are read as numbers are given up, until the rest works. */
+  #refine(
+    proposal: AxisNames,
+    attempt: (names: AxisNames) => Attempt,
+  ): { readonly names: AxisNames; readonly attempt: Attempt } | null {
+    let names = proposal;
+    while (names.some((name) => name !== null)) {
+      const merged = mergeNames(this.#asked, names);
+      let found: Attempt;
+      try {
+        found = attempt(merged);
+      } catch (error) {
+        // Code that works for every single size need not work for all at once; our own faults show.
+        if (!(error instanceof KaonError) || error instanceof InternalError) throw error;
+        const at = error.source === undefined ? '' : ` at ${error.source}`;
+        this.obstacle ??= `${error.op === undefined ? '' : `${error.op}: `}${error.problem}${at}`;
+        return null;
+      }
+      const { sizesRead } = found.trace;
+      if (sizesRead.size === 0) return { names, attempt: found };
+      refuseRead(found.trace, this.#asked);
+      const axes = merged.flatMap((name, axis) =>
+        name !== null && sizesRead.has(name) ? [axis] : [],
+      );
+      const paths = this.#facts.filter(({ kind }) => kind === 'size').map(({ path }) => path);
+      this.obstacle = `the code reads the size of ${axes.map((axis) => paths[axis]).join(' or ')} as a number`;
+      names = names.map((name, axis) => (axes.includes(axis) ? null : name));
+    }
+    return null;
+  }
+}
+
+/** A dimension that was declared symbolic must not have become a number. */
+function refuseRead({ sizesRead }: Trace, asked: AxisNames): void {
+  const read = [...sizesRead].filter((name) => asked.includes(name));
+  if (read.length === 0) return;
+  throw new TraceError('a dimension that was asked to stay symbolic is needed as a number', {
+    op: 'hybridize',
+    actual: read.join(', '),
+    advice: 'use -1, shapeOf or operators in place of x.shape, or leave the name out of dynamic',
+  });
+}
+
+/** The names that were asked for, and others where there are none; equal sizes take the name that is asked for. */
+function mergeNames(asked: AxisNames, guessed: AxisNames): AxisNames {
+  const taken = new Set(asked);
+  const chosen = new Map<string, string>();
+  guessed.forEach((name, axis) => {
+    const wanted = asked[axis];
+    if (name !== null && wanted !== null && !chosen.has(name)) chosen.set(name, wanted);
+  });
+  return guessed.map((name, axis) => {
+    if (asked[axis] !== null || name === null) return asked[axis];
+    let free = chosen.get(name) ?? name;
+    while (!chosen.has(name) && taken.has(free)) free += '_';
+    return free;
+  });
+}
