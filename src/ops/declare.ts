@@ -49,6 +49,19 @@ export interface GradientContext<T extends Tensor, A> {
    * gradients of those inputs that `wrt` marks, in order, zeros where nothing flows.
    */
   backwardOf(region: Program, wrt: readonly boolean[], flows?: readonly boolean[]): Program;
+  /** The same for a region that has run on the inputs at hand, so that less is computed again. */
+  backwardAfter(
+    region: Program,
+    wrt: readonly boolean[],
+    flows: readonly boolean[],
+  ): BackwardAfter;
+}
+
+/** A backward program that reads what a region was given and what it gave. */
+export interface BackwardAfter {
+  readonly program: Program;
+  /** Its inputs before the gradients: k is input k of the region, their number plus k is output k. */
+  readonly reads: readonly number[];
 }
 
 /** The gradients of the inputs in order, each of its input's type; null where none flows. */

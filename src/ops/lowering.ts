@@ -62,6 +62,11 @@ export interface PointLowering<A> {
 /** The elements in row-major order are the input's; only the shape changes. Costs nothing. */
 export interface ViewLowering {
   readonly kind: 'view';
+  /**
+   * True when what reads through the view belongs where it stands in the program: no earlier. Default
+   * false.
+   */
+  readonly isBarrier?: boolean;
 }
 
 /** The operator's first region runs on the operands. */

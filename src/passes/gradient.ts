@@ -2,12 +2,14 @@ import { isFloat } from '../base/dtype.js';
 import { inContext, InternalError } from '../base/errors.js';
 import { type CallNode, namedInputs, Program, typeToString, Value } from '../ir/program.js';
 import type { Tensor } from '../ir/types.js';
-import type { Gradient } from '../ops/declare.js';
+import type { BackwardAfter, Gradient } from '../ops/declare.js';
 import { add } from '../ops/elementwise/arithmetic.js';
 import { fill } from '../ops/movement/fill.js';
+import { eliminateCommonSubexpressions } from './cse.js';
 import { eliminateDeadCode } from './dce.js';
 import { declarationOf } from './facets.js';
 import { carriers, nodesBetween } from './flow.js';
+import { type JointRequest, split } from './split.js';
 import { instantiate } from './transform.js';
 
 /** What to differentiate, and in which world: program values or arrays. */
@@ -89,6 +91,7 @@ function applyRule<T extends Tensor>(
       needs,
       regions: node.regions,
       backwardOf: backwardProgram,
+      backwardAfter,
     });
   const flowing = grads.find((grad) => grad !== null);
   try {
@@ -143,21 +146,77 @@ export function backwardProgram(
   wrt: readonly boolean[],
   flows: readonly boolean[] = floatOutputs(program),
 ): Program {
+  return remembered(backwards, program, wrt, flows, () =>
+    eliminateDeadCode(
+      Program.from(program, (into) => {
+        const { grads } = appendGradients(program, into, wrt, flows);
+        into.setOutputs(grads);
+      }),
+    ),
+  );
+}
+
+/** The same for a program that has run: outputs are read rather than computed again. */
+function backwardAfter(
+  program: Program,
+  wrt: readonly boolean[],
+  flows: readonly boolean[],
+): BackwardAfter {
+  return remembered(backwardsAfter, program, wrt, flows, () => {
+    // Nobody asked for memory to be saved: in one program, what is computed again may become shared.
+    const { backward, saved } = split(differentiated(program, wrt, flows), 'none', false);
+    const there = program.inputs.length + program.outputs.length;
+    if (saved.every((k) => k < there)) return { program: backward, reads: saved };
+    // It takes something that cannot be computed again and was not kept, so all of it runs once more.
+    const whole = backwardProgram(program, wrt, flows);
+    return { program: whole, reads: program.inputs.map((_, k) => k) };
+  });
+}
+
+type Memo<A> = WeakMap<Program, Map<string, A>>;
+const backwards: Memo<Program> = new WeakMap();
+const backwardsAfter: Memo<BackwardAfter> = new WeakMap();
+
+function remembered<A>(
+  memo: Memo<A>,
+  program: Program,
+  wrt: readonly boolean[],
+  flows: readonly boolean[],
+  derive: () => A,
+): A {
   let answers = memo.get(program);
   if (answers === undefined) memo.set(program, (answers = new Map()));
   const key = `${wrt.map(Number).join('')},${flows.map(Number).join('')}`;
   let answer = answers.get(key);
-  if (answer === undefined) {
-    answer = Program.from(program, (into) => {
-      const { grads } = appendGradients(program, into, wrt, flows);
-      into.setOutputs(grads);
-    });
-    answers.set(key, (answer = eliminateDeadCode(answer)));
-  }
+  if (answer === undefined) answers.set(key, (answer = derive()));
   return answer;
 }
 
-const memo = new WeakMap<Program, Map<string, Program>>();
+/** A program and its gradients in one, simplified, in a form that can be split. */
+export function differentiated(
+  program: Program,
+  wrt: readonly boolean[],
+  flows: readonly boolean[],
+): JointRequest {
+  const raw = Program.from(program, (into) => {
+    const { outputs, grads } = appendGradients(program, into, wrt, flows);
+    const all = [...outputs, ...grads.map(({ value }) => value)];
+    into.setOutputs(all.map((value, k) => ({ name: `o${k}`, value })));
+  });
+  const joint = eliminateDeadCode(eliminateCommonSubexpressions(raw));
+  const count = program.inputs.length;
+  const values = joint.outputs.map(({ value }) => value);
+  const results = program.outputs.map(({ name }, k) => ({ name, value: values[k] }));
+  const names = namedInputs(program).flatMap(({ name }, k) => (wrt[k] ? [`grad_${name}`] : []));
+  return {
+    joint,
+    boundary: joint.inputs[count].node,
+    inputs: joint.inputs.slice(0, count),
+    seeds: joint.inputs.slice(count),
+    results,
+    grads: names.map((name, k) => ({ name, value: values[results.length + k] })),
+  };
+}
 
 /** Which outputs of a program can have a gradient. */
 export function floatOutputs(program: Program): readonly boolean[] {

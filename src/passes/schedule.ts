@@ -1,16 +1,16 @@
-import { boundsOf, type Dim, sizeOf } from '../base/dim.js';
-import { bytesOf } from '../base/dtype.js';
 import { InternalError } from '../base/errors.js';
 import type { Program, Value } from '../ir/program.js';
 import type { Group } from './fuse.js';
-import { viewed } from './views.js';
+import { nominalBytes } from './nominal.js';
+import { readsThroughBarrier, viewed } from './views.js';
 
 /** How many of the groups that could run next are compared; keeps scheduling linear. */
 const candidates = 32;
 
 /**
  * An order in which groups can run. Of the first groups that are ready, the one runs next that frees the
- * most memory, counting what it writes against it; equals keep the order of the program.
+ * most memory, counting what it writes against it; equals keep the order of the program. What reads
+ * through a barrier runs only once nothing before it in the program is ready: it is there to be late.
  */
 export function schedule(program: Program, groups: readonly Group[]): readonly Group[] {
   const writer = new Map<Value, Group>();
@@ -30,10 +30,11 @@ export function schedule(program: Program, groups: readonly Group[]): readonly G
   }
   for (const { value } of program.outputs) pending.set(viewed(program, value), Infinity);
 
+  const late = new Set(groups.filter((group) => readsThroughBarrier(program, group.members)));
   const gain = (group: Group): number => {
     let bytes = 0;
-    for (const value of group.reads) if (pending.get(value) === 1) bytes += nominalBytes(value);
-    for (const value of group.writes) bytes -= nominalBytes(value);
+    for (const value of group.reads) if (pending.get(value) === 1) bytes += nominalBytes(value.type);
+    for (const value of group.writes) bytes -= nominalBytes(value.type);
     return bytes;
   };
   const ready = [...groups].filter((group) => waiting.get(group) === 0).sort(byProgramOrder);
@@ -43,7 +44,9 @@ export function schedule(program: Program, groups: readonly Group[]): readonly G
     const considered = Math.min(candidates, ready.length);
     if (considered > 1) {
       const gains = ready.slice(0, considered).map(gain);
-      for (let i = 1; i < considered; i++) if (gains[i] > gains[best]) best = i;
+      for (let i = 1; i < considered; i++) {
+        if (gains[i] > gains[best] && !late.has(ready[i])) best = i;
+      }
     }
     const [group] = ready.splice(best, 1);
     order.push(group);
@@ -72,15 +75,4 @@ function insertInOrder(ready: Group[], group: Group): void {
   let at = ready.length;
   while (at > 0 && byProgramOrder(ready[at - 1], group) > 0) at--;
   ready.splice(at, 0, group);
-}
-
-/** Bytes for comparison only: unbounded symbols count as 64. */
-function nominalBytes({ type }: Value): number {
-  return bytesOf(type.dtype) * nominal(sizeOf(type.shape));
-}
-
-function nominal(dim: Dim): number {
-  if (typeof dim === 'number') return dim;
-  const { min, max } = boundsOf(dim);
-  return Number.isFinite(max) ? max : Math.max(min, 64);
 }

@@ -1,6 +1,6 @@
 import { type Dim, sameDim } from '../base/dim.js';
 import type { NodeId } from '../graph/graph.js';
-import type { Program, Value } from '../ir/program.js';
+import type { CallNode, Program, Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
 
 /** Whether a node only gives its operand another shape. */
@@ -14,6 +14,21 @@ export function viewed(program: Program, value: Value): Value {
   let base = value;
   while (isView(program, base.node)) base = program.operands(base.node)[0];
   return base;
+}
+
+/** Whether one of some nodes reads something through a barrier, behind any number of views. */
+export function readsThroughBarrier(program: Program, nodes: readonly NodeId[]): boolean {
+  return nodes.some((id) =>
+    program.operands(id).some((operand) => {
+      let base = operand;
+      while (isView(program, base.node)) {
+        const { lowering } = declarationOf((program.node(base.node) as CallNode).op);
+        if (lowering.kind === 'view' && lowering.isBarrier === true) return true;
+        base = program.operands(base.node)[0];
+      }
+      return false;
+    }),
+  );
 }
 
 /** Whether two shapes of one size differ at most in axes of size 1, so that indices carry over. */

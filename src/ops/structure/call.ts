@@ -33,8 +33,9 @@ const attributes = { saved: attr.ints, flows: attr.ints, wrt: attr.ints } as con
  * of the operands.
  *
  * A prepared backward serves when exactly the outputs it knows have gradients and it covers the inputs
- * that need one; otherwise (a gradient of a gradient reaches a saved value, say) the program itself is
- * differentiated.
+ * that need one. Otherwise (only some outputs are used, or a gradient of a gradient reaches a saved
+ * value) one is derived for just these outputs, which reads whatever was saved. Zeros for the missing
+ * gradients would not do: zero times infinity is not what nothing flows through gives.
  */
 export const call: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -72,7 +73,7 @@ export const call: OperatorFunction<
     needs,
     attributes: { saved, flows, wrt },
     regions: [body, prepared],
-    backwardOf,
+    backwardAfter,
   }: GradientContext<T, AttributesOf<typeof attributes>>) => {
     const flowing = grads.flatMap((grad, k) => (grad === null ? [] : [k]));
     const needed = needs.flatMap((need, k) => (need ? [k] : []));
@@ -81,19 +82,16 @@ export const call: OperatorFunction<
       flows.length === flowing.length &&
       flowing.every((k) => flows.includes(k)) &&
       needed.every((k) => wrt.includes(k));
-    const held = [...inputs, ...outputs];
-    const given = fits ? wrt : needed;
-    const made = fits
-      ? call<T>(prepared, ...saved.map((k) => held[k]), ...flows.map((k) => grads[k]!))
-      : call<T>(
-          backwardOf(
-            body,
-            needs,
-            grads.map((grad) => grad !== null),
-          ),
-          ...inputs,
-          ...flowing.map((k) => grads[k]!),
+    const { program, reads } = fits
+      ? { program: prepared, reads: saved }
+      : backwardAfter(
+          body,
+          needs,
+          grads.map((grad) => grad !== null),
         );
+    const held = [...inputs, ...outputs];
+    const made = call<T>(program, ...reads.map((k) => held[k]), ...flowing.map((k) => grads[k]!));
+    const given = fits ? wrt : needed;
     return inputs.map((_, k) => (given.includes(k) ? made[given.indexOf(k)] : null));
   },
   lowering: { kind: 'inline' },

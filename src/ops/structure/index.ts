@@ -1,3 +1,4 @@
+export * from './barrier.js';
 export * from './call.js';
 export * from './identity.js';
 export * from './withGradient.js';
