@@ -72,8 +72,15 @@ const reloaded = (graph: kn.StaticGraph): kn.StaticGraph =>
 
 const compute = (arrays: readonly kn.NDArray[]): void => kn.compute(...arrays);
 
-function axesOf<I extends Arrays>({ axes }: Scenario<I>, sample: I): kn.DynamicAxes {
-  return Object.keys(sample).map((name) => axes?.[name] ?? null);
+/** The code with bare arrays as arguments, whose axes may then be named one by one. */
+function withSymbols<I extends Arrays>({ code, axes }: Scenario<I>, sample: I): Code<I> {
+  const names = Object.keys(sample);
+  const hybrid = kn.hybridize(
+    (...arrays: kn.NDArray[]) =>
+      code(Object.fromEntries(names.map((name, i) => [name, arrays[i]])) as I),
+    { dynamic: names.map((name) => axes?.[name] ?? null) },
+  );
+  return (inputs) => hybrid(...names.map((name) => inputs[name]));
 }
 
 export const forms: readonly Form[] = [
@@ -125,7 +132,7 @@ export const forms: readonly Form[] = [
   },
   {
     name: 'hybridized with symbolic sizes',
-    make: (scenario, sample) => kn.hybridize(scenario.code, { dynamic: axesOf(scenario, sample) }),
+    make: withSymbols,
   },
   {
     name: 'hybridized after sizes kept changing',
