@@ -1,6 +1,6 @@
 import { moduleOf } from './build.js';
 import { KernelCache } from './cache.js';
-import type { Kernel, Module, Stmt } from './nodes.js';
+import type { Expr, Kernel, Module, Stmt } from './nodes.js';
 import type { VectorOptions } from './vectorize.js';
 import { mapStmt, visitStmts, withBody } from './visit.js';
 
@@ -28,7 +28,8 @@ export function optimizeModule(
     return { ...stmt, kernel: results.get(stmt.kernel) ?? stmt.kernel };
   };
   for (const kernel of module.kernels) {
-    const optimized = cache.optimize(withBody(kernel, redirect(kernel.body)), options);
+    const redirected = withBody(kernel, redirect(kernel.body));
+    const optimized = onlyCalls(kernel.body) ? redirected : cache.optimize(redirected, options);
     if (!called.has(kernel)) {
       results.set(kernel, named(optimized, kernel.name));
       continue;
@@ -41,6 +42,20 @@ export function optimizeModule(
     results.set(kernel, callee);
   }
   return moduleOf([...new Set(results.values())]);
+}
+
+/**
+ * Whether a statement only calls kernels with constants, variables and what it loads from fixed places,
+ * as a `main` does, however long it is: there is nothing to improve in it.
+ */
+function onlyCalls(stmt: Stmt): boolean {
+  if (stmt.kind === 'block') return stmt.body.every(onlyCalls);
+  return stmt.kind === 'call' && stmt.args.every(isAtHand);
+}
+
+function isAtHand(arg: Expr): boolean {
+  if (arg.kind === 'load') return arg.index.kind === 'const';
+  return arg.kind === 'const' || arg.kind === 'var';
 }
 
 function named(kernel: Kernel, name: string): Kernel {

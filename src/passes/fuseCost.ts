@@ -1,11 +1,12 @@
 import type { NodeId } from '../graph/graph.js';
-import type { CallNode, Program } from '../ir/program.js';
+import type { CallNode, Operator, Program } from '../ir/program.js';
 import * as e from '../loop/build.js';
 import type { Expr } from '../loop/nodes.js';
 import { type Access, computeScalar } from '../ops/lowering.js';
 import { declarationOf } from './facets.js';
 import { settle } from './lower/elements.js';
 import { Extents } from './lower/extents.js';
+import { attributesKey } from './lower/signature.js';
 
 /** What computing one element of a point operator takes, read off its lowered expression. */
 export interface PointCost {
@@ -19,6 +20,8 @@ export interface PointCost {
 export class Costs {
   readonly #program: Program;
   readonly #known: Map<NodeId, PointCost> = new Map();
+  /** Of elementwise operators, whose costs do not depend on shapes: by attributes and dtypes. */
+  readonly #elementwise: Map<Operator, Map<string, PointCost>> = new Map();
 
   constructor(program: Program) {
     this.#program = program;
@@ -26,7 +29,20 @@ export class Costs {
 
   of(id: NodeId): PointCost {
     let cost = this.#known.get(id);
-    if (cost === undefined) this.#known.set(id, (cost = this.#measure(id)));
+    if (cost === undefined) this.#known.set(id, (cost = this.#find(id)));
+    return cost;
+  }
+
+  #find(id: NodeId): PointCost {
+    const call = this.#program.node(id) as CallNode;
+    const { lowering } = declarationOf(call.op);
+    if (lowering.kind !== 'point' || !lowering.elementwise) return this.#measure(id);
+    let alike = this.#elementwise.get(call.op);
+    if (alike === undefined) this.#elementwise.set(call.op, (alike = new Map()));
+    let key = attributesKey(call) + call.types[0].dtype;
+    for (const { type } of this.#program.operands(id)) key += ` ${type.dtype}`;
+    let cost = alike.get(key);
+    if (cost === undefined) alike.set(key, (cost = this.#measure(id)));
     return cost;
   }
 

@@ -102,7 +102,7 @@ function collectUses(program: Program): readonly (readonly Use[])[] {
     if (program.node(reader).kind !== 'call' || isView(program, reader)) continue;
     program.operands(reader).forEach((value, operand) => {
       const base = viewed(program, value);
-      const keepsIndex = sameButForOnes(base.type.shape, value.type.shape);
+      const keepsIndex = base === value || sameButForOnes(base.type.shape, value.type.shape);
       uses[base.node].push({ reader, operand, keepsIndex });
     });
   }

@@ -135,7 +135,8 @@ class Merger {
       const writer = this.#writer.get(value);
       if (writer !== undefined) found.add(writer);
     }
-    return [...found].sort((a, b) => b.order - a.order);
+    const producers = [...found];
+    return producers.length < 2 ? producers : producers.sort((a, b) => b.order - a.order);
   }
 
   #canMerge(from: Cluster, into: Cluster): boolean {
@@ -143,26 +144,23 @@ class Merger {
   }
 
   #agree(from: Cluster, into: Cluster): boolean {
+    const isEpilogue = from.draft.kind !== 'point';
+    if (isEpilogue ? into.draft.kind !== 'point' : into.draft.kind === 'kernel') return false;
     if (from.reads.size + into.reads.size + from.writes.size + into.writes.size > mostStreams) {
       return false;
     }
     if (from.draft.members.size + into.draft.members.size > mostMembers) return false;
-    const shared = [...into.reads].filter((value) => from.writes.has(value));
-    if (from.draft.kind === 'point') {
-      if (into.draft.kind === 'kernel') return false;
-      return (
-        sameShape(from.draft.domain, into.draft.domain) &&
-        shared.every((value) => this.#readOnlyAtIdentity(value, into))
-      );
+    const { domain } = into.draft;
+    if (!isEpilogue && !sameShape(from.draft.domain, domain)) return false;
+    const continued = isEpilogue ? this.#epilogueValues(from) : null;
+    for (const value of into.reads) {
+      if (!from.writes.has(value)) continue;
+      if (continued !== null) {
+        if (!continued.has(value) || !sameShape(value.type.shape, domain)) return false;
+      }
+      if (!this.#readOnlyAtIdentity(value, into)) return false;
     }
-    if (into.draft.kind !== 'point') return false;
-    const continued = this.#epilogueValues(from);
-    return shared.every(
-      (value) =>
-        continued.has(value) &&
-        sameShape(value.type.shape, into.draft.domain) &&
-        this.#readOnlyAtIdentity(value, into),
-    );
+    return true;
   }
 
   /**
@@ -198,6 +196,7 @@ class Merger {
 
   /** Whether something else must run between two clusters; also true when that is too costly to know. */
   #hasDetour(from: Cluster, into: Cluster): boolean {
+    if (!this.#hasOtherReaders(from, into)) return false;
     const later = this.#reachable(
       from,
       (cluster) => this.#nextOf(cluster),
@@ -206,6 +205,13 @@ class Merger {
     );
     if (later === null) return true;
     for (const producer of this.#producers(into)) if (later.has(producer)) return true;
+    return false;
+  }
+
+  #hasOtherReaders({ writes }: Cluster, reader: Cluster): boolean {
+    for (const value of writes) {
+      for (const other of this.#readers.get(value) ?? []) if (other !== reader) return true;
+    }
     return false;
   }
 
@@ -229,8 +235,12 @@ class Merger {
     return found;
   }
 
-  *#nextOf({ writes }: Cluster): IterableIterator<Cluster> {
-    for (const value of writes) yield* this.#readers.get(value) ?? [];
+  /** The clusters that read what a cluster writes; one that reads several results, several times. */
+  #nextOf({ writes }: Cluster): Iterable<Cluster> {
+    const next: Cluster[] = [];
+    for (const value of writes)
+      for (const reader of this.#readers.get(value) ?? []) next.push(reader);
+    return next;
   }
 
   /**
@@ -319,6 +329,9 @@ class Merger {
 
 function joinPaths(a: Draft['paths'], b: Draft['paths']): Draft['paths'] {
   const joined = new Map(a);
-  for (const [id, paths] of b) joined.set(id, new Map([...(a.get(id) ?? []), ...paths]));
+  for (const [id, paths] of b) {
+    const known = a.get(id);
+    joined.set(id, known === undefined ? paths : new Map([...known, ...paths]));
+  }
   return joined;
 }

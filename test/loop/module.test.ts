@@ -75,6 +75,17 @@ describe('optimizeModule', () => {
     assert.deepEqual([words[16 + 3], words[32 + 4]], [3, 4]);
   });
 
+  it('leaves alone what only calls, but for the kernels that it calls', () => {
+    const module = parseModule(dedent(twice));
+    const before = module.kernels[2].body;
+    const after = optimizeModule(module, options).kernels.at(-1)!.body;
+    assert.ok(before.kind === 'block' && after.kind === 'block');
+    const args = [before, after].map(({ body }) =>
+      body.map((stmt) => (stmt.kind === 'call' ? stmt.args : [])),
+    );
+    for (const call of [0, 1]) assert.equal(args[1][call], args[0][call]);
+  });
+
   it('takes kernels of earlier modules from the cache', () => {
     const cache = new KernelCache();
     const before = optimized(twice, cache);

@@ -88,7 +88,7 @@ export function writeInstr(code: ByteWriter, { op, immediate }: Instr): void {
     default:
       if (immediate === undefined) return;
       if (immediate instanceof Uint8Array) return code.append(immediate);
-      if (typeof immediate === 'object') return writeMemory(code, op, immediate);
+      if (typeof immediate === 'object') return writeAccess(code, op, immediate);
       code.u8(Number(immediate)); // a lane
   }
 }
@@ -99,12 +99,22 @@ function writeOpcode(code: ByteWriter, opcode: number): void {
   code.u32(opcode & 0xfff);
 }
 
+/** Writes a load or store whose operands are already on the stack. */
+export function writeMemoryInstr(code: ByteWriter, op: Op, immediate: MemoryImmediate): void {
+  writeOpcode(code, opcodes[op]);
+  writeAccess(code, op, immediate);
+}
+
 /** The alignment is a hint, and its logarithm must not exceed the size of the access. */
-function writeMemory(code: ByteWriter, op: Op, { offset, lane }: MemoryImmediate): void {
-  code.u32(Math.log2(accessBytes(op)));
+function writeAccess(code: ByteWriter, op: Op, { offset, lane }: MemoryImmediate): void {
+  let alignment = alignments.get(op);
+  if (alignment === undefined) alignments.set(op, (alignment = Math.log2(accessBytes(op))));
+  code.u32(alignment);
   code.u32(offset);
   if (lane !== undefined) code.u8(lane);
 }
+
+const alignments = new Map<Op, number>();
 
 /** The bytes that an access touches, which its name says: `v128.load32_splat` 4, `i32.load8_s` 1. */
 function accessBytes(op: Op): number {

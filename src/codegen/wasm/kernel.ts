@@ -1,8 +1,8 @@
 import * as e from '../../loop/build.js';
-import type { Call, Expr, For, If, Kernel, Stmt, Var, While } from '../../loop/nodes.js';
+import type { Call, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/nodes.js'; // prettier-ignore
 import { assignedVariables, unreachable } from '../../loop/visit.js';
 import { ByteWriter } from './bytes.js';
-import { type Instr, writeInstr } from './instr.js';
+import { type Instr, writeInstr, writeMemoryInstr } from './instr.js';
 import { Locals } from './locals.js';
 import { selectStore } from './memory.js';
 import { control, emptyBlock, opcodes, type ValueType } from './opcodes.js';
@@ -162,9 +162,16 @@ class KernelPrinter {
   }
 
   #call({ kernel, args }: Call): void {
-    this.#emit((s) => args.map((arg) => s.value(arg)));
+    if (args.every(isTableEntry)) args.forEach((entry) => this.#entry(entry));
+    else this.#emit((s) => args.map((arg) => s.value(arg)));
     this.#code.u8(control.call);
     this.#code.u32(this.#options.functionOf(kernel));
+  }
+
+  /** What `#emit` would write, too: the `main` of a large program passes thousands of these. */
+  #entry({ buffer, index }: TableEntry): void {
+    this.#get(this.#locals.buffer(buffer).local);
+    writeMemoryInstr(this.#code, 'i32.load', { offset: 4 * Number(index.value) });
   }
 
   /** Leaves the value of an expression on the stack. */
@@ -242,6 +249,18 @@ class KernelPrinter {
     this.#code.u8(control.brIf);
     this.#code.u32(depth);
   }
+}
+
+/** An element of an i32 buffer at a fixed index, as `main` reads addresses and sizes. */
+interface TableEntry extends Load {
+  readonly index: Const;
+}
+
+function isTableEntry(expr: Expr): expr is TableEntry {
+  if (expr.kind !== 'load' || expr.buffer.storage !== 'i32' || expr.index.kind !== 'const')
+    return false;
+  const index = Number(expr.index.value);
+  return expr.type.lanes === 1 && index >= 0 && index < 2 ** 29;
 }
 
 function isKnownToRun(begin: Expr, end: Expr): boolean {

@@ -13,6 +13,12 @@ export interface Signature {
   readonly places: readonly number[];
 }
 
+/** The attributes of a call as text that could be read back; usually there are none. */
+export function attributesKey({ op, attributes }: CallNode): string {
+  for (const _ in attributes) return JSON.stringify(encodeAttributes(op.attributes, attributes));
+  return '';
+}
+
 /** Tells groups that differ only in where their operands lie from those that differ in what they do. */
 export class Signatures {
   readonly #program: Program;
@@ -50,7 +56,7 @@ export class Signatures {
       const call = this.#program.node(id) as CallNode;
       const operands = this.#program.operands(id).map(refer);
       numbers.set(id, numbers.size);
-      const attributes = JSON.stringify(encodeAttributes(call.op.attributes, call.attributes));
+      const attributes = attributesKey(call);
       const types = call.types.map(typeToString).join();
       lines.push(`${this.#operator(call.op)}${attributes}(${operands.join()})${types}`);
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeModule, instantiate, reservedBytes } from '../../../src/codegen/wasm/index.js';
 import * as e from '../../../src/loop/build.js';
-import type { Kernel } from '../../../src/loop/nodes.js';
+import type { Expr, Kernel } from '../../../src/loop/nodes.js';
 
 /** A kernel that stores a number at the address it is given. */
 function storing(value: number): Kernel {
@@ -32,4 +32,30 @@ test('a module is encoded to the same bytes each time, with and without relaxed 
   assert.notDeepEqual(strict, relaxed);
   assert.deepEqual(encodeModule(module), strict);
   assert.deepEqual(encodeModule(module, { relaxed: true }), relaxed);
+});
+
+test('kernels are called with elements of a table, at small and large indices, and with anything else', () => {
+  const table = e.buffer('table', 'i32');
+  const [o, value] = [e.buffer('o', 'i32'), e.variable('value', 'i32')];
+  const store = e.kernel('store', [o, value], e.store(o, 0, value));
+  const entry = (index: number): Expr => e.load(table, index);
+  const calls = [
+    e.call(store, [entry(0), entry(1)]),
+    e.call(store, [entry(1), entry(1)]), // the argument twice
+    e.call(store, [entry(20000), entry(2)]),
+    e.call(store, [e.add(entry(0), 12), e.add(entry(20000), entry(2))]),
+    e.call(store, [entry(3), e.load(table, entry(2))]),
+  ];
+  const memory = new WebAssembly.Memory({ initial: 3 });
+  const words = new Int32Array(memory.buffer);
+  const at = reservedBytes / 4;
+  words.set([2 * reservedBytes, 2 * reservedBytes + 4, 3, 2 * reservedBytes + 16], at);
+  words[at + 20000] = 2 * reservedBytes + 8;
+  const main = e.kernel('main', [table], e.block(...calls));
+  instantiate(e.moduleOf([store, main]), memory).main(reservedBytes);
+  const address = (i: number): number => 2 * reservedBytes + 4 * i;
+  assert.deepEqual(
+    [...words.slice(2 * at, 2 * at + 5)],
+    [address(1), address(1), 3, address(2) + 3, address(4)],
+  );
 });
