@@ -173,10 +173,11 @@ function isStatic(value: unknown): value is Static {
   return value === null || typeof value !== 'object';
 }
 
-/** Made by a literal, `Object.create(null)` or JSON, of this realm or another. */
+/** Made by a literal, `Object.create(null)` or JSON, of this realm or another; no class that extends null. */
 function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  if (prototype === null) return true;
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf');
 }
 
 /** Without a class of its own or named entries, which would be lost when the list is put together again. */

@@ -1,14 +1,16 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError } from '../base/errors.js';
 import type { Structure } from '../base/tree.js';
+import type { NDArray } from './ndarray.js';
 import type { Signature } from './signature.js';
 import type { AxisNames } from './sizes.js';
 
 /**
- * The axes that stay symbolic, for each argument in order. One name in two places means one size.
+ * The axes that stay symbolic. One name in two places means one size.
  *
- * `[['batch', null], null]` says that the first axis of argument 0 may have any size, and nothing about
- * argument 1.
+ * Either one entry for each array among the arguments, in order: `[['batch', null], null]` says that the
+ * first axis of the first array may have any size, and nothing about the second. Or, with an object or a
+ * list of lists in it, the nesting of the arguments: `[{ image: ['batch'], label: ['batch'] }, null]`.
  */
 export type DynamicAxes = readonly ArgumentAxes[];
 
@@ -27,23 +29,55 @@ export type ArgumentAxes =
  * @throws ArgumentError for names where there is no axis.
  */
 export function namedAxes({ leaves, structure }: Signature, dynamic: DynamicAxes): AxisNames {
+  return dynamic.every((axes) => axes === null || isNames(axes))
+    ? namedInOrder(leaves, dynamic)
+    : namedByNesting(leaves, structure, dynamic);
+}
+
+function namedInOrder(
+  leaves: readonly NDArray[],
+  dynamic: readonly (readonly (string | null)[] | null)[],
+): AxisNames {
+  if (dynamic.length > leaves.length) {
+    throw new ArgumentError('dynamic has more entries than there are arrays', {
+      op: 'hybridize',
+      expected: `at most ${leaves.length}`,
+      actual: String(dynamic.length),
+    });
+  }
+  return leaves.flatMap((leaf, i) => namesOf(leaf, dynamic[i] ?? [], `array ${i}`));
+}
+
+function namesOf(
+  { ndim }: NDArray,
+  given: readonly (string | null)[],
+  path: string,
+): (string | null)[] {
+  if (given.length > ndim) {
+    throw new ArgumentError(`${path} has fewer axes than names`, {
+      op: 'hybridize',
+      expected: `at most ${ndim} names`,
+      actual: String(given.length),
+    });
+  }
+  return Array.from({ length: ndim }, (_, axis) => given[axis] ?? null);
+}
+
+function namedByNesting(
+  leaves: readonly NDArray[],
+  structure: Structure,
+  dynamic: DynamicAxes,
+): AxisNames {
   const names: (string | null)[] = [];
   let next = 0;
   const visit = (part: Structure, axes: unknown, path: string): void => {
     if (part.kind === 'leaf') {
-      const { ndim } = leaves[next++];
+      const leaf = leaves[next++];
       const given = axes ?? [];
       if (!isNames(given)) {
         throw mismatch(path, 'a list with a name or null for each axis, or null', axes);
       }
-      if (given.length > ndim) {
-        throw new ArgumentError(`${path} has fewer axes than names`, {
-          op: 'hybridize',
-          expected: `at most ${ndim} names`,
-          actual: String(given.length),
-        });
-      }
-      for (let axis = 0; axis < ndim; axis++) names.push(given[axis] ?? null);
+      names.push(...namesOf(leaf, given, path));
     } else if (part.kind === 'static') {
       if (axes !== undefined && axes !== null) throw mismatch(path, 'null: it is no array', axes);
     } else if (part.kind === 'list') {
@@ -65,7 +99,8 @@ export function namedAxes({ leaves, structure }: Signature, dynamic: DynamicAxes
       }
       part.entries.forEach((entry, i) => {
         const key = part.keys[i];
-        visit(entry, (given as Readonly<Record<string, unknown>>)[key], `${path}.${key}`);
+        const own = Object.getOwnPropertyDescriptor(given, key);
+        visit(entry, own?.value, `${path}.${key}`);
       });
     }
   };
@@ -85,6 +120,6 @@ function mismatch(path: string, expected: string, actual: unknown): ArgumentErro
     op: 'hybridize',
     expected,
     actual: describe(actual),
-    advice: 'give one entry for each argument of the function, in order',
+    advice: 'nest it as the arguments are, or give one list of names for each array, in order',
   });
 }

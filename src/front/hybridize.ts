@@ -37,11 +37,10 @@ export function hybridize<F extends (...args: never[]) => unknown>(
 ): Hybridized<F> {
   const op = 'hybridize';
   checkOptions(options);
-  const isActive = options.active !== false;
-  if (isActive) refuseAsync(fn, op);
   const traces = new TraceCache(fn, options);
   const run = (...args: Parameters<F>): unknown => {
-    if (!isActive) return fn(...args);
+    if (options.active === false) return fn(...args);
+    refuseAsync(fn, op);
     if (mode.capture !== null) return withMode({}, op, () => fn(...args));
     const signature = signatureOf(args);
     const { leaves } = signature;

@@ -13,10 +13,9 @@ export interface HybridizeOptions {
    */
   readonly verify?: 'off' | 'second' | 'always';
   /**
-   * Axes that stay symbolic from the first trace on: for each argument, in order, a list with a name or
-   * null for each axis. `[['batch', null], null]` says that the first axis of argument 0 may have any
-   * size, and nothing about argument 1. For an argument that is a list or an object, the same nesting.
-   * Sizes without a name become symbols when they keep changing.
+   * Axes that stay symbolic from the first trace on: names by array and axis, null for the others.
+   * `[['batch', null], null]` says that the first axis of the first array may have any size, and nothing
+   * about the second. Sizes without a name become symbols when they keep changing.
    */
   readonly dynamic?: DynamicAxes | null;
   /** What is kept for a backward pass, and what is computed again there. Default `all`. */
@@ -58,7 +57,7 @@ const rules: Readonly<Record<keyof HybridizeOptions, Rule>> = {
   active: oneOf(true, false),
   verify: oneOf('off', 'second', 'always'),
   dynamic: {
-    expected: 'a list with an entry for each argument, or null',
+    expected: 'a list with an entry for each array, or null',
     accepts: (value) => value === null || Array.isArray(value),
   },
   save: {

@@ -249,7 +249,7 @@ inEveryFormWithGradients('a lazy array may be the result several times, and an i
 }); // prettier-ignore
 
 test('an asynchronous function cannot be deferred', () => {
-  refused(() => kn.deferredCompute(async () => kn.ones([1])), { kind: kn.ArgumentError, op: 'deferredCompute', says: 'asynchronous' }); // prettier-ignore
+  refused(() => kn.deferredCompute(async () => kn.ones([1])), { kind: kn.TraceError, op: 'deferredCompute', says: 'asynchronous' }); // prettier-ignore
 });
 
 test('an error inside ends the scope', () => {
