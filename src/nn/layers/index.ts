@@ -14,3 +14,4 @@ export {
 } from './normalization.js'; // prettier-ignore
 export { AvgPool2d, GlobalAvgPool2d, MaxPool2d, type PoolOptions } from './pooling.js';
 export { type Layer, Sequential } from './sequential.js';
+export { CarriedState, StatefulGRU, StatefulLSTM, type StatefulOptions } from './stateful.js';

@@ -1,0 +1,194 @@
+import { ShapeError } from '../../base/errors.js';
+import { type Capture, currentTrace, outsideCapture } from '../../front/capture.js';
+import { zeros } from '../../front/creation.js';
+import type { NDArray } from '../../front/ndarray.js';
+import { stack } from '../../ops/index.js';
+import { Block, HybridBlock } from '../block.js';
+import { Parameter } from '../parameter.js';
+import { type CellOptions, GRUCell, LSTMCell } from './cells.js';
+
+export interface StatefulOptions extends CellOptions {
+  /** The axes of a sequence: batch, time, channels, or time first. Default NTC. */
+  readonly layout?: 'NTC' | 'TNC';
+}
+
+/** What a stateful layer carries from call to call, for one batch size. */
+export class CarriedState extends Block {
+  /** The output of the last step. */
+  readonly h: Parameter;
+  /** The memory of an LSTM. */
+  readonly c: Parameter | null;
+
+  constructor(h: Parameter, c: Parameter | null) {
+    super();
+    this.h = h;
+    this.c = c;
+  }
+
+  /** In the order of the cell's states. */
+  get values(): readonly Parameter[] {
+    return this.c === null ? [this.h] : [this.h, this.c];
+  }
+
+  /** Null until the first call. */
+  get batch(): number | null {
+    return this.h.shape[0];
+  }
+
+  /** Fixes the batch size. The first time, the values are zeros. */
+  begin(batch: number): void {
+    for (const parameter of this.values) {
+      parameter.resolveShape([batch, ...(parameter.shape.slice(1) as number[])]);
+      parameter.initialize();
+    }
+  }
+
+  /** The states as they are at this point, also for a backward pass that comes after their update. */
+  override forward(): NDArray[] {
+    return this.values.map(({ value }) => value.detach());
+  }
+}
+
+/** Of so many batch sizes the states are kept, so that graphs that were captured with them stay valid. */
+const capacity = 16;
+
+/**
+ * A recurrent layer that goes on where its last call ended. `call(x)` takes one step (batch, channels) or
+ * a sequence (see `layout`) and returns the outputs of the same layout. The states after it are written
+ * to parameters that no gradient reaches: gradients flow through all steps of one call, never into the
+ * calls before it. The states are saved with the other parameters.
+ */
+abstract class StatefulLayer extends HybridBlock {
+  readonly size: number;
+  cell: LSTMCell | GRUCell;
+  /** Replaced when the batch size changes, which graphs of hybridized blocks notice. */
+  state: CarriedState;
+  readonly #isTimeFirst: boolean;
+  readonly #states: Map<number, CarriedState> = new Map();
+  /** The captures that have reset the states. */
+  readonly #resetIn: WeakSet<Capture> = new WeakSet();
+  /** What parameters hold at points of captured code at which they are known to be zero. */
+  readonly #cleared: WeakSet<NDArray> = new WeakSet();
+
+  constructor(cell: LSTMCell | GRUCell, { layout = 'NTC' }: StatefulOptions) {
+    super();
+    this.size = cell.size;
+    this.cell = cell;
+    this.#isTimeFirst = layout === 'TNC';
+    this.state = this.#freshState();
+  }
+
+  /**
+   * @throws ShapeError for another rank, and for another batch size than the state has: `resetState()`
+   * comes before a change of the batch.
+   */
+  override forward(x: NDArray): NDArray {
+    if (x.ndim !== 2 && x.ndim !== 3) {
+      throw new ShapeError('this is neither a step nor a sequence', {
+        op: this.constructor.name,
+        expected: `(batch, channels) or ${this.#isTimeFirst ? '(time, batch, channels)' : '(batch, time, channels)'}`,
+        actual: `rank ${x.ndim}`,
+      });
+    }
+    const timeAxis = this.#isTimeFirst ? 0 : 1;
+    const isStep = x.ndim === 2;
+    const batch = x.shape[isStep ? 0 : 1 - timeAxis];
+    const state = this.#stateFor(batch);
+    if (isStep) return this.#run(state, [x])[0];
+    const steps = Array.from({ length: x.shape[timeAxis] }, (_, t) =>
+      this.#isTimeFirst ? x.slice(t) : x.slice(':', t),
+    );
+    if (steps.length > 0) return stack(this.#run(state, steps), timeAxis);
+    return zeros(this.#isTimeFirst ? [0, batch, this.size] : [batch, 0, this.size]);
+  }
+
+  /** Starts anew from states of zeros, with whatever batch size comes next. */
+  resetState(): void {
+    const trace = currentTrace();
+    if (trace !== null) this.#resetIn.add(trace);
+    this.#clear([...this.#states.values(), this.state].flatMap(({ values }) => values));
+  }
+
+  #run(state: CarriedState, steps: readonly NDArray[]): readonly NDArray[] {
+    let states = state.call();
+    const outputs = steps.map((step) => {
+      const [output, next] = this.cell.call(step, states);
+      states = next;
+      return output;
+    });
+    state.values.forEach((parameter, i) => parameter.assign(states[i].astype(parameter.dtype)));
+    return outputs;
+  }
+
+  #stateFor(batch: number): CarriedState {
+    if (this.state.batch !== null && this.state.batch !== batch) this.#changeBatch(batch);
+    if (!this.#states.has(batch)) {
+      this.state.begin(batch);
+      // Captured code that resets before this state exists resets it in its replays.
+      const trace = currentTrace();
+      if (trace !== null && this.#resetIn.has(trace)) this.#clear(this.state.values);
+      if (this.#states.size >= capacity) this.#states.delete(this.#states.keys().next().value!);
+      this.#states.set(batch, this.state);
+    }
+    return this.state;
+  }
+
+  /**
+   * A state of zeros says nothing of the past, so it can give way to one for another batch size. That is
+   * told from the elements: captured code runs again without this layer's knowing.
+   */
+  #changeBatch(batch: number): void {
+    const before = this.state;
+    if (!before.values.every((parameter) => this.#isZero(parameter))) {
+      throw new ShapeError('the batch has another size than the one whose state is carried', {
+        op: this.constructor.name,
+        expected: `a batch of ${before.batch}`,
+        actual: `a batch of ${batch}`,
+        advice: 'call resetState() before going on with another batch',
+      });
+    }
+    // The parameters of a size stay the same for functions that have captured them. The block around them
+    // is new, so that blocks capture again, and find out when a reset has been forgotten.
+    const { h, c } = this.#states.get(batch) ?? this.#freshState();
+    this.state = new CarriedState(h, c);
+  }
+
+  #freshState(): CarriedState {
+    const parameter = (): Parameter => new Parameter({ shape: [null, this.size], gradReq: 'null' });
+    return new CarriedState(parameter(), this.cell instanceof LSTMCell ? parameter() : null);
+  }
+
+  #clear(parameters: readonly Parameter[]): void {
+    for (const parameter of new Set(parameters)) {
+      if (!parameter.isInitialized) continue;
+      parameter.assign(zeros(parameter.value.shape));
+      this.#cleared.add(currentValue(parameter));
+    }
+  }
+
+  #isZero(parameter: Parameter): boolean {
+    const current = currentValue(parameter);
+    if (current !== parameter.value) return this.#cleared.has(current);
+    const elements = outsideCapture(() => parameter.value.dataSync());
+    return elements.every((element: number | bigint) => Number(element) === 0);
+  }
+}
+
+/** What a parameter's array stands for at this point, captured updates included. */
+function currentValue({ value }: Parameter): NDArray {
+  return currentTrace()?.current(value) ?? value;
+}
+
+/** An LSTM that carries its states from call to call; see `LSTMCell`. */
+export class StatefulLSTM extends StatefulLayer {
+  constructor(size: number, options: StatefulOptions = {}) {
+    super(new LSTMCell(size, options), options);
+  }
+}
+
+/** A GRU that carries its state from call to call; see `GRUCell`. */
+export class StatefulGRU extends StatefulLayer {
+  constructor(size: number, options: StatefulOptions = {}) {
+    super(new GRUCell(size, options), options);
+  }
+}
