@@ -12,6 +12,7 @@ import type { InferContext, Operator, Program } from '../ir/program.js';
 import { Value } from '../ir/program.js';
 import { describeHost, hostConstant, type HostValue } from '../ir/host.js';
 import { Tensor, type TensorType } from '../ir/types.js';
+import type { Law } from './law.js';
 import type { Lowering } from './lowering.js';
 
 /**
@@ -50,11 +51,7 @@ export interface GradientContext<T extends Tensor, A> {
    */
   backwardOf(region: Program, wrt: readonly boolean[], flows?: readonly boolean[]): Program;
   /** The same for a region that has run on the inputs at hand, so that less is computed again. */
-  backwardAfter(
-    region: Program,
-    wrt: readonly boolean[],
-    flows: readonly boolean[],
-  ): BackwardAfter;
+  backwardAfter(region: Program, wrt: readonly boolean[], flows: readonly boolean[]): BackwardAfter;
 }
 
 /** A backward program that reads what a region was given and what it gave. */
@@ -141,6 +138,8 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   check?(inputs: readonly KnownOperand[], attributes: AttributesOf<S>): void;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
   readonly lowering: Lowering<AttributesOf<S>>;
+  /** What calls with one result are equal to, most useful first; none when absent. */
+  readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];
 }
 
@@ -167,6 +166,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   check?(inputs: readonly KnownOperand[], attributes: AttributesOf<S>): void;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
   readonly lowering: Lowering<AttributesOf<S>>;
+  /** Default none. */
+  readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];
 }
 

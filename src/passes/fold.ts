@@ -1,6 +1,8 @@
 import { sizeOf } from '../base/dim.js';
 import type { CallNode, Program } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
+import { declarationOf } from './facets.js';
+import { KnownElements } from './simplify/elements.js';
 import { throughRegions, transform } from './transform.js';
 
 /** Computes a call on constants; null when it would rather not. */
@@ -18,15 +20,20 @@ export interface FoldOptions {
 
 /**
  * Constant folding: a call whose operands are all constants and whose results are small becomes
- * constants. Calls without operands stay, since they are compact already.
+ * constants, and so does one of few integers whose elements are known although its operands are not
+ * constants, such as the size of a static axis beside symbolic ones. Calls without operands stay, since
+ * they are compact already, and so do random ones, whose operand stands for their numbers.
  */
 export function foldConstants(program: Program, { evaluate, limit = 4096 }: FoldOptions): Program {
-  return throughRegions(program, (inner, region) =>
-    transform(
+  return throughRegions(program, (inner, region) => {
+    const elements = new KnownElements();
+    return transform(
       inner,
-      ({ node, operands, into }) => {
+      (site) => {
+        const { node, operands, into } = site;
         if (node.kind !== 'call' || operands.length === 0 || node.regions.length > 0)
           return undefined;
+        if (declarationOf(node.op).family === 'random') return undefined;
         const small = node.types.every(({ shape }) => {
           const size = sizeOf(shape);
           return typeof size === 'number' && size <= limit;
@@ -35,12 +42,14 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
         const data: ConstantData[] = [];
         for (const operand of operands) {
           const made = into.node(operand.node);
-          if (made.kind !== 'constant') return undefined;
-          data.push(made.data);
+          if (made.kind === 'constant') data.push(made.data);
         }
-        return evaluate(node, data)?.map((result) => into.constant(result));
+        if (data.length === operands.length)
+          return evaluate(node, data)?.map((result) => into.constant(result));
+        const known = elements.fold(node, operands, () => site.copy()[0]);
+        return known === null ? undefined : [into.constant(known)];
       },
       { region },
-    ),
-  );
+    );
+  });
 }

@@ -3,12 +3,16 @@ import { eliminateDeadCode } from './dce.js';
 import { decompose } from './decompose.js';
 import { type Evaluate, foldConstants } from './fold.js';
 import { inline } from './inline.js';
+import { simplify } from './simplify/simplify.js';
 import type { Program } from '../ir/program.js';
+import type { Law } from '../ops/law.js';
 
 /** What passes may ask of the floors above. */
 export interface PassContext {
   /** Runs a call on constants; without it nothing is folded. */
   readonly evaluate?: Evaluate;
+  /** Hears of every law that was applied, and to a call of which operator. */
+  readonly applied?: (op: string, law: Law) => void;
 }
 
 /** One step of the compiler on programs. */
@@ -27,13 +31,19 @@ export const passes: readonly Pass[] = [
     run: (program) => inline(program),
   },
   { name: 'decompose', doc: 'expand operators that are written in others', run: decompose },
+  { name: 'cse', doc: 'compute equal things once', run: eliminateCommonSubexpressions },
+  {
+    name: 'simplify',
+    doc: 'apply the laws of the operators',
+    run: (program, { applied }) => simplify(program, applied),
+  },
   {
     name: 'fold',
     doc: 'compute what depends on constants only',
     run: (program, { evaluate }) =>
       evaluate === undefined ? program : foldConstants(program, { evaluate }),
   },
-  { name: 'cse', doc: 'compute equal things once', run: eliminateCommonSubexpressions },
+  { name: 'cse', doc: 'find what became equal', run: eliminateCommonSubexpressions },
   { name: 'dce', doc: 'drop what no output needs', run: eliminateDeadCode },
 ];
 

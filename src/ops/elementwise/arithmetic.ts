@@ -1,6 +1,17 @@
+import { isFloat } from '../../base/dtype.js';
 import * as e from '../../loop/build.js';
 import { type OperatorFunction, tensor } from '../declare.js';
+import {
+  callOf,
+  example,
+  floatDTypes,
+  inEitherOrder,
+  integerDTypes,
+  numericDTypes,
+} from '../law.js';
+import { fullLike } from '../movement/fill.js';
 import type { Binary, Unary } from '../signatures.js';
+import { everywhere, isAll, isNeutralOfSum, stretched } from '../uniform.js';
 import { binary, unary } from './point.js';
 
 /** `x + y`, element by element. Of bool: whether either is true. */
@@ -8,6 +19,39 @@ export const add: OperatorFunction<Binary> = binary({
   name: 'add',
   value: (x, y) => (x.type.scalar === 'bool' ? e.or(x, y) : e.add(x, y)),
   gradient: [(g) => g, (g) => g],
+  simplify: [
+    {
+      name: 'plus-zero',
+      law: 'x + 0 = x of integers and bool, x + -0 = x of floats: 0 would turn -0 into 0',
+      cases: [
+        example([tensor(['n', 3])], (x) => add(x, -0), floatDTypes),
+        example([tensor(['n', 3])], (x) => add(0, x), integerDTypes),
+        example([tensor(['n', 3], { dtype: 'bool' })], (x) => add(x, false)),
+        example([tensor([3])], (x) => add(x, fullLike(x, -0, { shape: [2, 3] }))),
+      ],
+      apply: ({ inputs, type }) =>
+        inEitherOrder(inputs, (x, y) => (isNeutralOfSum(y) ? stretched(x, type) : null)),
+    },
+    {
+      name: 'plus-negative',
+      law: 'x + (-y) = x - y',
+      cases: [
+        example([tensor(['n', 3]), tensor([3])], (x, y) => add(x, neg(y)), numericDTypes),
+        example([tensor(['n', 3]), tensor([3])], (x, y) => add(neg(x), y), numericDTypes),
+      ],
+      apply: ({ inputs }) =>
+        inEitherOrder(inputs, (x, y) => {
+          const negated = callOf(y, neg);
+          return negated && sub(x, negated.inputs[0]);
+        }),
+    },
+    {
+      name: 'or-itself',
+      law: 'x + x = x of bool, where + is or',
+      cases: [example([tensor(['n'], { dtype: 'bool' })], (x) => add(x, x))],
+      apply: ({ inputs: [x, y], type }) => (x === y && type.dtype === 'bool' ? x : null),
+    },
+  ],
   samples: [
     { args: [tensor(['n', 3]), tensor([3])] },
     { args: [tensor(['n'], { dtype: 'int64' }), 2] },
@@ -21,6 +65,39 @@ export const sub: OperatorFunction<Binary> = binary({
   domain: 'number',
   value: (x, y) => e.sub(x, y),
   gradient: [(g) => g, (g) => neg(g)],
+  simplify: [
+    {
+      name: 'minus-zero',
+      law: 'x - 0 = x, also for -0; but not x - -0 of floats',
+      cases: [example([tensor(['n', 3])], (x) => sub(x, 0), numericDTypes)],
+      apply: ({ inputs: [x, y], type }) => (isAll(y, 0) ? stretched(x, type) : null),
+    },
+    {
+      name: 'minus-negative',
+      law: 'x - (-y) = x + y',
+      cases: [example([tensor(['n', 3]), tensor([3])], (x, y) => sub(x, neg(y)), numericDTypes)],
+      apply: ({ inputs: [x, y] }) => {
+        const negated = callOf(y, neg);
+        return negated && add(x, negated.inputs[0]);
+      },
+    },
+    {
+      name: 'zero-minus',
+      law: '0 - x = -x of integers, -0 - x = -x of floats: 0 - 0 is 0, not -0',
+      cases: [
+        example([tensor(['n', 3])], (x) => sub(-0, x), floatDTypes),
+        example([tensor(['n', 3])], (x) => sub(0, x), integerDTypes),
+      ],
+      apply: ({ inputs: [x, y], type }) => (isNeutralOfSum(x) ? stretched(neg(y), type) : null),
+    },
+    {
+      name: 'minus-itself',
+      law: 'x - x = 0 of integers; of floats NaN and infinities give NaN',
+      cases: [example([tensor(['n', 3])], (x) => sub(x, x), integerDTypes)],
+      apply: ({ inputs: [x, y], type }) =>
+        x === y && !isFloat(type.dtype) ? everywhere(0, type, x) : null,
+    },
+  ],
   samples: [
     { args: [tensor(['n', 3]), tensor(['n', 1])] },
     { args: [1, tensor(['n'])] },
@@ -33,6 +110,57 @@ export const mul: OperatorFunction<Binary> = binary({
   name: 'mul',
   value: (x, y) => (x.type.scalar === 'bool' ? e.and(x, y) : e.mul(x, y)),
   gradient: [(g, _x, y) => mul(g, y), (g, x) => mul(g, x)],
+  simplify: [
+    {
+      name: 'times-one',
+      law: 'x * 1 = x',
+      cases: [
+        example([tensor(['n', 3])], (x) => mul(x, 1), numericDTypes),
+        example([tensor(['n', 3])], (x) => mul(fullLike(x, 1), x), numericDTypes),
+        example([tensor(['n', 3], { dtype: 'bool' })], (x) => mul(x, true)),
+      ],
+      apply: ({ inputs, type }) =>
+        inEitherOrder(inputs, (x, y) => (isAll(y, 1) ? stretched(x, type) : null)),
+    },
+    {
+      name: 'times-minus-one',
+      law: 'x * -1 = -x',
+      cases: [
+        example([tensor(['n', 3])], (x) => mul(x, -1), [...floatDTypes, 'int8', 'int32', 'int64']),
+      ],
+      apply: ({ inputs, type }) =>
+        inEitherOrder(inputs, (x, y) => (isAll(y, -1) ? stretched(neg(x), type) : null)),
+    },
+    {
+      name: 'times-zero',
+      law: 'x * 0 = 0 of integers and bool; of floats NaN, infinities and signs differ',
+      cases: [
+        example([tensor(['n', 3])], (x) => mul(x, 0), integerDTypes),
+        example([tensor(['n', 3], { dtype: 'bool' })], (x) => mul(x, false)),
+      ],
+      apply: ({ inputs, type }) =>
+        isFloat(type.dtype)
+          ? null
+          : inEitherOrder(inputs, (x, y) => (isAll(y, 0) ? everywhere(0, type, x) : null)),
+    },
+    {
+      name: 'negative-times-negative',
+      law: '(-x) * (-y) = x * y',
+      cases: [
+        example([tensor(['n', 3]), tensor([3])], (x, y) => mul(neg(x), neg(y)), numericDTypes),
+      ],
+      apply: ({ inputs: [x, y] }) => {
+        const [a, b] = [callOf(x, neg), callOf(y, neg)];
+        return a && b && mul(a.inputs[0], b.inputs[0]);
+      },
+    },
+    {
+      name: 'and-itself',
+      law: 'x * x = x of bool, where * is and',
+      cases: [example([tensor(['n'], { dtype: 'bool' })], (x) => mul(x, x))],
+      apply: ({ inputs: [x, y], type }) => (x === y && type.dtype === 'bool' ? x : null),
+    },
+  ],
   samples: [
     { args: [tensor(['n', 3]), tensor([3])] },
     { args: [tensor(['n'], { dtype: 'int32' }), tensor([], { dtype: 'int32' })] },
@@ -49,6 +177,29 @@ export const div: OperatorFunction<Binary> = binary({
   operands: 'float',
   value: (x, y) => e.div(x, y),
   gradient: [(g, _x, y) => div(g, y), (g, _x, y, quotient) => neg(mul(g, div(quotient, y)))],
+  simplify: [
+    {
+      name: 'over-one',
+      law: 'x / 1 = x',
+      cases: [example([tensor(['n', 3])], (x) => div(x, 1), floatDTypes)],
+      apply: ({ inputs: [x, y], type }) => (isAll(y, 1) ? stretched(x, type) : null),
+    },
+    {
+      name: 'over-minus-one',
+      law: 'x / -1 = -x',
+      cases: [example([tensor(['n', 3])], (x) => div(x, -1), floatDTypes)],
+      apply: ({ inputs: [x, y], type }) => (isAll(y, -1) ? stretched(neg(x), type) : null),
+    },
+    {
+      name: 'negative-over-negative',
+      law: '(-x) / (-y) = x / y',
+      cases: [example([tensor(['n', 3]), tensor([3])], (x, y) => div(neg(x), neg(y)), floatDTypes)],
+      apply: ({ inputs: [x, y] }) => {
+        const [a, b] = [callOf(x, neg), callOf(y, neg)];
+        return a && b && div(a.inputs[0], b.inputs[0]);
+      },
+    },
+  ],
   samples: [
     { args: [tensor(['n', 3]), tensor([3], { low: 0.5 })] },
     { args: [tensor(['n'], { dtype: 'int32' }), tensor(['n'], { dtype: 'int32', low: 1 })] },
@@ -62,6 +213,23 @@ export const neg: OperatorFunction<Unary> = unary({
   domain: 'number',
   value: (x) => e.neg(x),
   gradient: (g) => neg(g),
+  simplify: [
+    {
+      name: 'negative-negative',
+      law: '-(-x) = x',
+      cases: [example([tensor(['n', 3])], (x) => neg(neg(x)), numericDTypes)],
+      apply: ({ inputs: [x] }) => callOf(x, neg)?.inputs[0] ?? null,
+    },
+    {
+      name: 'negative-difference',
+      law: '-(x - y) = y - x of integers; of floats equal operands give -0 on the left, 0 on the right',
+      cases: [example([tensor(['n', 3]), tensor([3])], (x, y) => neg(sub(x, y)), integerDTypes)],
+      apply: ({ inputs: [x], type }) => {
+        const difference = isFloat(type.dtype) ? null : callOf(x, sub);
+        return difference && sub(difference.inputs[1], difference.inputs[0]);
+      },
+    },
+  ],
   samples: [{ args: [tensor(['n', 2])] }, { args: [tensor(['n'], { dtype: 'int8' })] }],
 });
 
@@ -71,6 +239,14 @@ export const positive: OperatorFunction<Unary> = unary({
   domain: 'number',
   value: (x) => x,
   gradient: (g) => g,
+  simplify: [
+    {
+      name: 'positive',
+      law: '+x = x',
+      cases: [example([tensor(['n', 3])], (x) => positive(x), numericDTypes)],
+      apply: ({ inputs: [x] }) => x,
+    },
+  ],
   samples: [{ args: [tensor(['n', 2])] }, { args: [tensor(['n'], { dtype: 'int64' })] }],
 });
 
@@ -79,6 +255,23 @@ export const square: OperatorFunction<Unary> = unary({
   name: 'square',
   value: (x) => (x.type.scalar === 'bool' ? x : e.mul(x, x)),
   gradient: (g, x) => mul(g, mul(x, 2)),
+  simplify: [
+    {
+      name: 'square-negative',
+      law: 'square(-x) = square(x)',
+      cases: [example([tensor(['n', 3])], (x) => square(neg(x)), numericDTypes)],
+      apply: ({ inputs: [x] }) => {
+        const negated = callOf(x, neg);
+        return negated && square(negated.inputs[0]);
+      },
+    },
+    {
+      name: 'square-bool',
+      law: 'square(x) = x of bool',
+      cases: [example([tensor(['n'], { dtype: 'bool' })], (x) => square(x))],
+      apply: ({ inputs: [x], type }) => (type.dtype === 'bool' ? x : null),
+    },
+  ],
   samples: [{ args: [tensor(['n', 2])] }, { args: [tensor(['n'], { dtype: 'int32' })] }],
 });
 

@@ -1,7 +1,9 @@
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare.js';
+import { callOf, example, inEitherOrder, integerDTypes, type Law, type LawCase } from '../law.js';
 import type { Binary, Unary } from '../signatures.js';
+import { everywhere, isAll, stretched } from '../uniform.js';
 import { binary, unary } from './point.js';
 
 const samples: readonly Sample[] = [
@@ -10,12 +12,48 @@ const samples: readonly Sample[] = [
   { args: [tensor(['n'], { dtype: 'bool' }), tensor(['n'], { dtype: 'bool' })] },
 ]; // prettier-ignore
 
+const whole = [tensor(['n', 2], { dtype: 'int32', low: -99, high: 99 })];
+
+/** `f(x, x)` is `x`. */
+const withItself = (words: string, build: LawCase['build']): Law => ({
+  name: 'with-itself',
+  law: words,
+  cases: [example(whole, build, integerDTypes)],
+  apply: ({ inputs: [x, y] }) => (x === y ? x : null),
+});
+
+/** `f(x, 0)` is `x`. */
+const withZero = (words: string, build: LawCase['build']): Law => ({
+  name: 'neutral',
+  law: words,
+  cases: [example(whole, build, integerDTypes)],
+  apply: ({ inputs, type }) =>
+    inEitherOrder(inputs, (x, y) => (isAll(y, 0) ? stretched(x, type) : null)),
+});
+
+const shiftByZero = (words: string, build: LawCase['build']): Law => ({
+  name: 'shift-by-zero',
+  law: words,
+  cases: [example(whole, build, integerDTypes)],
+  apply: ({ inputs: [x, y], type }) => (isAll(y, 0) ? stretched(x, type) : null),
+});
+
 /** The bits set in both. Integers and bool. */
 export const bitwiseAnd: OperatorFunction<Binary> = binary({
   name: 'bitwiseAnd',
   domain: 'integer or bool',
   value: (x, y) => e.and(x, y),
   gradient: 'none',
+  simplify: [
+    withItself('x & x = x', (x) => bitwiseAnd(x, x)),
+    {
+      name: 'and-zero',
+      law: 'x & 0 = 0',
+      cases: [example(whole, (x) => bitwiseAnd(x, 0), integerDTypes)],
+      apply: ({ inputs, type }) =>
+        inEitherOrder(inputs, (x, y) => (isAll(y, 0) ? everywhere(0, type, x) : null)),
+    },
+  ],
   samples,
 });
 
@@ -25,6 +63,10 @@ export const bitwiseOr: OperatorFunction<Binary> = binary({
   domain: 'integer or bool',
   value: (x, y) => e.or(x, y),
   gradient: 'none',
+  simplify: [
+    withItself('x | x = x', (x) => bitwiseOr(x, x)),
+    withZero('x | 0 = x', (x) => bitwiseOr(0, x)),
+  ],
   samples,
 });
 
@@ -34,6 +76,15 @@ export const bitwiseXor: OperatorFunction<Binary> = binary({
   domain: 'integer or bool',
   value: (x, y) => e.xor(x, y),
   gradient: 'none',
+  simplify: [
+    withZero('x ^ 0 = x', (x) => bitwiseXor(x, 0)),
+    {
+      name: 'xor-itself',
+      law: 'x ^ x = 0',
+      cases: [example(whole, (x) => bitwiseXor(x, x), integerDTypes)],
+      apply: ({ inputs: [x, y], type }) => (x === y ? everywhere(0, type, x) : null),
+    },
+  ],
   samples,
 });
 
@@ -43,6 +94,14 @@ export const bitwiseNot: OperatorFunction<Unary> = unary({
   domain: 'integer or bool',
   value: (x) => e.not(x),
   gradient: 'none',
+  simplify: [
+    {
+      name: 'not-not',
+      law: '~~x = x',
+      cases: [example(whole, (x) => bitwiseNot(bitwiseNot(x)), integerDTypes)],
+      apply: ({ inputs: [x] }) => callOf(x, bitwiseNot)?.inputs[0] ?? null,
+    },
+  ],
   samples: samples.map(({ args }) => ({ args: args.slice(0, 1) })),
 });
 
@@ -61,6 +120,7 @@ export const leftShift: OperatorFunction<Binary> = binary({
   domain: 'integer',
   value: (x, y) => e.select(withinWidth(y), e.shl(x, y), 0),
   gradient: 'none',
+  simplify: [shiftByZero('x << 0 = x', (x) => leftShift(x, 0))],
   samples: shiftSamples,
 });
 
@@ -70,5 +130,6 @@ export const rightShift: OperatorFunction<Binary> = binary({
   domain: 'integer',
   value: (x, y) => e.shr(x, e.select(withinWidth(y), y, y.type.scalar === 'i64' ? 63 : 31)),
   gradient: 'none',
+  simplify: [shiftByZero('x >> 0 = x', (x) => rightShift(x, 0))],
   samples: shiftSamples,
 });

@@ -1,7 +1,11 @@
+import { isFloat } from '../../base/dtype.js';
+import type { Value } from '../../ir/program.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare.js';
+import { example, integerDTypes, type Law, numericDTypes } from '../law.js';
 import type { Binary } from '../signatures.js';
+import { everywhere } from '../uniform.js';
 import { binary } from './point.js';
 
 /** Comparisons promote their operands, then compare. Whatever is compared with NaN is unequal. */
@@ -15,12 +19,32 @@ const samples: readonly Sample[] = [
 /** bool has no order in the loop IR; as numbers, false is less than true. */
 const ordered = (x: Expr): Expr => (x.type.scalar === 'bool' ? e.cast('i32', x) : x);
 
+/** What a comparison with itself says; of floats only where NaN says the same. */
+function ofItself(
+  words: string,
+  holds: boolean,
+  build: (x: Value) => Value,
+  ofFloats: boolean = false,
+): Law {
+  return {
+    name: 'with-itself',
+    law: `(${words}) = ${holds}${ofFloats ? '' : ' of integers and bool; NaN does not equal itself'}`,
+    cases: [
+      example([tensor(['n', 3])], build, ofFloats ? numericDTypes : integerDTypes),
+      example([tensor(['n'], { dtype: 'bool' })], build),
+    ],
+    apply: ({ inputs: [x, y], type }) =>
+      x === y && (ofFloats || !isFloat(x.type.dtype)) ? everywhere(Number(holds), type, x) : null,
+  };
+}
+
 /** Whether `x === y`. */
 export const equal: OperatorFunction<Binary> = binary({
   name: 'equal',
   result: 'bool',
   value: (x, y) => e.eq(x, y),
   gradient: 'none',
+  simplify: [ofItself('x == x', true, (x) => equal(x, x))],
   samples,
 });
 
@@ -30,6 +54,7 @@ export const notEqual: OperatorFunction<Binary> = binary({
   result: 'bool',
   value: (x, y) => e.ne(x, y),
   gradient: 'none',
+  simplify: [ofItself('x != x', false, (x) => notEqual(x, x))],
   samples,
 });
 
@@ -39,6 +64,7 @@ export const less: OperatorFunction<Binary> = binary({
   result: 'bool',
   value: (x, y) => e.lt(ordered(x), ordered(y)),
   gradient: 'none',
+  simplify: [ofItself('x < x', false, (x) => less(x, x), true)],
   samples,
 });
 
@@ -48,6 +74,7 @@ export const lessEqual: OperatorFunction<Binary> = binary({
   result: 'bool',
   value: (x, y) => e.le(ordered(x), ordered(y)),
   gradient: 'none',
+  simplify: [ofItself('x <= x', true, (x) => lessEqual(x, x))],
   samples,
 });
 
@@ -57,6 +84,7 @@ export const greater: OperatorFunction<Binary> = binary({
   result: 'bool',
   value: (x, y) => e.gt(ordered(x), ordered(y)),
   gradient: 'none',
+  simplify: [ofItself('x > x', false, (x) => greater(x, x), true)],
   samples,
 });
 
@@ -66,5 +94,6 @@ export const greaterEqual: OperatorFunction<Binary> = binary({
   result: 'bool',
   value: (x, y) => e.ge(ordered(x), ordered(y)),
   gradient: 'none',
+  simplify: [ofItself('x >= x', true, (x) => greaterEqual(x, x))],
   samples,
 });

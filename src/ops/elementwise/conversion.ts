@@ -1,5 +1,6 @@
 import * as attr from '../../base/attribute.js';
-import { type DType, isFloat } from '../../base/dtype.js';
+import { type DType, dtypes, isFloat, kindOf } from '../../base/dtype.js';
+import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
@@ -12,7 +13,21 @@ import {
   useForConversion,
 } from '../declare.js';
 import { inferElementwise } from '../infer.js';
+import { callOf, example } from '../law.js';
 import { computeScalar, elementwise } from '../lowering.js';
+
+/** How many bits of an integer's magnitude each dtype holds exactly, and whether negative ones. */
+const bitsOf: Readonly<Record<DType, { readonly sign: 0 | 1; readonly bits: number }>> = {
+  bool: { sign: 0, bits: 1 },
+  uint8: { sign: 0, bits: 8 },
+  int8: { sign: 1, bits: 7 },
+  int32: { sign: 1, bits: 31 },
+  int64: { sign: 1, bits: 63 },
+  bfloat16: { sign: 1, bits: 8 },
+  float16: { sign: 1, bits: 11 },
+  float32: { sign: 1, bits: 24 },
+  float64: { sign: 1, bits: 53 },
+};
 
 /** `cast(x, dtype)`. */
 export type Cast = <T extends Tensor = DefaultTensor>(x: Input<T>, dtype: DType) => T;
@@ -37,6 +52,33 @@ export const cast: OperatorFunction<Cast> = operator({
     ([x], { inputs: [input], attributes: { dtype } }) =>
       e.cast(computeScalar(dtype), isFloat(input.dtype) ? saturate(x, dtype) : x),
   ),
+  simplify: [
+    {
+      name: 'own-dtype',
+      law: 'cast(x, dtype(x)) = x',
+      cases: [example([tensor(['n', 3])], (x) => cast(x, x.type.dtype), dtypes)],
+      apply: ({ inputs: [x], type }) => (x.type.dtype === type.dtype ? x : null),
+    },
+    {
+      name: 'through-wider',
+      law: 'cast(cast(x, wide), t) = cast(x, t) where wide holds all of x; not integer to float to another integer',
+      cases: dtypes
+        .flatMap((wide) =>
+          dtypes.map((last) => ({
+            arrays: [tensor(['n', 3])],
+            dtypes: dtypes.filter((first) => isThrough(first, wide, last)),
+            build: (x: Value) => cast(cast(x, wide), last),
+          })),
+        )
+        .filter(({ dtypes: firsts }) => firsts.length > 0),
+      apply: ({ inputs: [x], type: { dtype } }) => {
+        const inner = callOf(x, cast);
+        if (inner === null) return null;
+        const [source] = inner.inputs;
+        return isThrough(source.type.dtype, x.type.dtype, dtype) ? cast(source, dtype) : null;
+      },
+    },
+  ],
   samples: [
     { args: [tensor(['n', 2]), 'float64'] },
     { args: [tensor(['n'], { dtype: 'float64' }), 'float16'] },
@@ -46,6 +88,26 @@ export const cast: OperatorFunction<Cast> = operator({
     { args: [tensor(['n'], { dtype: 'bool' }), 'float32'] },
   ],
 });
+
+/**
+ * Whether converting by way of `wide` does what converting at once does. Integers wrap where floats
+ * saturate, so an integer must not become another, narrower one as a float.
+ */
+function isThrough(first: DType, wide: DType, last: DType): boolean {
+  if (first === wide || wide === last || !holds(wide, first)) return false;
+  return holds(last, first) || !isFloat(wide) || isFloat(first) || kindOf(last) !== 'int';
+}
+
+/** Whether every element of `narrower` is one of `wider`, too. */
+function holds(wider: DType, narrower: DType): boolean {
+  if (wider === narrower) return true;
+  if (wider === 'bool') return false;
+  if (isFloat(narrower)) {
+    return wider === 'float64' || (wider === 'float32' && narrower !== 'float64');
+  }
+  const [outer, inner] = [bitsOf[wider], bitsOf[narrower]];
+  return outer.bits >= inner.bits && outer.sign >= inner.sign;
+}
 
 const narrow: Partial<Record<DType, readonly [number, number]>> = {
   int8: [-128, 127],

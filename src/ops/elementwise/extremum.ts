@@ -11,9 +11,12 @@ import {
   tensor,
 } from '../declare.js';
 import { inferElementwise } from '../infer.js';
+import { callOf, example, floatDTypes, inEitherOrder, type Law, numericDTypes } from '../law.js';
 import { elementwise } from '../lowering.js';
 import { sumTo } from '../reduction/sum.js';
+import type { Value } from '../../ir/program.js';
 import type { Binary } from '../signatures.js';
+import { isAll, stretched } from '../uniform.js';
 import { mul } from './arithmetic.js';
 import { equal, greater, less, lessEqual } from './comparison.js';
 import { logicalOr } from './logic.js';
@@ -31,6 +34,45 @@ const samples: readonly Sample[] = [
 const greatest = (x: Expr, y: Expr): Expr => (x.type.scalar === 'bool' ? e.or(x, y) : e.max(x, y));
 const least = (x: Expr, y: Expr): Expr => (x.type.scalar === 'bool' ? e.and(x, y) : e.min(x, y));
 
+type Extremum = OperatorFunction<Binary>;
+
+/** The laws of an extremum, which is named by a function since it is declared below. */
+const lattice = (name: string, f: () => Extremum): readonly Law[] => [
+  {
+    name: 'with-itself',
+    law: `${name}(x, x) = x`,
+    cases: [example([tensor(['n', 3])], (x) => f()<Value>(x, x), numericDTypes)],
+    apply: ({ inputs: [x, y] }) => (x === y ? x : null),
+  },
+  {
+    name: 'again',
+    law: `${name}(${name}(x, y), y) = ${name}(x, y), also for NaN`,
+    cases: [
+      example(
+        [tensor(['n', 3]), tensor([3])],
+        (x, y) => f()<Value>(f()<Value>(x, y), y),
+        numericDTypes,
+      ),
+      example(
+        [tensor(['n', 3]), tensor([3])],
+        (x, y) => f()<Value>(x, f()<Value>(x, y)),
+        numericDTypes,
+      ),
+    ],
+    apply: ({ inputs }) =>
+      inEitherOrder(inputs, (x, y) => (callOf(x, f())?.inputs.includes(y) === true ? x : null)),
+  },
+];
+
+/** `f(x, limit)` is `x`, also for NaN. */
+const unlimited = (words: string, limit: number, f: () => Extremum): Law => ({
+  name: 'unlimited',
+  law: words,
+  cases: [example([tensor(['n', 3])], (x) => f()<Value>(x, limit), floatDTypes)],
+  apply: ({ inputs, type }) =>
+    inEitherOrder(inputs, (x, y) => (isAll(y, limit) ? stretched(x, type) : null)),
+});
+
 /** Where the operands tie, each gets half of the gradient, as in PyTorch. */
 const share = <T extends Tensor>(g: T, x: T, y: T, loses: T): T =>
   where(equal(x, y), mul(g, 0.5), where(loses, 0, g));
@@ -40,6 +82,10 @@ export const maximum: OperatorFunction<Binary> = binary({
   name: 'maximum',
   value: greatest,
   gradient: [(g, x, y) => share(g, x, y, less(x, y)), (g, x, y) => share(g, x, y, less(y, x))],
+  simplify: [
+    ...lattice('max', () => maximum),
+    unlimited('max(x, -inf) = x', -Infinity, () => maximum),
+  ],
   samples,
 });
 
@@ -50,6 +96,10 @@ export const minimum: OperatorFunction<Binary> = binary({
   gradient: [
     (g, x, y) => share(g, x, y, greater(x, y)),
     (g, x, y) => share(g, x, y, greater(y, x)),
+  ],
+  simplify: [
+    ...lattice('min', () => minimum),
+    unlimited('min(x, inf) = x', Infinity, () => minimum),
   ],
   samples,
 });
@@ -65,6 +115,7 @@ export const fmax: OperatorFunction<Binary> = binary({
   name: 'fmax',
   value: (x, y) => e.select(isNumber(x), e.select(isNumber(y), greatest(x, y), x), y),
   gradient: [(g, x, y) => prefer(g, x, y, less(x, y)), (g, x, y) => prefer(g, y, x, less(y, x))],
+  simplify: lattice('fmax', () => fmax),
   samples,
 });
 
@@ -76,6 +127,7 @@ export const fmin: OperatorFunction<Binary> = binary({
     (g, x, y) => prefer(g, x, y, greater(x, y)),
     (g, x, y) => prefer(g, y, x, greater(y, x)),
   ],
+  simplify: lattice('fmin', () => fmin),
   samples,
 });
 
@@ -122,6 +174,14 @@ export const clip: OperatorFunction<Clip> = operator({
       return above ? least(raised, bounds.at(-1)!) : raised;
     },
   ),
+  simplify: [
+    {
+      name: 'unbounded',
+      law: 'clip(x, none, none) = x',
+      cases: [example([tensor(['n', 3])], (x) => clip(x, null, null), numericDTypes)],
+      apply: ({ inputs: [x, ...bounds] }) => (bounds.length === 0 ? x : null),
+    },
+  ],
   samples: [
     { args: [tensor(['n', 2], { low: -0.9, high: 0.9 }), -1, 1] },
     { args: [tensor(['n', 2], { low: -3, high: -1.1 }), -1, tensor([2], { low: 0 })] },

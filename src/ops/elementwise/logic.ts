@@ -1,6 +1,19 @@
+import type { Value } from '../../ir/program.js';
 import * as e from '../../loop/build.js';
+import { isFloat } from '../../base/dtype.js';
 import { type Conversion, type OperatorFunction, type Sample, tensor } from '../declare.js';
+import {
+  callOf,
+  example,
+  inEitherOrder,
+  integerDTypes,
+  type Law,
+  type LawCase,
+  numericDTypes,
+} from '../law.js';
 import type { Binary, Unary } from '../signatures.js';
+import { everywhere, isAll, stretched } from '../uniform.js';
+import { equal, greater, greaterEqual, less, lessEqual, notEqual } from './comparison.js';
 import { binary, unary } from './point.js';
 
 /** Logic converts its operands to bool (`x != 0`, so NaN is true) and returns bool. */
@@ -12,12 +25,45 @@ const samples: readonly Sample[] = [
   { args: [tensor(['n'], { dtype: 'int32', low: 0, high: 1 }), tensor(['n'])] },
 ];
 
+const bools = [tensor(['n', 2], { dtype: 'bool' })];
+
+/** `f(x, x)` is `x`. */
+const withItself = (words: string, build: LawCase['build']): Law => ({
+  name: 'with-itself',
+  law: words,
+  cases: [example(bools, build)],
+  apply: ({ inputs: [x, y] }) => (x === y ? x : null),
+});
+
+/** `f(x, c)` is `x` for one constant. */
+const neutral = (words: string, constant: number, build: LawCase['build']): Law => ({
+  name: 'neutral',
+  law: words,
+  cases: [example(bools, build)],
+  apply: ({ inputs, type }) =>
+    inEitherOrder(inputs, (x, y) => (isAll(y, constant) ? stretched(x, type) : null)),
+});
+
+/** `f(x, c)` is `c` for one constant. */
+const absorbing = (words: string, constant: number, build: LawCase['build']): Law => ({
+  name: 'absorbing',
+  law: words,
+  cases: [example(bools, build)],
+  apply: ({ inputs, type }) =>
+    inEitherOrder(inputs, (x, y) => (isAll(y, constant) ? everywhere(constant, type, x) : null)),
+});
+
 /** Whether both are true. */
 export const logicalAnd: OperatorFunction<Binary> = binary({
   name: 'logicalAnd',
   operands: toBool,
   value: (x, y) => e.and(x, y),
   gradient: 'none',
+  simplify: [
+    withItself('x and x = x', (x) => logicalAnd(x, x)),
+    neutral('x and true = x', 1, (x) => logicalAnd(x, true)),
+    absorbing('x and false = false', 0, (x) => logicalAnd(false, x)),
+  ],
   samples,
 });
 
@@ -27,6 +73,11 @@ export const logicalOr: OperatorFunction<Binary> = binary({
   operands: toBool,
   value: (x, y) => e.or(x, y),
   gradient: 'none',
+  simplify: [
+    withItself('x or x = x', (x) => logicalOr(x, x)),
+    neutral('x or false = x', 0, (x) => logicalOr(x, false)),
+    absorbing('x or true = true', 1, (x) => logicalOr(true, x)),
+  ],
   samples,
 });
 
@@ -36,6 +87,22 @@ export const logicalXor: OperatorFunction<Binary> = binary({
   operands: toBool,
   value: (x, y) => e.xor(x, y),
   gradient: 'none',
+  simplify: [
+    neutral('x xor false = x', 0, (x) => logicalXor(x, false)),
+    {
+      name: 'xor-itself',
+      law: 'x xor x = false',
+      cases: [example(bools, (x) => logicalXor(x, x))],
+      apply: ({ inputs: [x, y], type }) => (x === y ? everywhere(0, type, x) : null),
+    },
+    {
+      name: 'xor-true',
+      law: 'x xor true = not x',
+      cases: [example(bools, (x) => logicalXor(x, true))],
+      apply: ({ inputs, type }) =>
+        inEitherOrder(inputs, (x, y) => (isAll(y, 1) ? stretched(logicalNot(x), type) : null)),
+    },
+  ],
   samples,
 });
 
@@ -45,5 +112,76 @@ export const logicalNot: OperatorFunction<Unary> = unary({
   operands: toBool,
   value: (x) => e.not(x),
   gradient: 'none',
+  simplify: [
+    {
+      name: 'not-not',
+      law: 'not not x = x',
+      cases: [example(bools, (x) => logicalNot(logicalNot(x)))],
+      apply: ({ inputs: [x] }) => callOf(x, logicalNot)?.inputs[0] ?? null,
+    },
+    {
+      name: 'not-equal',
+      law: 'not (x == y) = (x != y), not (x != y) = (x == y), also for NaN',
+      cases: [
+        example([tensor(['n', 3]), tensor([3])], (x, y) => logicalNot(equal(x, y)), numericDTypes),
+        example(
+          [tensor(['n', 3]), tensor([3])],
+          (x, y) => logicalNot(notEqual(x, y)),
+          numericDTypes,
+        ),
+      ],
+      apply: ({ inputs: [x] }) => opposite(x, [[equal, notEqual]]),
+    },
+    {
+      name: 'not-order',
+      law: 'not (x < y) = (x >= y) and so on of integers and bool; all are false for NaN',
+      cases: [
+        example([tensor(['n', 3]), tensor([3])], (x, y) => logicalNot(less(x, y)), integerDTypes),
+        example(
+          [tensor(['n', 3]), tensor([3])],
+          (x, y) => logicalNot(greaterEqual(x, y)),
+          integerDTypes,
+        ),
+        example(
+          [tensor(['n', 3]), tensor([3])],
+          (x, y) => logicalNot(greater(x, y)),
+          integerDTypes,
+        ),
+        example(
+          [tensor(['n', 3]), tensor([3])],
+          (x, y) => logicalNot(lessEqual(x, y)),
+          integerDTypes,
+        ),
+      ],
+      apply: ({ inputs: [x] }) =>
+        opposite(
+          x,
+          [
+            [less, greaterEqual],
+            [greater, lessEqual],
+          ],
+          (operand) => !isFloat(operand.type.dtype),
+        ),
+    },
+  ],
   samples: samples.map(({ args }) => ({ args: args.slice(0, 1) })),
 });
+
+/** The comparison that says the contrary of `x`, by pairs of contraries. */
+function opposite(
+  x: Value,
+  pairs: readonly (readonly [OperatorFunction<Binary>, OperatorFunction<Binary>])[],
+  fits: (operand: Value) => boolean = () => true,
+): Value | null {
+  for (const [one, other] of pairs) {
+    for (const [comparison, contrary] of [
+      [one, other],
+      [other, one],
+    ]) {
+      const found = callOf(x, comparison);
+      if (found !== null && fits(found.inputs[0]))
+        return contrary(found.inputs[0], found.inputs[1]);
+    }
+  }
+  return null;
+}

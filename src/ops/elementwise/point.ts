@@ -6,6 +6,7 @@ import type { Tensor, TensorType } from '../../ir/types.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type Conversion, operator, type OperatorFunction, type Sample } from '../declare.js';
 import { inferElementwise } from '../infer.js';
+import type { Law } from '../law.js';
 import { elementwise, type PointContext } from '../lowering.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Binary, Unary } from '../signatures.js';
@@ -23,6 +24,8 @@ interface PointSpec {
   readonly operands?: Conversion;
   /** The dtype of the result where it is not the operands'. */
   readonly result?: DType;
+  /** Default none. */
+  readonly simplify?: readonly Law[];
   readonly samples: readonly Sample[];
 }
 
@@ -45,7 +48,7 @@ interface BinarySpec extends PointSpec {
 
 /** Declares `f(x)`. */
 export function unary(spec: UnarySpec): OperatorFunction<Unary> {
-  const { name, operands = 'promote', gradient, samples } = spec;
+  const { name, operands = 'promote', gradient, simplify = [], samples } = spec;
   return operator({
     name,
     family: 'elementwise',
@@ -60,13 +63,14 @@ export function unary(spec: UnarySpec): OperatorFunction<Unary> {
             gradient === 'zero' ? null : gradient(g!, x, y),
           ],
     lowering: elementwise<Attributes>(([x], context) => spec.value(x, context)),
+    simplify,
     samples,
   });
 }
 
 /** Declares `f(x, y)` with broadcasting. */
 export function binary(spec: BinarySpec): OperatorFunction<Binary> {
-  const { name, operands = 'promote', gradient, samples } = spec;
+  const { name, operands = 'promote', gradient, simplify = [], samples } = spec;
   return operator({
     name,
     family: 'elementwise',
@@ -83,6 +87,7 @@ export function binary(spec: BinarySpec): OperatorFunction<Binary> {
               return sumTo(partial(g!, inputs[0], inputs[1], result), inputs[i].type.shape);
             }),
     lowering: elementwise<Attributes>(([x, y], context) => spec.value(x, y, context)),
+    simplify,
     samples,
   });
 }

@@ -11,9 +11,11 @@ import {
   tensor,
 } from '../declare.js';
 import { inferElementwise } from '../infer.js';
+import { example, floatDTypes, numericDTypes } from '../law.js';
 import { elementwise } from '../lowering.js';
 import { sumTo } from '../reduction/sum.js';
-import { mul, sub } from './arithmetic.js';
+import { everywhere } from '../uniform.js';
+import { mul, reciprocal, square, sub } from './arithmetic.js';
 import { equal, greaterEqual } from './comparison.js';
 import { binaryExponential, binaryExponentialOfSum } from './exponential.js';
 import { exactProduct, exactSum, formatOf, polynomial } from './format.js';
@@ -66,6 +68,34 @@ export const pow: OperatorFunction<Pow> = operator({
       return x.type.scalar === 'f32' ? narrowPower(x, y) : atEdges(x, y, widePower(x, y));
     },
   ),
+  simplify: [
+    {
+      name: 'power-zero',
+      law: 'x ** 0 = 1, also for NaN',
+      cases: [example([tensor(['n', 3])], (x) => pow(x, 0), numericDTypes)],
+      apply: ({ inputs: [x], attributes: { exponent }, type }) =>
+        exponent === 0 ? everywhere(1, type, x) : null,
+    },
+    {
+      name: 'power-one',
+      law: 'x ** 1 = x',
+      cases: [example([tensor(['n', 3])], (x) => pow(x, 1), numericDTypes)],
+      apply: ({ inputs: [x], attributes: { exponent } }) => (exponent === 1 ? x : null),
+    },
+    {
+      name: 'power-two',
+      law: 'x ** 2 = square(x)',
+      cases: [example([tensor(['n', 3])], (x) => pow(x, 2), numericDTypes)],
+      apply: ({ inputs: [x], attributes: { exponent } }) => (exponent === 2 ? square(x) : null),
+    },
+    {
+      name: 'power-minus-one',
+      law: 'x ** -1 = 1 / x of floats',
+      cases: [example([tensor(['n', 3])], (x) => pow(x, -1), floatDTypes)],
+      apply: ({ inputs: [x], attributes: { exponent }, type }) =>
+        exponent === -1 && isFloat(type.dtype) ? reciprocal(x) : null,
+    },
+  ],
   samples: [
     { args: [tensor(['n', 3], { low: 0.1 }), tensor([3])] },
     { args: [tensor(['n', 2]), 3] },

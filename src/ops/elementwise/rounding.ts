@@ -1,6 +1,8 @@
+import { isFloat } from '../../base/dtype.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare.js';
+import { callOf, example, floatDTypes, integerDTypes, type Law } from '../law.js';
 import type { Unary } from '../signatures.js';
 import { unary } from './point.js';
 
@@ -15,11 +17,32 @@ const samples: readonly Sample[] = [
   { args: [tensor(['n'], { dtype: 'int32' })] },
 ];
 
+const simplify: readonly Law[] = [
+  {
+    name: 'round-integer',
+    law: 'floor(x) = ceil(x) = round(x) = trunc(x) = x of integers and bool',
+    cases: [example([tensor(['n', 3])], (x) => floor(trunc(ceil(round(x)))), integerDTypes)],
+    apply: ({ inputs: [x], type }) => (isFloat(type.dtype) ? null : x),
+  },
+  {
+    name: 'round-rounded',
+    law: 'f(g(x)) = g(x) for f and g of floor, ceil, round, trunc: what is whole stays',
+    cases: [
+      example([tensor(['n', 3], { low: -9, high: 9 })], (x) => floor(ceil(x)), floatDTypes),
+      example([tensor(['n', 3], { low: -9, high: 9 })], (x) => trunc(round(x)), floatDTypes),
+      example([tensor(['n', 3], { low: -9, high: 9 })], (x) => ceil(round(floor(x))), floatDTypes),
+    ],
+    apply: ({ inputs: [x] }) =>
+      [floor, ceil, round, trunc].some((rounding) => callOf(x, rounding) !== null) ? x : null,
+  },
+];
+
 /** The greatest whole number not above. */
 export const floor: OperatorFunction<Unary> = unary({
   name: 'floor',
   value: fractional(e.floor),
   gradient: 'zero',
+  simplify,
   samples,
 });
 
@@ -28,6 +51,7 @@ export const ceil: OperatorFunction<Unary> = unary({
   name: 'ceil',
   value: fractional(e.ceil),
   gradient: 'zero',
+  simplify,
   samples,
 });
 
@@ -36,6 +60,7 @@ export const round: OperatorFunction<Unary> = unary({
   name: 'round',
   value: fractional(e.nearest),
   gradient: 'zero',
+  simplify,
   samples,
 });
 
@@ -44,5 +69,6 @@ export const trunc: OperatorFunction<Unary> = unary({
   name: 'trunc',
   value: fractional(e.trunc),
   gradient: 'zero',
+  simplify,
   samples,
 });

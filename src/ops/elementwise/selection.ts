@@ -1,5 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { type DType, promoteAll } from '../../base/dtype.js';
+import { type DType, isFloat, promoteAll } from '../../base/dtype.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import {
@@ -10,9 +10,19 @@ import {
   tensor,
 } from '../declare.js';
 import { broadcastShapes, inferElementwise } from '../infer.js';
+import { callOf, example, integerDTypes, numericDTypes } from '../law.js';
 import { elementwise } from '../lowering.js';
 import { sumTo } from '../reduction/sum.js';
+import { isAll, stretched } from '../uniform.js';
 import { isFinite } from './classification.js';
+import { logicalNot } from './logic.js';
+
+const chosen = [
+  tensor(['n', 3], { dtype: 'bool' }),
+  tensor(['n', 3]),
+  tensor([3]),
+  tensor(['n', 1]),
+];
 
 /** `where(condition, x, y)`; shapes broadcast. */
 export type Where = <T extends Tensor = DefaultTensor>(
@@ -47,6 +57,58 @@ export const where: OperatorFunction<Where> = operator({
     needs[2] ? sumTo(where(condition, 0, g!), y.type.shape) : null,
   ],
   lowering: elementwise(([condition, x, y]) => e.select(condition, x, y)),
+  simplify: [
+    {
+      name: 'same-choices',
+      law: 'where(c, x, x) = x',
+      cases: [example(chosen, (c, _x, y) => where(c, y, y), numericDTypes)],
+      apply: ({ inputs: [, x, y], type }) => (x === y ? stretched(x, type) : null),
+    },
+    {
+      name: 'known-condition',
+      law: 'where(true, x, y) = x, where(false, x, y) = y',
+      cases: [
+        example(chosen, (_c, x, y) => where(true, y, x), numericDTypes),
+        example(chosen, (_c, x, y) => where(false, y, x), numericDTypes),
+      ],
+      apply: ({ inputs: [condition, x, y], type }) => {
+        if (isAll(condition, 1)) return stretched(x, type);
+        return isAll(condition, 0) ? stretched(y, type) : null;
+      },
+    },
+    {
+      name: 'condition-itself',
+      law: 'where(c, true, false) = c of bool',
+      cases: [example(chosen, (c) => where(c, true, false))],
+      apply: ({ inputs: [condition, x, y], type }) =>
+        type.dtype === 'bool' && isAll(x, 1) && isAll(y, 0) ? stretched(condition, type) : null,
+    },
+    {
+      name: 'not-condition',
+      law: 'where(not c, x, y) = where(c, y, x)',
+      cases: [example(chosen, (c, x, y) => where(logicalNot(c), x, y), numericDTypes)],
+      apply: ({ inputs: [condition, x, y] }) => {
+        const negated = callOf(condition, logicalNot);
+        return negated && where(negated.inputs[0], y, x);
+      },
+    },
+    {
+      name: 'chosen-before',
+      law: 'where(c, where(c, x, y), z) = where(c, x, where(c, y, z)) = where(c, x, z)',
+      cases: [
+        example(chosen, (c, x, y, z) => where(c, where(c, x, y), z), numericDTypes),
+        example(chosen, (c, x, y, z) => where(c, x, where(c, y, z)), numericDTypes),
+      ],
+      apply: ({ inputs: [condition, x, y], type }) => {
+        const [inX, inY] = [callOf(x, where), callOf(y, where)];
+        if (inX?.inputs[0] === condition)
+          return stretched(where(condition, inX.inputs[1], y), type);
+        return inY?.inputs[0] === condition
+          ? stretched(where(condition, x, inY.inputs[2]), type)
+          : null;
+      },
+    },
+  ],
   samples: [
     { args: [tensor(['n', 3], { dtype: 'bool' }), tensor(['n', 1]), tensor([3])] },
     { args: [tensor(['n'], { dtype: 'bool' }), tensor(['n'], { dtype: 'int64' }), 0] },
@@ -97,6 +159,14 @@ export const nanToNum: OperatorFunction<NanToNum> = operator({
     const below = e.select(e.eq(x, -Infinity), neginf ?? -top, above);
     return e.select(e.eq(x, x), below, nan);
   }),
+  simplify: [
+    {
+      name: 'always-a-number',
+      law: 'nanToNum(x) = x of integers and bool',
+      cases: [example([tensor(['n', 3])], (x) => nanToNum(x), integerDTypes)],
+      apply: ({ inputs: [x], type }) => (isFloat(type.dtype) ? null : x),
+    },
+  ],
   samples: [
     { args: [tensor([4], { values: [1, Infinity, -Infinity, NaN] })], differentiable: false }, // not finite
     { args: [tensor(['n']), { nan: 1, posinf: 2, neginf: 3 }] },

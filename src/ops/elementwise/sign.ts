@@ -1,8 +1,10 @@
+import { isFloat } from '../../base/dtype.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
+import { callOf, example, floatDTypes, numericDTypes } from '../law.js';
 import type { Binary, Unary } from '../signatures.js';
-import { mul } from './arithmetic.js';
+import { mul, neg, square } from './arithmetic.js';
 import { equal } from './comparison.js';
 import { formatOf } from './format.js';
 import { binary, unary } from './point.js';
@@ -13,6 +15,37 @@ export const abs: OperatorFunction<Unary> = unary({
   name: 'abs',
   value: (x) => (x.type.scalar === 'bool' ? x : e.abs(x)),
   gradient: (g, x) => mul(g, sign(x)),
+  simplify: [
+    {
+      name: 'abs-of-even',
+      law: 'abs(-x) = abs(x)',
+      cases: [
+        example([tensor(['n', 3])], (x) => abs(neg(x)), ['int8', 'int32', 'int64', ...floatDTypes]),
+      ],
+      apply: ({ inputs: [x], type }) => {
+        const negated = type.dtype === 'uint8' ? null : callOf(x, neg);
+        return negated && abs(negated.inputs[0]);
+      },
+    },
+    {
+      name: 'abs-of-magnitude',
+      law: 'abs(abs(x)) = abs(x), abs(square(x)) = square(x) of floats, abs(x) = x of uint8 and bool',
+      cases: [
+        example([tensor(['n', 3])], (x) => abs(abs(x)), numericDTypes),
+        example([tensor(['n', 3])], (x) => abs(square(x)), floatDTypes),
+        example([tensor(['n'], { dtype: 'uint8', low: 0, high: 255 })], (x) => abs(x)),
+        example([tensor(['n'], { dtype: 'bool' })], (x) => abs(x)),
+      ],
+      apply: ({ inputs: [x], type: { dtype } }) => {
+        const isMagnitude =
+          dtype === 'uint8' ||
+          dtype === 'bool' ||
+          callOf(x, abs) !== null ||
+          (isFloat(dtype) && callOf(x, square) !== null);
+        return isMagnitude ? x : null;
+      },
+    },
+  ],
   samples: [
     { args: [tensor(['n', 2], { low: 0.1 })] },
     { args: [tensor(['n', 2], { low: -2, high: -0.1 })] },
@@ -25,6 +58,14 @@ export const sign: OperatorFunction<Unary> = unary({
   name: 'sign',
   value: (x) => (x.type.scalar === 'bool' ? x : signOf(x)),
   gradient: 'zero',
+  simplify: [
+    {
+      name: 'sign-sign',
+      law: 'sign(sign(x)) = sign(x)',
+      cases: [example([tensor(['n', 3])], (x) => sign(sign(x)), numericDTypes)],
+      apply: ({ inputs: [x] }) => (callOf(x, sign) === null ? null : x),
+    },
+  ],
   samples: [
     { args: [tensor(['n', 2], { low: 0.1 })] },
     { args: [tensor(['n'], { dtype: 'int32' })] },

@@ -13,6 +13,7 @@ import {
 } from '../declare.js';
 import { add } from '../elementwise/arithmetic.js';
 import { normalizeAxis, shapeToString } from '../infer.js';
+import { example } from '../law.js';
 import { overAll } from '../loops.js';
 import { zerosLike } from './fill.js';
 import { resolveRange, type SliceEntry } from './range.js';
@@ -75,6 +76,29 @@ export const concat: OperatorFunction<Join, false> = operator({
       return e.block(...copies);
     },
   },
+  simplify: [
+    {
+      name: 'one-array',
+      law: 'concat([x]) = x',
+      cases: [example([tensor(['n', 2])], (x) => concat([x]))],
+      apply: ({ inputs }) => (inputs.length === 1 ? inputs[0] : null),
+    },
+    {
+      name: 'empty-arrays',
+      law: 'concat([x, empty, y]) = concat([x, y])',
+      cases: [
+        example([tensor(['n', 2]), tensor([0, 2])], (x, none) => concat([x, none, x])),
+        example([tensor([3, 0]), tensor([3, 'n'])], (none, x) => concat([none, x], 1)),
+        example([tensor([0, 2])], (none) => concat([none, none])),
+      ],
+      apply: ({ inputs, attributes, type }) => {
+        const axis = normalizeAxis('concat', attributes.axis, type.shape.length);
+        const filled = inputs.filter(({ type: { shape } }) => shape[axis] !== 0);
+        if (filled.length === inputs.length) return null;
+        return filled.length === 0 ? inputs[0] : concat(filled, axis);
+      },
+    },
+  ],
   samples: [
     { args: [[tensor(['n', 2]), tensor([1, 2]), tensor(['n', 2])]] },
     { args: [[tensor([2, 'n']), tensor([2, 'm'])], -1] },

@@ -1,6 +1,7 @@
 import * as attr from '../../base/attribute.js';
-import type { Dim } from '../../base/dim.js';
+import { type Dim, isStatic } from '../../base/dim.js';
 import { type DType, isFloat } from '../../base/dtype.js';
+import type { Value } from '../../ir/program.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
@@ -12,6 +13,7 @@ import {
   tensor,
 } from '../declare.js';
 import { checkShape } from '../infer.js';
+import { example, type LawCall } from '../law.js';
 import { computeScalar } from '../lowering.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
 
@@ -179,6 +181,17 @@ export const fullLike: OperatorFunction<
     elementwise: true,
     point: ({ attributes: { value }, outputType }) => elementOf(outputType.dtype, value),
   },
+  simplify: [
+    {
+      name: 'static-shape',
+      law: 'fullLike(x, v) = fill(shape(x), v) where the shape is static, so that x need not be computed',
+      cases: [
+        example([tensor([2, 3])], (x) => fullLike(x, 7)),
+        example([tensor(['n'])], (x) => fullLike(x, 1, { shape: [4], dtype: 'int64' })),
+      ],
+      apply: ({ inputs, attributes: { value }, type }) => filled(inputs, value, type),
+    },
+  ],
   samples: [{ args: [tensor(['n', 2]), 7] }, { args: [tensor(['n']), 1, { dtype: 'int64' }] }],
 });
 
@@ -233,8 +246,26 @@ export const dimLike: OperatorFunction<
     point: ({ attributes: { dim }, outputType: { dtype }, extent }) =>
       e.cast(computeScalar(dtype), extent(dim)),
   },
+  simplify: [
+    {
+      name: 'static-dimension',
+      law: 'dimLike(x, 3) = 3',
+      cases: [example([tensor(['n'])], (x) => dimLike(x, 3, { dtype: 'int64' }))],
+      apply: ({ inputs, attributes: { dim }, type }) =>
+        isStatic(dim) ? filled(inputs, dim, type) : null,
+    },
+  ],
   samples: [{ args: [tensor(['n']), 3] }, { args: [tensor(['n']), 7, { dtype: 'int64' }] }],
 });
+
+/**
+ * A number everywhere, of nothing but its shape. Not of a symbolic shape: that may be known only once
+ * `x` is.
+ */
+function filled([x]: LawCall['inputs'], value: number, { dtype, shape }: TensorType): Value | null {
+  if (!shape.every(isStatic)) return null;
+  return x.program.append(fill.declaration, [], { shape, value, dtype })[0];
+}
 
 interface LikeAttributes {
   readonly dtype: DType | null;

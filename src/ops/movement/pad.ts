@@ -13,6 +13,7 @@ import {
   tensor,
 } from '../declare.js';
 import { shapeToString } from '../infer.js';
+import { example } from '../law.js';
 import { accumulate, clamped, overAll, wrapped } from '../loops.js';
 import { elementOf } from './fill.js';
 import { placeBlock } from './place.js';
@@ -85,6 +86,27 @@ export const pad: OperatorFunction<
       );
     },
   },
+  simplify: [
+    {
+      name: 'no-border',
+      law: 'pad(x, 0) = x',
+      cases: [
+        example([tensor(['n', 2])], (x) => pad(x, 0)),
+        example([tensor([3, 2])], (x) =>
+          pad(
+            x,
+            [
+              [0, 0],
+              [0, 0],
+            ],
+            { mode: 'reflect' },
+          ),
+        ),
+      ],
+      apply: ({ inputs: [x], attributes: { widths } }) =>
+        widths.every((pair) => pair.every((width) => width === 0)) ? x : null,
+    },
+  ],
   samples: [
     { args: [tensor(['n', 'm']), [[1, 2], [0, 3]]] },
     { args: [tensor(['n', 2]), 1, { value: 0.5 }] },

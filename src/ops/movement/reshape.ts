@@ -1,5 +1,13 @@
 import * as attr from '../../base/attribute.js';
-import { type Dim, floorDivDim, modDim, mulDim, sameDim, sizeOf } from '../../base/dim.js';
+import {
+  type Dim,
+  floorDivDim,
+  modDim,
+  mulDim,
+  sameDim,
+  sameShape,
+  sizeOf,
+} from '../../base/dim.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
@@ -11,6 +19,7 @@ import {
   tensor,
 } from '../declare.js';
 import { checkShape, normalizeAxes, shapeToString } from '../infer.js';
+import { callOf, example, type Law } from '../law.js';
 import type { ViewLowering } from '../lowering.js';
 import { type Axes, axisList, type ShapeArgument, shapeList } from '../signatures.js';
 
@@ -19,6 +28,37 @@ import { type Axes, axisList, type ShapeArgument, shapeList } from '../signature
  */
 
 const view: ViewLowering = { kind: 'view' };
+
+const reshapings: readonly Law[] = [
+  {
+    name: 'own-shape',
+    law: 'reshape(x, shape(x)) = x',
+    cases: [
+      example([tensor(['n', 4])], (x) => reshape(x, [-1, 4])),
+      example([tensor(['n'])], (x) => flatten(x)),
+      example([tensor(['n', 2])], (x) => squeeze(x)),
+      example([tensor(['n'])], (x) => expandDims(x, [])),
+    ],
+    apply: ({ inputs: [x], type }) => (sameShape(x.type.shape, type.shape) ? x : null),
+  },
+  {
+    name: 'reshape-reshaped',
+    law: 'reshape(reshape(x, s), t) = reshape(x, t)',
+    cases: [
+      example([tensor(['n', 4])], (x) => reshape(reshape(x, [-1, 2, 2]), [4, -1])),
+      example([tensor(['n', 4])], (x) => squeeze(expandDims(x, 1), 1)),
+      example([tensor(['n', 4])], (x) => expandDims(flatten(x), 0)),
+      example([tensor([3, 'n'])], (x) => flatten(reshape(x, [-1, 3]))),
+    ],
+    apply: ({ inputs: [y], type }) => {
+      for (const f of [reshape, expandDims, squeeze, flatten]) {
+        const inner = callOf(y, f);
+        if (inner !== null) return reshape(inner.inputs[0], type.shape);
+      }
+      return null;
+    },
+  },
+];
 
 const restoreShape: Gradient = ({ inputs: [x], grads: [g] }) => [reshape(g!, x.type.shape)];
 
@@ -40,6 +80,7 @@ export const reshape: OperatorFunction<
   ],
   gradient: restoreShape,
   lowering: view,
+  simplify: reshapings,
   samples: [
     { args: [tensor(['n', 4]), [-1, 2, 2]] },
     { args: [tensor([2, 'm']), -1] },
@@ -106,6 +147,7 @@ export const expandDims: OperatorFunction<
   },
   gradient: restoreShape,
   lowering: view,
+  simplify: reshapings,
   samples: [{ args: [tensor(['n', 'm']), 1] }, { args: [tensor(['n']), [0, -1]] }],
 });
 
@@ -138,6 +180,7 @@ export const squeeze: OperatorFunction<
   },
   gradient: restoreShape,
   lowering: view,
+  simplify: reshapings,
   samples: [
     { args: [tensor(['n', 1, 3, 1])], least: { n: 2 } },
     { args: [tensor([1, 'n', 1]), -1] },
@@ -155,5 +198,6 @@ export const flatten: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Inp
     infer: ({ inputs: [x] }) => [{ dtype: x.dtype, shape: [sizeOf(x.shape)] }],
     gradient: restoreShape,
     lowering: view,
+    simplify: reshapings,
     samples: [{ args: [tensor(['n', 3, 'm'])] }, { args: [tensor([])] }],
   });

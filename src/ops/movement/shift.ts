@@ -10,6 +10,7 @@ import {
   tensor,
 } from '../declare.js';
 import { normalizeAxis } from '../infer.js';
+import { example } from '../law.js';
 import { computeScalar } from '../lowering.js';
 import { clamped } from '../loops.js';
 
@@ -42,6 +43,14 @@ export const shift: OperatorFunction<
       return e.select(isInside, element, e.constant(computeScalar(x.dtype), 0));
     },
   },
+  simplify: [
+    {
+      name: 'no-shift',
+      law: 'shift(x, 0) = x',
+      cases: [example([tensor(['n', 3])], (x) => shift(x, 0))],
+      apply: ({ inputs: [x], attributes: { count } }) => (count === 0 ? x : null),
+    },
+  ],
   samples: [
     { args: [tensor(['n', 'm']), 1] },
     { args: [tensor(['n', 2]), -2, 0] },

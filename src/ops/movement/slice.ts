@@ -1,6 +1,6 @@
 import { describe } from '../../base/attribute.js';
 import * as attr from '../../base/attribute.js';
-import { sameShape } from '../../base/dim.js';
+import { addDim, type Dim, mulDim, sameDim, sameShape } from '../../base/dim.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
@@ -13,9 +13,17 @@ import {
   tensor,
 } from '../declare.js';
 import { shapeToString } from '../infer.js';
+import { callOf, example } from '../law.js';
 import { computeScalar } from '../lowering.js';
 import { placeBlock } from './place.js';
-import { resolveIndices, type Selection, type SliceEntry, sliceEntry } from './range.js';
+import { reshape } from './reshape.js';
+import {
+  type Range,
+  resolveIndices,
+  type Selection,
+  type SliceEntry,
+  sliceEntry,
+} from './range.js';
 
 /**
  * One index of `slice`: a number takes one position and drops the axis, `[start, stop?, step?]` is a
@@ -60,6 +68,53 @@ export const slice: OperatorFunction<
       return x.at(at);
     },
   },
+  simplify: [
+    {
+      name: 'everything',
+      law: 'x[:, :] = x, x[:, None, :] = reshape(x), x[0] = reshape(x) where axis 0 has size 1',
+      cases: [
+        example([tensor(['n', 4])], (x) => slice(x, ':', [0, 4])),
+        example([tensor(['n', 4])], (x) => slice(x, null, [0], '...')),
+        example([tensor(['n', 1])], (x) => slice(x, ':', 0)),
+        example([tensor([1, 3])], (x) => slice(x, [null, null, -1])),
+      ],
+      apply: ({ inputs: [x], attributes: { indices }, type }) => {
+        const { shape } = x.type;
+        const isWhole = resolveIndices('slice', shape, indices).ranges.every(
+          ({ start, step, length }, axis) =>
+            sameDim(length, shape[axis]) && (shape[axis] === 1 || (step === 1 && start === 0)),
+        );
+        return isWhole ? reshape(x, type.shape) : null;
+      },
+    },
+    {
+      name: 'part-of-part',
+      law: 'x[a:b:s][c:d:t] = x[a + s*c : a + s*d : s*t]',
+      cases: [
+        example([tensor([9, 4])], (x) => slice(slice(x, [2, 8, 2]), [1])),
+        example([tensor([9, 4])], (x) => slice(slice(x, [null, null, -2]), [null, null, -1], 2)),
+        example([tensor([9, 4])], (x) => slice(slice(x, [1, null, 3], null), 2, '...', [1, 3])),
+        example([tensor(['n', 4])], (x) => slice(slice(x, ':', [1]), ':', 0)),
+      ],
+      apply: ({ inputs: [y], attributes: { indices }, type }) => {
+        const inner = callOf(y, slice);
+        if (inner === null) return null;
+        const [x] = inner.inputs;
+        const first = resolveIndices(
+          'slice',
+          x.type.shape,
+          inner.attributes.indices as readonly SliceEntry[],
+        );
+        const second = resolveIndices('slice', y.type.shape, indices);
+        const ranges = first.ranges.map((range, axis) => {
+          const place = first.kept.indexOf(axis);
+          return place < 0 ? range : within(range, second.ranges[place]);
+        });
+        const entries = rangeEntries(x.type.shape, ranges);
+        return entries === null ? null : reshape(slice(x, ...entries), type.shape);
+      },
+    },
+  ],
   samples: [
     { args: [tensor(['n', 4]), ':', [1, 3]] },
     { args: [tensor(['n', 4]), [-3, null], 2] },
@@ -68,6 +123,31 @@ export const slice: OperatorFunction<
     { args: [tensor([5], { dtype: 'int64' }), -1] },
   ],
 });
+
+/** The positions that a range takes of the positions that another takes. */
+function within(outer: Range, { start, step, length }: Range): Range {
+  return {
+    start: addDim(outer.start, mulDim(start, outer.step)),
+    step: outer.step * step,
+    length,
+  };
+}
+
+/** Indices that take exactly these ranges of a shape; null where the rules of slicing do not show it. */
+function rangeEntries(shape: Shape, ranges: readonly Range[]): readonly SliceEntry[] | null {
+  const entries = ranges.map(({ start, step, length }): SliceEntry => {
+    if (length === 0) return [0, 0, 1];
+    const stop: Dim = addDim(start, mulDim(length, step));
+    return [start, typeof stop === 'number' && stop < 0 ? null : stop, step];
+  });
+  const found = resolveIndices('slice', shape, entries).ranges;
+  const isExact = found.every(
+    ({ start, step, length }, axis) =>
+      sameDim(length, ranges[axis].length) &&
+      (length === 0 || (step === ranges[axis].step && sameDim(start, ranges[axis].start))),
+  );
+  return isExact ? entries : null;
+}
 
 /** Zeros of a shape, but `g` at the places that the same indices of `slice` would take. */
 export const sliceAdjoint: OperatorFunction<

@@ -1,5 +1,6 @@
 import * as attr from '../../base/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
+import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import type { Expr } from '../../loop/nodes.js';
 import {
@@ -10,8 +11,10 @@ import {
   tensor,
 } from '../declare.js';
 import { normalizeAxes, normalizeAxis, shapeToString } from '../infer.js';
+import { callOf, example, type Law } from '../law.js';
 import type { PointLowering } from '../lowering.js';
 import { axisList } from '../signatures.js';
+import { reshape } from './reshape.js';
 
 /** A permutation of axes: axis `k` of the result is axis `order[k]` of the operand. */
 type Order = readonly number[];
@@ -27,6 +30,66 @@ function permuted<A>(orderOf: (attributes: A, rank: number) => Order): PointLowe
       return x.at(at);
     },
   };
+}
+
+/** The laws of a permutation; `orderOf` reads its own attributes. */
+function permutationLaws<A>(orderOf: (attributes: A, rank: number) => Order): readonly Law<A>[] {
+  return [
+    {
+      name: 'permute-permuted',
+      law: 'transpose(transpose(x, p), q) = transpose(x, p[q])',
+      cases: [
+        example([tensor(['n', 2, 'm'])], (x) => transpose(transpose(x, [1, 2, 0]), [0, 2, 1])),
+        example([tensor(['n', 2, 'm'])], (x) => swapaxes(moveaxis(x, 0, -1), 0, 1)),
+        example([tensor(['n', 2, 'm'])], (x) => moveaxis(swapaxes(x, 0, 1), 2, 0)),
+      ],
+      apply: ({ inputs: [y], attributes }) => {
+        const inner = permutationOf(y);
+        if (inner === null) return null;
+        const { x, order } = inner;
+        return transpose(
+          x,
+          orderOf(attributes, order.length).map((axis) => order[axis]),
+        );
+      },
+    },
+    {
+      name: 'order-kept',
+      law: 'transpose(x, p) = reshape(x) where p keeps the order of the axes that are not of size 1',
+      cases: [
+        example([tensor(['n', 2, 'm'])], (x) => transpose(x, [0, 1, 2])),
+        example([tensor([1, 'n', 1, 3])], (x) => transpose(x, [2, 1, 3, 0])),
+        example([tensor(['n', 1])], (x) => swapaxes(x, 0, 1)),
+        example([tensor(['n', 1, 'm'])], (x) => moveaxis(x, 1, 0)),
+      ],
+      apply: ({ inputs: [x], attributes, type }) => {
+        const wide = orderOf(attributes, x.type.shape.length).filter(
+          (axis) => x.type.shape[axis] !== 1,
+        );
+        return wide.every((axis, k) => k === 0 || wide[k - 1] < axis)
+          ? reshape(x, type.shape)
+          : null;
+      },
+    },
+  ];
+}
+
+/** What a value permutes the axes of, and how. */
+function permutationOf(value: Value): { readonly x: Value; readonly order: Order } | null {
+  for (const [f, orderOf] of [
+    [transpose, transposeOrder],
+    [swapaxes, swapOrder],
+    [moveaxis, moveOrder],
+  ] as const) {
+    const call = callOf(value, f);
+    if (call === null) continue;
+    const order = (orderOf as (attributes: unknown, rank: number) => Order)(
+      call.attributes,
+      value.type.shape.length,
+    );
+    return { x: call.inputs[0], order };
+  }
+  return null;
 }
 
 /**
@@ -53,6 +116,7 @@ export const transpose: OperatorFunction<
     return [transpose(g!, inverse)];
   },
   lowering: permuted(transposeOrder),
+  simplify: permutationLaws(transposeOrder),
   samples: [
     { args: [tensor(['n', 'm'])] },
     { args: [tensor(['n', 2, 'm']), [2, 0, 1]] },
@@ -90,6 +154,7 @@ export const swapaxes: OperatorFunction<
   ],
   gradient: ({ grads: [g], attributes: { axis1, axis2 } }) => [swapaxes(g!, axis1, axis2)],
   lowering: permuted(swapOrder),
+  simplify: permutationLaws(swapOrder),
   samples: [{ args: [tensor(['n', 2, 'm']), 0, -1] }],
 });
 
@@ -127,6 +192,7 @@ export const moveaxis: OperatorFunction<
     moveaxis(g!, destination, source),
   ],
   lowering: permuted(moveOrder),
+  simplify: permutationLaws(moveOrder),
   samples: [
     { args: [tensor(['n', 2, 'm']), 0, -1] },
     { args: [tensor(['n', 2, 'm', 3]), [0, 1], [-1, 0]] },

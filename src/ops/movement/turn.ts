@@ -13,6 +13,7 @@ import {
   tensor,
 } from '../declare.js';
 import { normalizeAxes, normalizeAxis, shapeToString } from '../infer.js';
+import { callOf, example } from '../law.js';
 import { ravel, wrapped } from '../loops.js';
 import { type Axes, axisList } from '../signatures.js';
 import { swapaxes } from './transpose.js';
@@ -43,6 +44,38 @@ export const flip: OperatorFunction<
       );
     },
   },
+  simplify: [
+    {
+      name: 'flip-of-ones',
+      law: 'flip(x, axis) = x where axis has size 1; flip(x, []) = x',
+      cases: [
+        example([tensor(['n', 1])], (x) => flip(x, 1)),
+        example([tensor(['n', 1])], (x) => flip(x, [])),
+      ],
+      apply: ({ inputs: [x], attributes: { axes } }) => {
+        const { shape } = x.type;
+        const turned = normalizeAxes('flip', axes, shape.length);
+        return turned.every((axis) => shape[axis] === 1) ? x : null;
+      },
+    },
+    {
+      name: 'flip-flip',
+      law: 'flip(flip(x, a), b) = flip(x, a xor b)',
+      cases: [
+        example([tensor(['n', 3])], (x) => flip(flip(x))),
+        example([tensor(['n', 3, 2])], (x) => flip(flip(x, [0, 1]), [1, -1])),
+      ],
+      apply: ({ inputs: [y], attributes: { axes } }) => {
+        const inner = callOf(y, flip);
+        if (inner === null) return null;
+        const rank = y.type.shape.length;
+        const first = inner.attributes.axes as readonly number[] | null;
+        const [a, b] = [first, axes].map((each) => normalizeAxes('flip', each, rank));
+        const once = [...a, ...b].filter((axis) => a.includes(axis) !== b.includes(axis));
+        return flip(inner.inputs[0], once);
+      },
+    },
+  ],
   samples: [
     { args: [tensor(['n', 3])] },
     { args: [tensor(['n', 3, 'm']), [0, -1]] },
@@ -104,6 +137,18 @@ export const roll: OperatorFunction<
       return x.at(at);
     },
   },
+  simplify: [
+    {
+      name: 'no-shift',
+      law: 'roll(x, 0) = x',
+      cases: [
+        example([tensor(['n', 3])], (x) => roll(x, 0)),
+        example([tensor(['n', 3])], (x) => roll(x, [0, 0], [0, 1])),
+      ],
+      apply: ({ inputs: [x], attributes: { shifts } }) =>
+        shifts.every((shift) => shift === 0) ? x : null,
+    },
+  ],
   samples: [
     { args: [tensor(['n', 3]), 2] },
     { args: [tensor(['n', 'm']), [1, -5], [0, -1]] },

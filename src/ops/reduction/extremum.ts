@@ -1,5 +1,7 @@
 import * as attr from '../../base/attribute.js';
+import { boundsOf, type Dim, sameDim, sizeOf } from '../../base/dim.js';
 import { type DType, isFloat } from '../../base/dtype.js';
+import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
@@ -14,11 +16,14 @@ import { div } from '../elementwise/arithmetic.js';
 import { equal } from '../elementwise/comparison.js';
 import { cast } from '../elementwise/conversion.js';
 import { where } from '../elementwise/selection.js';
-import { normalizeAxis, reducedShape } from '../infer.js';
+import { normalizeAxes, normalizeAxis, reducedShape } from '../infer.js';
+import { callOf, example, type Law, numericDTypes } from '../law.js';
 import { computeScalar } from '../lowering.js';
+import { reshape } from '../movement/reshape.js';
 import type { Reduction, ReductionOptions } from '../signatures.js';
+import { overOnes } from './laws.js';
 import { checkNotEmpty, reduction, type ReductionAttributes } from './reduce.js';
-import { restoreAxes, sum, unreduce } from './sum.js';
+import { broadcastTo, restoreAxes, sum, unreduce } from './sum.js';
 
 /*
  * The greatest and the least element, and where they are. NaN counts as greater and less than any
@@ -58,7 +63,54 @@ function extremum(name: string, side: 'max' | 'min'): OperatorFunction<Reduction
       combine: ([a], [b]) => [better(side, a, b)],
       finish: ([best]) => [best],
     },
+    simplify: extremumLaws(name, () => (side === 'max' ? max : min)),
   });
+}
+
+function extremumLaws(
+  name: string,
+  f: () => OperatorFunction<Reduction>,
+): readonly Law<ReductionAttributes>[] {
+  return [
+    overOnes(name, (x, axes) => f()<Value>(x, axes), ['bool', ...numericDTypes], {
+      words: `${name}(x) = x`,
+    }),
+    {
+      name: 'of-copies',
+      law: `${name}(broadcast(x)) = x, where exactly the copies are compared and there is one`,
+      cases: [
+        example([tensor([3])], (x) => f()<Value>(broadcastTo(x, [4, 3]), 0), numericDTypes),
+        example([tensor([2, 1])], (x) => f()<Value>(broadcastTo(x, [2, 5]), 1), numericDTypes),
+      ],
+      apply: ({ inputs: [x], attributes: { axes }, type }) => {
+        const copied = repeatedOnly(x, axes);
+        return copied !== null && boundsOf(copied.count).min > 0
+          ? reshape(copied.x, type.shape)
+          : null;
+      },
+    },
+  ];
+}
+
+/**
+ * What broadcasting repeats, and how often, when the folded axes are axes on which it repeats, so that
+ * every result is of copies of one element; null otherwise.
+ */
+function repeatedOnly(
+  value: Value,
+  axes: readonly number[] | null,
+): { readonly x: Value; readonly count: Dim } | null {
+  const broadcast = callOf(value, broadcastTo);
+  if (broadcast === null) return null;
+  const [x] = broadcast.inputs;
+  const { shape } = value.type;
+  const lead = shape.length - x.type.shape.length;
+  const own = (axis: number): Dim => x.type.shape[axis - lead] ?? 1;
+  const folded = normalizeAxes('broadcast', axes, shape.length);
+  if (!folded.every((axis) => own(axis) === 1)) return null;
+  // What is repeated on the other axes stays repeated, which this law does not undertake.
+  const isWhole = shape.every((dim, axis) => folded.includes(axis) || sameDim(own(axis), dim));
+  return isWhole ? { x, count: sizeOf(folded.map((axis) => shape[axis])) } : null;
 }
 
 /** The gradient of an extremum, in equal parts to the elements that attain it, as PyTorch's `amax`. */

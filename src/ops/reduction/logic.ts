@@ -1,6 +1,8 @@
 import * as e from '../../loop/build.js';
 import type { OperatorFunction } from '../declare.js';
 import type { Reduction } from '../signatures.js';
+import { numericDTypes } from '../law.js';
+import { overOnes } from './laws.js';
 import { reduction } from './reduce.js';
 
 /** Reductions that ask of each element whether it is true: `x !== 0`, so NaN is. */
@@ -16,6 +18,11 @@ export const any: OperatorFunction<Reduction> = reduction({
     combine: ([a], [b]) => [e.or(a, b)],
     finish: ([found]) => [found],
   },
+  simplify: [
+    overOnes('any', (x, axes) => any(x, axes), ['bool', ...numericDTypes], {
+      words: 'any(x) = cast(x, bool)',
+    }),
+  ],
 });
 
 /** Whether every element over axes is true, all axes by default; bool. Of no elements true. */
@@ -29,6 +36,11 @@ export const all: OperatorFunction<Reduction> = reduction({
     combine: ([a], [b]) => [e.and(a, b)],
     finish: ([holds]) => [holds],
   },
+  simplify: [
+    overOnes('all', (x, axes) => all(x, axes), ['bool', ...numericDTypes], {
+      words: 'all(x) = cast(x, bool)',
+    }),
+  ],
 });
 
 /** How many elements over axes are not 0, all axes by default; int64. */

@@ -4,12 +4,14 @@ import * as e from '../../loop/build.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import { mul } from '../elementwise/arithmetic.js';
 import { normalizeAxes } from '../infer.js';
+import { floatDTypes, integerDTypes } from '../law.js';
 import { computeScalar } from '../lowering.js';
 import { reshape } from '../movement/reshape.js';
 import { shift } from '../movement/shift.js';
 import { transpose } from '../movement/transpose.js';
 import type { Reduction } from '../signatures.js';
 import { type Cumulative, cumulative, recurrence } from './cumulative.js';
+import { overOnes } from './laws.js';
 import { reduction, reductionSamples, type ReductionAttributes } from './reduce.js';
 import { totalDType, unreduce } from './sum.js';
 
@@ -24,6 +26,11 @@ export const prod: OperatorFunction<Reduction> = reduction({
     combine: ([a], [b]) => [e.mul(a, b)],
     finish: ([total]) => [total],
   },
+  simplify: [
+    overOnes('prod', (x, axes) => prod(x, axes), [...floatDTypes, 'bool', ...integerDTypes], {
+      words: 'prod(x) = x, as int64 of integers and bool',
+    }),
+  ],
   samples: [
     ...reductionSamples,
     { args: [tensor([2, 3], { values: [2, 0, -1, 0, 3, 0] }), 1] },

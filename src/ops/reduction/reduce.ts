@@ -11,6 +11,7 @@ import {
   tensor,
 } from '../declare.js';
 import { normalizeAxes, reducedShape, shapeToString } from '../infer.js';
+import type { Law } from '../law.js';
 import type { Decomposition, ReduceLowering } from '../lowering.js';
 import { axisList, type Reduction } from '../signatures.js';
 
@@ -40,6 +41,8 @@ interface ReductionSpec {
   /** The gradient of `x`; `zero` when nothing flows. */
   readonly gradient: 'none' | 'zero' | (<T extends Tensor>(context: GradientOf<T>) => T);
   readonly lowering: Omit<ReduceLowering<ReductionAttributes>, 'kind' | 'axes'> | Decomposition<ReductionAttributes>; // prettier-ignore
+  /** Default none. */
+  readonly simplify?: readonly Law<ReductionAttributes>[];
   /** Default `reductionSamples`. */
   readonly samples?: readonly Sample[];
 }
@@ -66,7 +69,7 @@ export const undefinedWhenEmptySamples: readonly Sample[] = [
 
 /** Declares `f(x, axis?, { keepdims })`. */
 export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
-  const { name, operands = 'keep', ofNothing = true, gradient, lowering } = spec;
+  const { name, operands = 'keep', ofNothing = true, gradient, lowering, simplify = [] } = spec;
   const { samples = ofNothing ? reductionSamples : nonEmptySamples } = spec;
   return operator({
     name,
@@ -98,6 +101,7 @@ export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
             axes: ({ axes }, rank) => normalizeAxes(name, axes, rank),
             ...lowering,
           },
+    simplify,
     samples,
   });
 }

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { sameDim } from '../../base/dim.js';
+import { sameDim, sameShape } from '../../base/dim.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -12,9 +12,11 @@ import {
   tensor,
 } from '../declare.js';
 import { checkShape, normalizeAxes, reducedShape, shapeToString } from '../infer.js';
+import { callOf, example, integerDTypes, numericDTypes } from '../law.js';
 import { computeScalar, elementwise } from '../lowering.js';
 import { reshape } from '../movement/reshape.js';
 import { type Reduction, type ShapeArgument, shapeList } from '../signatures.js';
+import { overOnes } from './laws.js';
 import { reduction } from './reduce.js';
 
 /*
@@ -40,6 +42,12 @@ export const sum: OperatorFunction<Reduction> = reduction({
     combine: ([a], [b]) => [e.add(a, b)],
     finish: ([total]) => [total],
   },
+  simplify: [
+    overOnes('sum', (x, axes) => sum(x, axes), ['bool', ...integerDTypes], {
+      words: 'sum(x) = cast(x, int64) of integers and bool; of floats 0 + -0 is 0',
+      accepts: (dtype) => !isFloat(dtype),
+    }),
+  ],
 });
 
 /**
@@ -69,6 +77,23 @@ export const broadcastTo: OperatorFunction<
   },
   gradient: ({ inputs: [x], grads: [g] }) => [sumTo(g!, x.type.shape)],
   lowering: elementwise(([x]) => x),
+  simplify: [
+    {
+      name: 'own-shape',
+      law: 'broadcast(x, shape(x)) = x',
+      cases: [example([tensor(['n', 3])], (x) => broadcastTo(x, x.type.shape), numericDTypes)],
+      apply: ({ inputs: [x], type }) => (sameShape(x.type.shape, type.shape) ? x : null),
+    },
+    {
+      name: 'broadcast-broadcast',
+      law: 'broadcast(broadcast(x, s), t) = broadcast(x, t)',
+      cases: [example([tensor([3])], (x) => broadcastTo(broadcastTo(x, [1, 3]), [2, 3]))],
+      apply: ({ inputs: [y], type }) => {
+        const inner = callOf(y, broadcastTo);
+        return inner && broadcastTo(inner.inputs[0], type.shape);
+      },
+    },
+  ],
   samples: [
     { args: [tensor([1, 3]), [2, 3]] },
     { args: [tensor([3]), [2, 0, 3]] },

@@ -1,3 +1,4 @@
+import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -6,11 +7,22 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
+import { example, type Law } from '../law.js';
 import type { ViewLowering } from '../lowering.js';
 
 type Same = <T extends Tensor = DefaultTensor>(x: Input<T>) => T;
 
 const view: ViewLowering = { kind: 'view' };
+
+/** Only gradients tell these operators from their operand, and programs are differentiated before. */
+const transparent = (name: string, build: (x: Value) => Value): readonly Law[] => [
+  {
+    name: 'transparent',
+    law: `${name}(x) = x`,
+    cases: [example([tensor(['n', 2])], build)],
+    apply: ({ inputs: [x] }) => x,
+  },
+];
 
 /** `x` itself as another value of a graph, so that a gradient with respect to this one use can be asked for. */
 export const identity: OperatorFunction<Same, false> = operator({
@@ -23,6 +35,7 @@ export const identity: OperatorFunction<Same, false> = operator({
   infer: ({ inputs: [x] }) => [x],
   gradient: ({ grads: [g] }) => [g],
   lowering: view,
+  simplify: transparent('identity', (x) => identity(x)),
   samples: [{ args: [tensor(['n', 2])] }],
 });
 
@@ -37,5 +50,6 @@ export const stopGradient: OperatorFunction<Same, false> = operator({
   infer: ({ inputs: [x] }) => [x],
   gradient: 'none',
   lowering: view,
+  simplify: transparent('stopGradient', (x) => stopGradient(x)),
   samples: [{ args: [tensor(['n', 2])] }],
 });

@@ -1,4 +1,5 @@
 export * from './barrier.js';
 export * from './call.js';
 export * from './identity.js';
+export * from './shape.js';
 export * from './withGradient.js';

@@ -1,0 +1,77 @@
+import { InternalError } from '../../base/errors.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
+import type { Law } from '../../ops/law.js';
+import { eliminateDeadCode } from '../dce.js';
+import { declarationOf } from '../facets.js';
+import { throughRegions, transform } from '../transform.js';
+
+/** No honest chain of laws on one call is longer; one that is goes round in a circle. */
+const mostSteps = 64;
+
+/**
+ * Replaces calls by what the laws of their operators say they are equal to, in regions too, until no
+ * law applies. One walk, producers first, so a law sees operands that are as simple as can be; what a
+ * law makes is simplified at once. `applied` hears of every application.
+ */
+export function simplify(
+  program: Program,
+  applied: (op: string, law: Law) => void = () => {},
+): Program {
+  const simplified = throughRegions(program, (inner, region) =>
+    transform(
+      inner,
+      ({ node, operands, into }) => {
+        if (node.kind !== 'call') return undefined;
+        const result = new Simplifier(into, applied).call(node, operands);
+        return result === null ? undefined : [result];
+      },
+      { region },
+    ),
+  );
+  // What was replaced is read no more; left behind, laws would apply to it again.
+  return simplified === program ? program : eliminateDeadCode(simplified);
+}
+
+/** Simplifies one call and everything that its laws make. */
+class Simplifier {
+  readonly #into: Program;
+  readonly #applied: (op: string, law: Law) => void;
+  /** Nodes from here on were made by a law. */
+  readonly #first: number;
+  #steps = 0;
+
+  constructor(into: Program, applied: (op: string, law: Law) => void) {
+    this.#into = into;
+    this.#applied = applied;
+    this.#first = into.graph.nodeCount;
+  }
+
+  /** What a call on simple operands is equal to; null when no law says so. */
+  call({ op, attributes, types }: CallNode, inputs: readonly Value[]): Value | null {
+    if (types.length !== 1) return null;
+    const [type] = types;
+    for (const law of declarationOf(op).simplify ?? []) {
+      const result = law.apply({ inputs, attributes, type });
+      if (result === null) continue;
+      if (++this.#steps > mostSteps) {
+        throw new InternalError('the laws go round in a circle', { op: op.name, actual: law.law });
+      }
+      this.#applied(op.name, law);
+      return this.#settled(result);
+    }
+    return null;
+  }
+
+  /** A value that a law made, simplified from its operands on. */
+  #settled(value: Value): Value {
+    if (value.node < this.#first) return value;
+    const node = this.#into.node(value.node);
+    if (node.kind !== 'call') return value;
+    const operands = this.#into.operands(value.node);
+    const settled = operands.map((operand) => this.#settled(operand));
+    const result = this.call(node, settled);
+    if (result !== null) return result;
+    if (settled.every((operand, i) => operand === operands[i])) return value;
+    return this.#into.appendTyped(node.op, settled, node.attributes, node.types, node)[value.port];
+  }
+}
