@@ -6,13 +6,13 @@ export type { Rule };
 /** A plugin for ESLint's flat configuration and for oxlint's `jsPlugins`. */
 export interface Plugin {
   readonly meta: { readonly name: 'kaon' };
-  readonly rules: { readonly 'no-array-truthiness': Rule };
+  readonly rules: { 'no-array-truthiness': Rule };
   readonly configs: {
     /** Every rule, as an entry of `eslint.config.js`. */
     readonly recommended: {
       readonly name: string;
-      readonly plugins: { readonly kaon: Plugin };
-      readonly rules: Readonly<Record<string, 'error'>>;
+      readonly plugins: Record<string, Plugin>;
+      readonly rules: Record<string, 'error'>;
     };
   };
 }

@@ -56,14 +56,16 @@ export interface Context {
 }
 
 /** Functions by the type of node they are called with. */
-export type Visitors = Readonly<Record<string, (node: never) => void>>;
+export type Visitors = Readonly<Record<string, (node: Node) => void>>;
 
+/** A rule in the form in which the types of ESLint and of oxlint accept it. */
 export interface Rule {
   readonly meta: {
     readonly type: 'problem';
     readonly docs: { readonly description: string };
-    readonly messages: Readonly<Record<string, string>>;
-    readonly schema: readonly object[];
+    readonly messages: Record<string, string>;
+    readonly schema: object[];
   };
-  create(context: Context): Visitors;
+  /** Takes a `Context`, of which each linter has a type of its own. */
+  create(context: unknown): Visitors;
 }

@@ -21,7 +21,7 @@ export const noArrayTruthiness: Rule = {
   meta: {
     type: 'problem',
     docs: { description: "disallow JavaScript's operators and conditions on arrays" },
-    messages,
+    messages: { ...messages },
     schema: [
       {
         type: 'object',
@@ -31,9 +31,10 @@ export const noArrayTruthiness: Rule = {
     ],
   },
 
-  create(context: Context): Visitors {
-    const { sourceCode } = context;
-    const { modules = [] } = (context.options[0] ?? {}) as { modules?: readonly string[] };
+  create(given: unknown): Visitors {
+    const context = given as Context;
+    const { sourceCode, options } = context;
+    const { modules = [] } = (options[0] ?? {}) as { modules?: readonly string[] };
     const isArray =
       typedArrayTest(sourceCode.parserServices) ?? localArrayTest(sourceCode, modules);
 
@@ -80,7 +81,7 @@ export const noArrayTruthiness: Rule = {
 
     const loop = ({ test }: Tested): void => tested(test, 'loop');
 
-    return {
+    const visitors: Readonly<Record<string, (node: never) => void>> = {
       IfStatement: ({ test }: Tested): void => tested(test, 'branch'),
       ConditionalExpression: ({ test }: Tested): void => tested(test, 'branch'),
       WhileStatement: loop,
@@ -110,6 +111,7 @@ export const noArrayTruthiness: Rule = {
         if (isConversion && argument !== undefined) tested(argument, 'convert');
       },
     };
+    return visitors as Visitors; // each is called with nodes of its type alone
   },
 };
 
