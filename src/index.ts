@@ -33,6 +33,11 @@ export {
 } from './front/autograd/custom.js';
 export { compute, deferredCompute, isDeferred } from './front/deferred.js';
 export { exportGraph, type ExportRequest } from './front/exportgraph.js';
+export { config, type Config } from './front/config.js';
+export { staticCode } from './front/staticcode.js';
+export { staticGraph, type StaticFunction } from './front/staticfunction.js';
+export type { Schedule } from './front/schedule.js';
+export type { Step } from './front/step.js';
 export { StaticGraph, type TypeRequest } from './front/staticgraph.js';
 export { hybridize, type Hybridized } from './front/hybridize.js';
 export type { HybridizeOptions } from './front/hybridizeoptions.js';

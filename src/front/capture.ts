@@ -1,14 +1,26 @@
 import { type Bounds, type Dim, evaluateDim, symbol, symbolsOf } from '../base/dim.js';
 import type { TensorType } from '../ir/types.js';
 import { type ArrayType, arrayType } from './arraytype.js';
+import type { Origin } from './history.js';
 import { mode, withMode } from './mode.js';
 import { arrayOf, NDArray } from './ndarray.js';
+import type { StaticCode } from './staticcode.js';
 
 /**
  * What a captured run of user code does with reading: `deferred` computes the value, which is then the
  * user's own constant; `trace` refuses, because the captured code is replayed with other values.
  */
 export type CaptureKind = 'deferred' | 'trace';
+
+/** What captured code does beside computing results. */
+export interface Effects {
+  /** State by the array that holds it, with its new value. */
+  readonly updates: ReadonlyMap<NDArray, NDArray>;
+  /** Gradients by the array that keeps them. */
+  readonly gradients: ReadonlyMap<NDArray, NDArray>;
+  /** The stand-ins for gradients that were there before, by the array that keeps them. */
+  readonly gradientReads: ReadonlyMap<NDArray, NDArray>;
+}
 
 /** A number of the host's that captured code depends on, such as a learning rate. */
 export interface HostNumber {
@@ -39,6 +51,15 @@ export class Capture {
   readonly hostReads: Map<NDArray, HostNumber> = new Map();
   /** Sizes of input dimensions that traced code has read as numbers, and so relies on. */
   readonly sizesRead: Set<string> = new Set();
+
+  /** Arrays that recorded calls have read: they take part in recordings of the replays. */
+  readonly touched: Set<NDArray> = new Set();
+  /** Every captured call in order, for captures that run while they are made; null for the others. */
+  log: Origin[] | null = null;
+  /** What becomes of side-effect code that is reached; null where there may be none. */
+  onStaticCode: ((code: StaticCode, args: readonly unknown[]) => unknown) | null = null;
+  /** Changes whenever state is written for real in the middle of a trace. */
+  stretch: object = {};
 
   /** The capture that this one goes on inside of: what it made is there to be used. */
   readonly parent: Capture | null;
@@ -110,6 +131,18 @@ export class Capture {
     const array = this.placeholder(hostNumberType);
     this.hostReads.set(array, source);
     return array;
+  }
+
+  /** Hands over the effects so far, and starts anew with none. */
+  takeEffects(): Effects {
+    const effects = {
+      updates: new Map(this.updates),
+      gradients: new Map(this.gradients),
+      gradientReads: new Map(this.gradientReads),
+    };
+    for (const map of [this.updates, this.gradients, this.gradientReads]) map.clear();
+    this.stretch = {};
+    return effects;
   }
 
   /**

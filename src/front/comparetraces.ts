@@ -4,8 +4,9 @@ import { sameStructure, type Structure, structureToString } from '../base/tree.j
 import type { NodeId } from '../graph/graph.js';
 import { type CallNode, type Program, type ProgramNode, typeToString } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
-import type { Outside } from './graph.js';
+import type { GraphParts, Outside } from './graph.js';
 import { NDArray } from './ndarray.js';
+import type { Segment } from './segments.js';
 import { withSizes } from './sizes.js';
 import type { Trace } from './trace.js';
 
@@ -34,12 +35,35 @@ export function compareTraces(
   second: Trace,
   sizes: ReadonlyMap<string, number> = new Map(),
 ): Difference | null {
-  return (
-    new ProgramComparison(sizes).compare(first.parts.program, second.parts.program) ??
-    compareReads(first, second) ??
-    compareWrites(first, second) ??
-    compareResults(first, second)
-  );
+  const count = Math.min(first.segments.length, second.segments.length);
+  for (let k = 0; k < count; k++) {
+    const [a, b] = [first.segments[k], second.segments[k]];
+    const difference =
+      new ProgramComparison(sizes).compare(a.parts.program, b.parts.program) ??
+      compareReads(a.parts, b.parts) ??
+      compareWrites(a.parts, b.parts) ??
+      compareCode(a, b);
+    if (difference !== null) return difference;
+  }
+  return compareResults(first, second);
+}
+
+/** Side-effect code must be the same, called with the same nesting of arrays. */
+function compareCode(first: Segment, second: Segment): Difference | null {
+  const [a, b] = [first.code, second.code];
+  const isSame =
+    a?.code === b?.code &&
+    a?.takes.join() === b?.takes.join() &&
+    (a === null || b === null || sameStructure(a.argStructure, b.argStructure));
+  if (isSame) return null;
+  const sideOf = ({ code, parts }: Segment): Side =>
+    code === null
+      ? { text: 'nothing more', source: lastSource(parts.program) }
+      : {
+          text: `${code.code.name || 'side-effect code'}(${structureToString(code.argStructure).slice(1, -1)})`,
+          source: code.source,
+        };
+  return { problem: 'other side-effect code', first: sideOf(first), second: sideOf(second) };
 }
 
 class ProgramComparison {
@@ -223,10 +247,10 @@ function describeOutput(program: Program, index: number): Side {
   };
 }
 
-function compareReads(first: Trace, second: Trace): Difference | null {
-  const at = differentAt(first.parts.reads, second.parts.reads);
+function compareReads(first: GraphParts, second: GraphParts): Difference | null {
+  const at = differentAt(first.reads, second.reads);
   if (at < 0) return null;
-  const sideOf = ({ parts: { program, reads } }: Trace): Side => {
+  const sideOf = ({ program, reads }: GraphParts): Side => {
     const input = program.inputs[program.inputs.length - reads.length + at];
     return {
       text: describeOutside(reads[at]),
@@ -236,10 +260,10 @@ function compareReads(first: Trace, second: Trace): Difference | null {
   return { problem: 'it reads another array', first: sideOf(first), second: sideOf(second) };
 }
 
-function compareWrites(first: Trace, second: Trace): Difference | null {
-  const at = differentAt(first.parts.writes, second.parts.writes);
+function compareWrites(first: GraphParts, second: GraphParts): Difference | null {
+  const at = differentAt(first.writes, second.writes);
   if (at < 0) return null;
-  const sideOf = ({ parts: { program, writes } }: Trace): Side => ({
+  const sideOf = ({ program, writes }: GraphParts): Side => ({
     text: describeOutside(writes[at]),
     source: describeOutput(program, program.outputs.length - writes.length + at).source,
   });
@@ -274,9 +298,9 @@ function describeHolder(of: NDArray | number | { readonly name: string }): strin
 function compareResults(first: Trace, second: Trace): Difference | null {
   if (sameStructure(first.outputs, second.outputs)) return null;
   const [path, a, b] = differentParts(first.outputs, second.outputs, '');
-  const sideOf = ({ parts: { program } }: Trace, part: Structure): Side => ({
+  const sideOf = ({ segments }: Trace, part: Structure): Side => ({
     text: structureToString(part),
-    source: lastSource(program),
+    source: lastSource(segments[segments.length - 1].parts.program),
   });
   return {
     problem: `the result differs${path === '' ? '' : ` at ${path}`}`,

@@ -58,6 +58,7 @@ export function link(
     capture === null ? undefined : currentSource(),
   );
   for (const result of results) result.origin = origin;
+  capture?.log?.push(origin);
   for (const operand of read) noteUse(operand, origin);
 }
 
@@ -114,11 +115,17 @@ function openSession(): Session {
   return mode.session;
 }
 
+/** Lets an array take part in the recording that goes on. */
+export function joinRecording(array: NDArray, session: Session = openSession()): void {
+  array.session = session;
+  if (array.gradient !== null) session.participants.add(array);
+}
+
 function noteUse(operand: NDArray, origin: Origin): void {
   const { session, capture } = origin;
   if (session !== null) {
-    operand.session = session;
-    if (operand.gradient !== null) session.participants.add(operand);
+    joinRecording(operand, session);
+    for (let inside = capture; inside !== null; inside = inside.parent) inside.touched.add(operand);
   }
   if (capture !== null) operand.reader = origin;
 }

@@ -65,6 +65,21 @@ export function explanation(fields: Omit<Explanation, 'toString'>): Explanation 
   return { ...fields, toString: () => render(fields) };
 }
 
+/** The explanations of one function that was captured for several objects, as one. */
+export function mergeExplanations(all: readonly Explanation[]): Explanation {
+  const sum = (of: (each: Explanation) => number): number =>
+    all.reduce((total, each) => total + of(each), 0);
+  return explanation({
+    name: all[0].name,
+    traces: all.flatMap(({ traces }) => traces),
+    evicted: sum(({ evicted }) => evicted),
+    hits: sum(({ hits }) => hits),
+    misses: all.flatMap(({ misses }) => misses),
+    forgotten: sum(({ forgotten }) => forgotten),
+    advice: all.flatMap(({ advice }) => advice),
+  });
+}
+
 const traceColumns: readonly Column<TraceReport>[] = [
   { title: 'trace', align: 'right', show: ({ id }) => String(id) },
   { title: 'signature', align: 'left', show: ({ signature }) => signature },

@@ -68,6 +68,13 @@ export function takeState(count: number = 1): NDArray {
   return state;
 }
 
+/** Ends the draws of a capture so far: the next ones start from a state of their own. */
+export function endDraws(capture: Capture): CapturedDraws | undefined {
+  const own = draws.get(capture);
+  draws.delete(capture);
+  return own;
+}
+
 /** The state after so many draws. */
 export function advanced(base: NDArray, count: number): NDArray {
   return count === 0 ? base : add(base, BigInt64Array.of(0n, BigInt(count)));

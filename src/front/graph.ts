@@ -6,7 +6,8 @@ import { hostNumber, type HostNumber } from './capture.js';
 import { compile } from '../runtime/compile.js';
 import type { Executable, Operand } from '../runtime/executable.js';
 import type { Storage } from '../runtime/storage.js';
-import { drawsFrom, takeState } from './generator.js';
+import { joinRecording } from './dispatch.js';
+import { drawsFrom, generatorState, setGeneratorState, takeState } from './generator.js';
 import type { Origin } from './history.js';
 import { layOut, type Named } from './layout.js';
 import type { TensorType } from '../ir/types.js';
@@ -37,12 +38,17 @@ export interface GraphParts {
   readonly reads: readonly Outside[];
   /** The leading outputs are returned; these are the others, in order. */
   readonly writes: readonly Outside[];
+  /** The arrays that take part in recordings of it; all that it reads where this is not known. */
+  readonly touched?: readonly Holder[];
 }
 
 export interface GraphRequest {
   readonly inputs: readonly (Named & { readonly type?: TensorType })[];
   readonly outputs: readonly Named[];
   readonly writes: readonly { readonly target: Outside; readonly array: NDArray }[];
+  readonly touched?: readonly Holder[];
+  /** See `LayoutRequest`. */
+  readonly isRecorded?: boolean;
   follow(origin: Origin): boolean;
   /** What an array from outside is, and the name of the input it becomes; throws where there can be none. */
   outside(
@@ -56,6 +62,8 @@ export function layOutGraph({
   inputs,
   outputs,
   writes,
+  touched,
+  isRecorded,
   follow,
   outside,
 }: GraphRequest): GraphParts {
@@ -66,6 +74,7 @@ export function layOutGraph({
     inputs,
     outputs: [...outputs, ...writes.map(({ array }, i) => ({ name: `state_${i}`, array }))],
     follow,
+    ...(isRecorded !== undefined && { isRecorded }),
     leaf(array, reader, into) {
       if (array.isConstant && array.elements !== null) {
         return into.constant({
@@ -85,7 +94,7 @@ export function layOutGraph({
     targets.push({ kind: 'random', draws: random.draws });
     program.setOutputs([...program.outputs, { name: freeOutput(program, 'random'), value: state }]);
   }
-  return { program, reads, writes: targets };
+  return { program, reads, writes: targets, ...(touched !== undefined && { touched }) };
 }
 
 /** The one random state of a graph; captures that meet in it draw one after the other. */
@@ -147,14 +156,31 @@ export class GraphRunner {
   }
 
   run(given: readonly NDArray[]): readonly NDArray[] {
-    const { reads, writes } = this.parts;
-    const holder = (of: Holder): NDArray => (typeof of === 'number' ? given[of] : of);
+    const before = generatorState();
+    try {
+      return this.#run(given);
+    } catch (error) {
+      // A call that fails has drawn nothing.
+      if (mode.capture === null && this.#draws > 0) setGeneratorState(before);
+      throw error;
+    }
+  }
+
+  /** What the program is run on: the given arrays, then what it reads from outside, draws included. */
+  operands(given: readonly NDArray[]): readonly NDArray[] {
+    const holder = holderAmong(given);
+    return [...given, ...this.parts.reads.map((source) => this.#fetch(source, holder))];
+  }
+
+  #run(given: readonly NDArray[]): readonly NDArray[] {
+    const { writes } = this.parts;
+    const holder = holderAmong(given);
     if (mode.capture === null) {
       for (const write of writes) {
         if (write.kind === 'array') refuseRecorded('hybridize', holder(write.of));
       }
     }
-    const operands = [...given, ...reads.map((source) => this.#fetch(source, holder))];
+    const operands = this.operands(given);
     return mode.capture === null && mode.session === null
       ? this.#runInPlace(operands, holder)
       : this.#runAsCall(operands, holder);
@@ -167,9 +193,16 @@ export class GraphRunner {
     const written = new Set(
       writes.flatMap((write) => (write.kind === 'array' ? [holder(write.of)] : [])),
     );
+    const touched =
+      mode.session === null ? null : (this.parts.touched?.map((of) => holder(of)) ?? null);
+    const takesPart = touched === null ? null : new Set(touched);
     const results = this.#callable.call(
-      operands.map((operand) => (written.has(operand) ? plain(operand) : operand)),
+      operands.map((operand) =>
+        written.has(operand) || takesPart?.has(operand) === false ? plain(operand) : operand,
+      ),
     );
+    // Arrays that the code has read for nothing took part all the same.
+    for (const array of touched ?? []) joinRecording(array);
     writes.forEach((target, i) => {
       const value = plain(results[this.#returned + i]);
       if (target.kind === 'array') writeState(holder(target.of), value);
@@ -233,6 +266,11 @@ export class GraphRunner {
 }
 
 type HolderLookup = (of: Holder) => NDArray;
+
+/** Holders as arrays, in a call on given ones. */
+export function holderAmong(given: readonly NDArray[]): HolderLookup {
+  return (of) => (typeof of === 'number' ? given[of] : of);
+}
 
 /** The pinned memory that an outside lies in; null where it has none. */
 function homeOf(write: Outside, holder: HolderLookup): Storage | null {

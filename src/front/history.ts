@@ -76,6 +76,11 @@ export class Origin {
 
 let nextSerial = 0;
 
+/** The serial that the next call will get. */
+export function currentSerial(): number {
+  return nextSerial;
+}
+
 /** Whether a backward pass is likely to ask for the array's gradient. */
 export function isTracked({ gradient, origin }: NDArray): boolean {
   return (gradient !== null && gradient.req !== 'null') || origin?.isTracked === true;

@@ -1,12 +1,9 @@
-import { unflatten } from '../base/tree.js';
+import { Captured } from './captured.js';
 import type { Explanation } from './explain.js';
-import { checkOptions, type HybridizeOptions } from './hybridizeoptions.js';
+import type { HybridizeOptions } from './hybridizeoptions.js';
+import { checkOptions } from './hybridizeoptions.js';
 import { install } from './install.js';
-import { mode, refuseAsync, withMode } from './mode.js';
-import { signatureOf } from './signature.js';
-import { StaticGraph } from './staticgraph.js';
-import { distinctPositions } from './trace.js';
-import { TraceCache } from './tracecache.js';
+import type { StaticGraph } from './staticgraph.js';
 
 install();
 
@@ -35,24 +32,14 @@ export function hybridize<F extends (...args: never[]) => unknown>(
   fn: F,
   options: HybridizeOptions = {},
 ): Hybridized<F> {
-  const op = 'hybridize';
   checkOptions(options);
-  const traces = new TraceCache(fn, options);
-  const run = (...args: Parameters<F>): unknown => {
-    if (options.active === false) return fn(...args);
-    refuseAsync(fn, op);
-    if (mode.capture !== null) return withMode({}, op, () => fn(...args));
-    const signature = signatureOf(args);
-    const { leaves } = signature;
-    const { trace, results } = traces.call(
-      signature,
-      distinctPositions(leaves).map((i) => leaves[i]),
-    );
-    return unflatten(trace.outputs, results);
-  };
+  const { active = true } = options;
+  const captured = active ? new Captured('hybridize', fn, options, false) : null;
+  const known = (): Captured => captured ?? new Captured('hybridize', fn, options, false);
+  const run = (...args: Parameters<F>): unknown =>
+    captured === null ? fn(...args) : captured.call(args);
   return Object.assign(run as unknown as F, {
-    explain: () => traces.explain(),
-    graphFor: (...args: Parameters<F>) =>
-      new StaticGraph(traces.find(signatureOf(args)).trace.parts),
+    explain: () => known().explain(),
+    graphFor: (...args: Parameters<F>) => known().graphFor(args),
   });
 }

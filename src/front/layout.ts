@@ -20,6 +20,11 @@ export interface LayoutRequest {
   leaf(array: NDArray, reader: Origin | null, program: Program): Value;
   /** Whether to look behind an array. */
   follow(origin: Origin): boolean;
+  /**
+   * Whether gradients will flow through the program, so that they must stop at what was not recorded.
+   * Default: where anything was.
+   */
+  readonly isRecorded?: boolean;
 }
 
 export interface Layout {
@@ -31,12 +36,19 @@ export interface Layout {
  * The calls behind `outputs` as a program, up to `inputs` and to leaves. Types are inferred again as it
  * is built, so symbols get names that depend on nothing but the program, and equal code gives equal text.
  */
-export function layOut({ inputs, outputs, leaf, follow }: LayoutRequest): Layout {
+export function layOut({
+  inputs,
+  outputs,
+  leaf,
+  follow,
+  isRecorded: isAsked,
+}: LayoutRequest): Layout {
   const program = new Program();
   const values = new Map<NDArray, Value>();
   const renamed = new Map<string, Dim>();
   for (const { name, array, type } of inputs) {
-    if (!values.has(array)) values.set(array, program.variable(name, type ?? array.type));
+    if (values.has(array)) continue;
+    values.set(array, program.variable(program.freshName(name), type ?? array.type));
   }
   const isInput = new Set(inputs.map(({ array }) => array));
   const stops = new Map<NDArray, Value>();
@@ -55,7 +67,7 @@ export function layOut({ inputs, outputs, leaf, follow }: LayoutRequest): Layout
     outputs.map(({ array }) => array),
     (array, origin) => !values.has(array) && follow(origin),
   );
-  const isRecorded = origins.some((origin) => origin.session !== null);
+  const isRecorded = isAsked ?? origins.some((origin) => origin.session !== null);
   const mustStop = (array: NDArray, reader: Origin | null): boolean =>
     isRecorded &&
     reader?.session !== null &&

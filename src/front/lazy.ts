@@ -101,8 +101,8 @@ function settle(origin: Origin, computed: readonly NDArray[]): void {
   });
 }
 
-/** The attributes with numbers in the place of sizes that are known by now. */
-function withSizes({ declaration, attributes, operands, capture }: Origin): Attributes {
+/** The attributes of a captured call with numbers in the place of sizes that are known by now. */
+export function withSizes({ declaration, attributes, operands, capture }: Origin): Attributes {
   const captures = new Set<Capture | null | undefined>([
     capture,
     ...operands.map((operand) => operand.origin?.capture),

@@ -6,7 +6,8 @@ import type { Facts } from './guards.js';
 import type { HybridizeOptions } from './hybridizeoptions.js';
 import type { Signature } from './signature.js';
 import { type AxisNames, exactTypes, sizesOf, symbolicTypes, type SymbolicTypes } from './sizes.js';
-import { type Trace, traceFunction } from './trace.js';
+import { CutError } from './staticcode.js';
+import { type FirstRun, type SideEffects, type Trace, traceFunction } from './trace.js';
 
 /** After so many traces for different sizes, the next one is for all sizes. */
 const specializations = 2;
@@ -29,6 +30,8 @@ export interface Specialized {
   readonly family: TraceFamily;
   /** Why sizes that have changed are numbers all the same. */
   readonly obstacle: string | null;
+  /** What the call has computed already, because side-effect code in it had to run. */
+  readonly firstRun: FirstRun | null;
 }
 
 /** Traces a function for the sizes of a call, or for all sizes. */
@@ -38,15 +41,33 @@ export class Specializer {
   /** Whether a trace for all sizes is one for certain sizes of 0 and 1, too. */
   readonly #small: WeakMap<Trace, Map<string, boolean>> = new WeakMap();
 
-  constructor(fn: (...args: never[]) => unknown, options: HybridizeOptions) {
+  readonly #mayRunCode: boolean;
+
+  /** @param mayRunCode Whether side-effect code may cut the function's graph. */
+  constructor(
+    fn: (...args: never[]) => unknown,
+    options: HybridizeOptions,
+    mayRunCode: boolean = false,
+  ) {
     this.#fn = fn;
     this.#options = options;
+    this.#mayRunCode = mayRunCode;
+  }
+
+  /** One more run like that of a trace, to compare; side-effect code is not run again. */
+  rehearse(trace: Trace, signature: Signature, types: SymbolicTypes): Trace {
+    const known = trace.segments.flatMap(({ code }) => (code === null ? [] : [code.known]));
+    return this.#run(signature, types, this.#mayRunCode ? known : 'refuse').trace;
   }
 
   /** One run of the function with stand-ins of these types. */
-  run(signature: Signature, { types, sizes }: SymbolicTypes): Trace {
+  #run(
+    signature: Signature,
+    { types, sizes }: SymbolicTypes,
+    sideEffects: SideEffects,
+  ): { readonly trace: Trace; readonly firstRun: FirstRun | null } {
     const { nameOf = (): undefined => undefined } = this.#options;
-    return traceFunction(this.#fn, { signature, types, sizes, nameOf });
+    return traceFunction(this.#fn, { signature, types, sizes, nameOf, sideEffects });
   }
 
   /** @param facts Those of the call, for the names of its axes. */
@@ -63,19 +84,19 @@ export class Specializer {
       history.calls > specializations
         ? search.find((names) => this.#attempt(signature, symbolicTypes(leaves, names)))
         : null;
-    const found = general ?? (named.sizes.size > 0 ? this.#attempt(signature, named) : null);
+    const found = general ?? (named.sizes.size > 0 ? this.#named(signature, named) : null);
     if (found !== null) {
       refuseRead(found.trace, asked);
       const { sizes } = found.symbolic;
       if (this.holdsAt(found.trace, signature, sizes)) {
-        return { ...found, family: learned, obstacle: search.obstacle };
+        return { ...found, family: learned, obstacle: search.obstacle, firstRun: null };
       }
     }
     const symbolic = exactTypes(leaves);
-    const trace = this.run(signature, symbolic);
+    const { trace, firstRun } = this.#run(signature, symbolic, this.#mayRunCode ? 'run' : 'refuse');
     const obstacle =
       found === null ? search.obstacle : 'at a size of 0 or 1 the code calls other operators';
-    return { trace, symbolic, family: learned, obstacle };
+    return { trace, symbolic, family: learned, obstacle, firstRun };
   }
 
   /**
@@ -92,7 +113,7 @@ export class Specializer {
     const key = small.join(';');
     let verdict = verdicts.get(key);
     if (verdict === undefined) {
-      const exact = this.run(signature, exactTypes(signature.leaves));
+      const exact = this.rehearse(trace, signature, exactTypes(signature.leaves));
       verdict = compareTraces(trace, exact, sizes) === null;
       if (verdicts.size >= mostSmall) verdicts.clear();
       verdicts.set(key, verdict);
@@ -100,8 +121,19 @@ export class Specializer {
     return verdict;
   }
 
+  /** A trace that may come to nothing: side-effect code must not run for it, so none may be reached. */
   #attempt(signature: Signature, symbolic: SymbolicTypes): Attempt {
-    return { trace: this.run(signature, symbolic), symbolic };
+    return { trace: this.#run(signature, symbolic, 'refuse').trace, symbolic };
+  }
+
+  /** A trace with the symbols that were asked for; null where side-effect code has to run. */
+  #named(signature: Signature, symbolic: SymbolicTypes): Attempt | null {
+    try {
+      return this.#attempt(signature, symbolic);
+    } catch (error) {
+      if (this.#mayRunCode && error instanceof CutError) return null;
+      throw error;
+    }
   }
 }
 

@@ -1,21 +1,35 @@
 import { flatten, type Structure, unflatten } from '../base/tree.js';
 import type { TensorType } from '../ir/types.js';
 import { Capture } from './capture.js';
-import { escaped } from './dispatch.js';
-import { type GraphParts, type Holder, layOutGraph } from './graph.js';
+import { Cuts, type KnownResult } from './cuts.js';
 import { Session } from './history.js';
-import { mode, withMode } from './mode.js';
 import { KeptGradient } from './keptgradient.js';
+import { LiveValues } from './live.js';
+import { mode, withMode } from './mode.js';
 import type { NDArray } from './ndarray.js';
+import { layOutSegments, type Segment } from './segments.js';
 import { isArray, leafNames, type Signature } from './signature.js';
 
 /** What one run of a function with stand-ins for its arguments has shown. */
 export interface Trace {
-  readonly parts: GraphParts;
+  /** Its graphs, in order; one unless side-effect code cuts it. */
+  readonly segments: readonly Segment[];
+  /** How many values the graphs hand to one another: first the given arrays. */
+  readonly localCount: number;
+  /** Which of those the function returns. */
+  readonly returns: readonly number[];
   /** The nesting of the function's result. */
   readonly outputs: Structure;
   /** Names of symbolic sizes that the function looked at as numbers. */
   readonly sizesRead: ReadonlySet<string>;
+}
+
+/** What a trace was good for that had to run while it was made. */
+export interface FirstRun {
+  /** The results of the traced call. */
+  readonly results: readonly NDArray[];
+  /** The given arrays and what side-effect code returned, by the numbers of locals. */
+  readonly locals: readonly NDArray[];
 }
 
 export interface TraceRequest {
@@ -26,68 +40,74 @@ export interface TraceRequest {
   readonly sizes: ReadonlyMap<string, number>;
   /** A name for an array that the function uses from outside. */
   nameOf(array: NDArray): string | undefined;
+  /** Default `refuse`. */
+  readonly sideEffects?: SideEffects;
 }
+
+/**
+ * What becomes of side-effect code: it is refused, run, or taken to have given what it gave when an
+ * earlier trace was made.
+ */
+export type SideEffects = 'refuse' | 'run' | readonly KnownResult[];
 
 /** Runs `fn` once with lazy arrays and lays out what it did. */
 export function traceFunction(
   fn: (...args: never[]) => unknown,
-  { signature, types, sizes, nameOf }: TraceRequest,
-): Trace {
+  { signature, types, sizes, nameOf, sideEffects = 'refuse' }: TraceRequest,
+): { readonly trace: Trace; readonly firstRun: FirstRun | null } {
   const capture = new Capture('trace', sizes);
   const { leaves, structure } = signature;
   // An array that is passed twice is one array inside, too.
   const positions = distinctPositions(leaves);
   const standIns = new Map(
-    positions.map((position, i) => {
-      const { gradient } = leaves[position];
+    positions.map((position) => {
       const standIn = capture.placeholder(types[position]);
+      const { gradient } = leaves[position];
       if (gradient !== null) standIn.gradient = new KeptGradient(gradient.req);
-      return [leaves[position], { standIn, given: i }];
+      return [leaves[position], standIn];
     }),
   );
-  const placeholders = leaves.map((leaf) => standIns.get(leaf)!.standIn);
-  const session = mode.session === null ? null : new Session();
+  const outer = mode.session;
+  const startLive = (): LiveValues =>
+    new LiveValues(
+      capture,
+      outer,
+      [...standIns].map(([leaf, standIn]) => [standIn, leaf]),
+    );
+  const cuts =
+    sideEffects === 'refuse'
+      ? null
+      : new Cuts(capture, startLive, sideEffects === 'run' ? null : sideEffects);
+  const session = outer === null ? null : new Session();
+  const given = leaves.map((leaf) => standIns.get(leaf)!);
   const result = withMode({ capture, session }, 'hybridize', () =>
-    fn(...(unflatten(structure, placeholders) as never[])),
+    fn(...(unflatten(structure, given) as never[])),
   );
-  const { leaves: outputs, structure: outputStructure } = flatten(result, isArray);
-  const givenAs = new Map([...standIns.values()].map(({ standIn, given }) => [standIn, given]));
-  const holder = (array: NDArray): Holder => givenAs.get(array) ?? array;
+  const { leaves: returned, structure: outputs } = flatten(result, isArray);
+  // An array that the function wrote and then returned has its new value by then.
+  const wanted = returned.map((array) => capture.current(array));
+  const { stretches, live } = cuts?.finish() ?? uncut(capture);
   const inputNames = leafNames(structure, 'input');
-  const outputNames = leafNames(outputStructure, 'output');
-  const gradientOf = new Map([...capture.gradientReads].map(([array, read]) => [read, array]));
-  const parts = layOutGraph({
-    inputs: positions.map((i) => ({ name: inputNames[i], array: placeholders[i] })),
-    // An array that the function wrote and then returned has its new value by then.
-    outputs: outputs.map((array, i) => ({ name: outputNames[i], array: capture.current(array) })),
-    writes: [
-      ...[...capture.updates].map(([array, value]) => ({
-        target: { kind: 'array', of: holder(array) } as const,
-        array: value,
-      })),
-      ...[...capture.gradients].map(([array, value]) => ({
-        target: { kind: 'gradient', of: holder(array) } as const,
-        array: value,
-      })),
-    ],
-    follow: (origin) => origin.capture === capture,
-    outside: (array) => {
-      const owner = gradientOf.get(array);
-      if (owner !== undefined) {
-        const name = `${nameOf(owner) ?? 'captured'}_gradient`;
-        return { name, source: { kind: 'gradient', of: holder(owner) } };
-      }
-      const host = capture.hostReads.get(array);
-      if (host !== undefined) return { name: host.name, source: { kind: 'host', of: host } };
-      if (isForeign(array)) throw escaped('hybridize', array);
-      return { name: nameOf(array) ?? 'captured', source: { kind: 'array', of: array } };
-    },
+  const outputNames = leafNames(outputs, 'output');
+  const distinct = [...standIns.values()];
+  const layout = layOutSegments({
+    capture,
+    isRecorded: session !== null,
+    stretches,
+    inputs: distinct.map((array, i) => ({ name: inputNames[positions[i]], array })),
+    outputs: wanted.map((array, i) => ({ name: outputNames[i], array })),
+    nameOf,
   });
-  return {
-    parts,
-    outputs: outputStructure,
-    sizesRead: capture.sizesRead,
-  };
+  const trace = { ...layout, outputs, sizesRead: capture.sizesRead };
+  if (live === null) return { trace, firstRun: null };
+  const locals = [...distinct, ...stretches.flatMap(({ cut }) => cut?.results ?? [])];
+  const [results, values] = [wanted, locals].map((arrays) => arrays.map((each) => live.of(each)));
+  return { trace, firstRun: { results, locals: values } };
+}
+
+function uncut(capture: Capture): ReturnType<Cuts['finish']> {
+  const stretch = { effects: capture.takeEffects(), end: Infinity, cut: null };
+  return { stretches: [stretch], live: null };
 }
 
 /** The positions at which arrays occur for the first time: what a traced graph is called with. */
@@ -98,9 +118,4 @@ export function distinctPositions(leaves: readonly NDArray[]): number[] {
     seen.add(leaf);
     return [i];
   });
-}
-
-/** A value of another trace, which stands for nothing any more. */
-function isForeign({ elements, origin }: NDArray): boolean {
-  return elements === null && (origin === null || origin.capture?.kind === 'trace');
 }

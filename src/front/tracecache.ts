@@ -9,7 +9,6 @@ import {
   type Miss,
   type TraceReport,
 } from './explain.js';
-import { GraphRunner } from './graph.js';
 import {
   adviceFor,
   type CapturedGuard,
@@ -25,7 +24,8 @@ import type { NDArray } from './ndarray.js';
 import { describeSignature, type Signature } from './signature.js';
 import { bindSizes, exactTypes, type SymbolicTypes } from './sizes.js';
 import { Specializer, type TraceFamily } from './specialize.js';
-import type { Trace } from './trace.js';
+import type { FirstRun, Trace } from './trace.js';
+import { TraceRunner } from './tracerunner.js';
 import { verifyTrace } from './verifytrace.js';
 
 /** What one function keeps at most. */
@@ -42,7 +42,7 @@ const limits = {
 export interface Entry {
   readonly id: number;
   readonly trace: Trace;
-  readonly runner: GraphRunner;
+  readonly runner: TraceRunner;
   readonly symbolic: SymbolicTypes;
   readonly facts: Facts;
   readonly captured: readonly CapturedGuard[];
@@ -86,10 +86,20 @@ export class TraceCache {
   #evicted = 0;
   #clock = 0;
 
-  constructor(fn: (...args: never[]) => unknown, options: HybridizeOptions) {
+  readonly #mayRunCode: boolean;
+  /** What the trace made last has computed of the call that it was made for. */
+  #firstRun: FirstRun | null = null;
+
+  /** @param mayRunCode Whether side-effect code may cut the function's graphs. */
+  constructor(
+    fn: (...args: never[]) => unknown,
+    options: HybridizeOptions,
+    mayRunCode: boolean = false,
+  ) {
+    this.#mayRunCode = mayRunCode;
     this.#options = options;
     this.#name = options.name ?? (fn.name || 'function');
-    this.#specializer = new Specializer(fn, options);
+    this.#specializer = new Specializer(fn, options, mayRunCode);
   }
 
   /** The trace for a call, checked as often as was asked for, and run on the arrays. */
@@ -97,6 +107,7 @@ export class TraceCache {
     signature: Signature,
     given: readonly NDArray[],
   ): { readonly trace: Trace; readonly results: readonly NDArray[] } {
+    this.#firstRun = null;
     const made = this.#made;
     const entry = this.find(signature);
     if (this.#made === made) this.#hits++;
@@ -104,16 +115,32 @@ export class TraceCache {
     if (verify === 'always' ? entry.calls > 0 : verify === 'second' && entry.calls === 1) {
       const { types } = entry.symbolic;
       const sizes = bindSizes(signature.leaves, types)!;
-      verifyTrace(entry.trace, this.#specializer.run(signature, { types, sizes }));
+      verifyTrace(
+        entry.trace,
+        this.#specializer.rehearse(entry.trace, signature, { types, sizes }),
+      );
     }
     const started = performance.now();
-    const results = entry.runner.run(given);
+    const first = this.#takeFirstRun();
+    if (first !== null && this.#mayRunCode) entry.runner.locals = first.locals;
+    const results = first?.results ?? entry.runner.run(given);
     entry.cost.firstRun ??= performance.now() - started;
     entry.calls++;
     return { trace: entry.trace, results };
   }
 
-  /** The trace for a call; made when there is none. */
+  /** The traces there are, oldest first. */
+  get entries(): readonly Entry[] {
+    return this.#entries;
+  }
+
+  #takeFirstRun(): FirstRun | null {
+    const first = this.#firstRun;
+    this.#firstRun = null;
+    return first;
+  }
+
+  /** The trace for a call; made when there is none, which runs side-effect code. */
   find(signature: Signature): Entry {
     const extra = this.#options.keyOf?.() ?? '';
     const key = `${signature.key}|${extra}`;
@@ -164,13 +191,14 @@ export class TraceCache {
     const family = this.#families.get(familyKey);
     const made = this.#specializer.trace(signature, family, facts);
     const { trace, symbolic, obstacle } = made;
+    this.#firstRun = made.firstRun;
     const entry: Entry = {
       id: this.#made++,
       trace,
       symbolic,
-      runner: new GraphRunner(trace.parts, this.#options.save),
+      runner: new TraceRunner(trace, this.#options.save, this.#mayRunCode),
       facts: symbolic.sizes.size === 0 ? facts : factsOf(signature, symbolic.types, parts),
-      captured: capturedGuards(trace.parts),
+      captured: trace.segments.flatMap(({ parts }) => capturedGuards(parts)),
       signature: describeSignature(signature, symbolic.types.map(typeToString)),
       cost: { trace: performance.now() - started, firstRun: null },
       family: familyKey,
@@ -247,17 +275,22 @@ function smallSize(facts: Facts): Guard | null {
   return { kind: 'size', path: fact.path, expected: 'a size of 2 or more', actual: fact.text };
 }
 
-function reportOf({ id, trace: { parts }, signature, symbolic, calls, cost }: Entry): TraceReport {
-  const names = namedInputs(parts.program).map(({ name }) => name);
-  const first = names.length - parts.reads.length;
+function reportOf({ id, trace, signature, symbolic, calls, cost }: Entry): TraceReport {
+  const captured = new Set<string>();
+  let operators = 0;
+  for (const { parts } of trace.segments) {
+    const { program, reads } = parts;
+    const names = namedInputs(program).map(({ name }) => name);
+    const first = names.length - reads.length;
+    reads.forEach(({ kind }, i) => kind === 'array' && captured.add(names[first + i]));
+    for (const node of program.graph.nodes()) if (program.node(node).kind === 'call') operators++;
+  }
   return {
     id,
     signature,
     symbols: [...symbolsOfTypes(symbolic.types).keys()],
-    operators: [...parts.program.graph.nodes()].filter(
-      (node) => parts.program.node(node).kind === 'call',
-    ).length,
-    captured: parts.reads.flatMap(({ kind }, i) => (kind === 'array' ? [names[first + i]] : [])),
+    operators,
+    captured: [...captured],
     calls,
     milliseconds: cost.trace,
     firstRunMilliseconds: cost.firstRun,

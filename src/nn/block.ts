@@ -1,4 +1,5 @@
 import { ArgumentError } from '../base/errors.js';
+import type { Capturable } from '../front/capturable.js';
 import { hybridize, type Hybridized } from '../front/hybridize.js';
 import type { HybridizeOptions } from '../front/hybridizeoptions.js';
 import type { Explanation } from '../front/explain.js';
@@ -17,7 +18,7 @@ import { summarize } from './summary.js';
  * A piece of a network: it owns parameters and other blocks as plain properties (or lists of them), and
  * says in `forward` what it computes. Write `forward`, call `call`.
  */
-export abstract class Block {
+export abstract class Block implements Capturable {
   abstract forward(...args: never[]): unknown;
 
   /** Runs the block. Parameters whose sizes are still unknown get them here. */
@@ -123,6 +124,15 @@ export abstract class Block {
     parametersFromSafetensors(bytes, this.parameters());
   }
 
+  /** @internal What graphs captured from methods of the block depend on. */
+  captureOptions(): ReturnType<Capturable['captureOptions']> {
+    return {
+      nameOf: (array) => nameOf(this, array),
+      keyOf: () => structureKey(this),
+      partsOf: () => structureParts(this),
+    };
+  }
+
   /** A table of blocks, output shapes and parameter counts, from one call on `args` in predict mode. */
   summary(...args: Parameters<this['forward']>): string {
     return summarize(this, args);
@@ -164,18 +174,17 @@ export abstract class HybridBlock extends Block {
     return hybridize(forward, {
       ...options,
       name: this.constructor.name,
-      nameOf: (array) => this.#nameOf(array),
-      keyOf: () => structureKey(this),
-      partsOf: () => structureParts(this),
+      ...this.captureOptions(),
     });
   }
+}
 
-  #nameOf(array: NDArray): string | undefined {
-    for (const [name, parameter] of this.parameters()) {
-      if (parameter.isInitialized && parameter.value === array) return name;
-    }
-    return undefined;
+/** The path of the parameter that holds an array. */
+function nameOf(block: Block, array: NDArray): string | undefined {
+  for (const [name, parameter] of block.parameters()) {
+    if (parameter.isInitialized && parameter.value === array) return name;
   }
+  return undefined;
 }
 
 const identities = new WeakMap<object, number>();

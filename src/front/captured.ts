@@ -1,0 +1,49 @@
+import { unflatten } from '../base/tree.js';
+import type { Explanation } from './explain.js';
+import { checkOptions, type HybridizeOptions } from './hybridizeoptions.js';
+import { mode, refuseAsync, withMode } from './mode.js';
+import { Schedule } from './schedule.js';
+import { signatureOf } from './signature.js';
+import { StaticGraph } from './staticgraph.js';
+import { distinctPositions } from './trace.js';
+import { TraceCache } from './tracecache.js';
+
+type AnyFunction = (...args: never[]) => unknown;
+
+/** A function and the graphs that were captured from it: what `hybridize` and `staticGraph` are made of. */
+export class Captured {
+  readonly #op: string;
+  readonly #fn: AnyFunction;
+  readonly #traces: TraceCache;
+
+  /** @param mayRunCode Whether side-effect code may cut the graphs. */
+  constructor(op: string, fn: AnyFunction, options: HybridizeOptions, mayRunCode: boolean) {
+    checkOptions(options);
+    refuseAsync(fn, op);
+    this.#op = op;
+    this.#fn = fn;
+    this.#traces = new TraceCache(fn, options, mayRunCode);
+  }
+
+  /** Runs the graph for these arguments. Inside other captured code the function is part of that. */
+  call(args: readonly unknown[]): unknown {
+    if (mode.capture !== null) return withMode({}, this.#op, () => this.#fn(...(args as never[])));
+    const signature = signatureOf(args);
+    const { leaves } = signature;
+    const given = distinctPositions(leaves).map((i) => leaves[i]);
+    const { trace, results } = this.#traces.call(signature, given);
+    return unflatten(trace.outputs, results);
+  }
+
+  explain(): Explanation {
+    return this.#traces.explain();
+  }
+
+  graphFor(args: readonly unknown[]): StaticGraph {
+    return new StaticGraph(this.#traces.find(signatureOf(args)).trace.segments[0].parts);
+  }
+
+  get schedules(): readonly Schedule[] {
+    return this.#traces.entries.map((entry) => new Schedule(entry));
+  }
+}

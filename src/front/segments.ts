@@ -1,0 +1,199 @@
+import type { TensorType } from '../ir/types.js';
+import type { Structure } from '../base/tree.js';
+import type { Capture } from './capture.js';
+import type { KnownResult, Stretch } from './cuts.js';
+import { escaped } from './dispatch.js';
+import { type GraphParts, type Holder, layOutGraph, type Outside } from './graph.js';
+import { collectOrigins, type Origin } from './history.js';
+import type { Named } from './layout.js';
+import type { NDArray } from './ndarray.js';
+import type { StaticCode } from './staticcode.js';
+
+/*
+ * Captured code that side-effect code cuts is a graph for each stretch. What one stretch computes and a
+ * later one reads goes over by number: the locals of a call, of which the given arrays are the first.
+ */
+
+/** The graph of one stretch. */
+export interface Segment {
+  readonly parts: GraphParts;
+  /** The locals it is called with, in order. Holders in `parts` that are numbers index this list. */
+  readonly takes: readonly number[];
+  /** The locals that its results become, in order. */
+  readonly gives: readonly number[];
+  /** The side-effect code that runs after it; null at the end. */
+  readonly code: CodeCall | null;
+}
+
+/** A call of side-effect code between two graphs. */
+export interface CodeCall {
+  readonly code: StaticCode;
+  readonly source: string | undefined;
+  /** The locals it is given. */
+  readonly takes: readonly number[];
+  readonly argStructure: Structure;
+  /** The locals that its arrays become. */
+  readonly gives: readonly number[];
+  readonly known: KnownResult;
+}
+
+export interface SegmentsRequest {
+  readonly capture: Capture;
+  /** Whether the traced call is recorded: gradients stop at what it did unrecorded. */
+  readonly isRecorded: boolean;
+  readonly stretches: readonly Stretch[];
+  /** The stand-ins for the given arrays. */
+  readonly inputs: readonly Named[];
+  readonly outputs: readonly Named[];
+  nameOf(array: NDArray): string | undefined;
+}
+
+export interface Segments {
+  readonly segments: readonly Segment[];
+  readonly localCount: number;
+  /** The locals that the last segment gives for the outputs. */
+  readonly returns: readonly number[];
+}
+
+/** Lays out each stretch, from the last to the first: what it needs, earlier ones have to give. */
+export function layOutSegments(request: SegmentsRequest): Segments {
+  const { stretches, inputs, outputs } = request;
+  const locals = new Locals(inputs, stretches);
+  const wanted: Set<NDArray>[] = stretches.map(() => new Set());
+  const segments: Segment[] = [];
+  let returns: readonly number[] = [];
+  for (let k = stretches.length - 1; k >= 0; k--) {
+    const { cut } = stretches[k];
+    const results: Named[] =
+      cut === null ? [...outputs] : cut.args.map((array, i) => ({ name: `argument_${i}`, array }));
+    const gives = results.map(() => locals.fresh());
+    for (const array of wanted[k]) {
+      gives.push(locals.of(array));
+      results.push({ name: `local_${locals.of(array)}`, array });
+    }
+    const { parts, takes } = layOutStretch(request, k, results, locals, wanted);
+    if (cut === null) returns = gives.slice(0, outputs.length);
+    segments.unshift({
+      parts,
+      takes,
+      gives,
+      code:
+        cut === null
+          ? null
+          : {
+              code: cut.code,
+              source: cut.source,
+              takes: gives.slice(0, cut.args.length),
+              argStructure: cut.argStructure,
+              gives: cut.results.map((array) => locals.of(array)),
+              known: {
+                types: cut.results.map(({ type }): TensorType => type),
+                structure: cut.resultStructure,
+              },
+            },
+    });
+  }
+  return { segments, localCount: locals.count, returns };
+}
+
+/** The graph of a stretch; notes in `wanted` what earlier ones have to give for it. */
+function layOutStretch(
+  { capture, isRecorded, stretches, inputs, nameOf }: SegmentsRequest,
+  k: number,
+  results: readonly Named[],
+  locals: Locals,
+  wanted: readonly Set<NDArray>[],
+): Pick<Segment, 'parts' | 'takes'> {
+  const { effects } = stretches[k];
+  const start = k === 0 ? 0 : stretches[k - 1].end;
+  const isInside = ({ capture: owner, serial }: Origin): boolean =>
+    owner === capture && serial >= start && serial < stretches[k].end;
+  const written = [...effects.updates.values(), ...effects.gradients.values()];
+  const given: Named[] = [...inputs];
+  const isGiven = new Set(given.map(({ array }) => array));
+  const take = (array: NDArray): void => {
+    const { origin } = array;
+    const isEarlier = origin?.capture === capture && !isInside(origin);
+    const isStandIn = origin === null && locals.has(array);
+    if (isGiven.has(array) || !(isEarlier || isStandIn)) return;
+    isGiven.add(array);
+    given.push({ name: `local_${locals.of(array)}`, array });
+    if (!isEarlier) return;
+    wanted[stretches.findIndex(({ end }) => origin.serial < end)].add(array);
+  };
+  const heads = [...results.map(({ array }) => array), ...written];
+  for (const head of heads) take(head);
+  for (const { operands } of collectOrigins(heads, (_, origin) => isInside(origin))) {
+    for (const operand of operands) take(operand);
+  }
+  const positions = new Map(given.map(({ array }, i) => [array, i]));
+  const holder = (array: NDArray): Holder => positions.get(array) ?? array;
+  const readBy = new Map([...effects.gradientReads].map(([owner, read]) => [read, owner]));
+  const parts = layOutGraph({
+    inputs: given,
+    outputs: results,
+    writes: [
+      ...[...effects.updates].map(([array, value]) => ({
+        target: { kind: 'array', of: holder(array) } as const,
+        array: value,
+      })),
+      ...[...effects.gradients].map(([array, value]) => ({
+        target: { kind: 'gradient', of: holder(array) } as const,
+        array: value,
+      })),
+    ],
+    touched: [...capture.touched]
+      .filter((array) => positions.has(array) || (array.elements !== null && !array.isConstant))
+      .map(holder),
+    isRecorded,
+    follow: isInside,
+    outside: (array) => {
+      const owner = readBy.get(array);
+      if (owner !== undefined) {
+        const name = `${nameOf(owner) ?? 'captured'}_gradient`;
+        return { name, source: { kind: 'gradient', of: holder(owner) } };
+      }
+      const host = capture.hostReads.get(array);
+      if (host !== undefined) return { name: host.name, source: { kind: 'host', of: host } };
+      if (isForeign(array)) throw escaped('hybridize', array);
+      return { name: nameOf(array) ?? 'captured', source: outsideArray(array) };
+    },
+  });
+  return { parts, takes: given.map(({ array }) => locals.of(array)) };
+}
+
+function outsideArray(array: NDArray): Outside {
+  return { kind: 'array', of: array };
+}
+
+/** The numbers of what goes from graph to graph. */
+class Locals {
+  readonly #numbers: Map<NDArray, number> = new Map();
+  count = 0;
+
+  /** Stand-ins have their numbers from the start. */
+  constructor(inputs: readonly Named[], stretches: readonly Stretch[]) {
+    for (const { array } of inputs) this.of(array);
+    for (const { cut } of stretches) for (const array of cut?.results ?? []) this.of(array);
+  }
+
+  has(array: NDArray): boolean {
+    return this.#numbers.has(array);
+  }
+
+  /** A number that no array of the trace has. */
+  fresh(): number {
+    return this.count++;
+  }
+
+  of(array: NDArray): number {
+    let number = this.#numbers.get(array);
+    if (number === undefined) this.#numbers.set(array, (number = this.fresh()));
+    return number;
+  }
+}
+
+/** A value of another trace, which stands for nothing any more. */
+function isForeign({ elements, origin }: NDArray): boolean {
+  return elements === null && (origin === null || origin.capture?.kind === 'trace');
+}

@@ -1,0 +1,56 @@
+import { flatten, unflatten } from '../base/tree.js';
+import type { SavePolicy } from '../passes/rematerialize.js';
+import { checkResult } from './cuts.js';
+import { GraphRunner } from './graph.js';
+import type { NDArray } from './ndarray.js';
+import type { CodeCall, Segment } from './segments.js';
+import { isArray } from './signature.js';
+import { runStaticCode } from './staticcode.js';
+import type { Trace } from './trace.js';
+
+/** Runs the graphs of a trace, with the side-effect code between them. */
+export class TraceRunner {
+  readonly trace: Trace;
+  readonly graphs: readonly GraphRunner[];
+  /**
+   * What the graphs and side-effect code of the latest call worked on, where `keepsLocals` asks for it;
+   * null before the first call.
+   */
+  locals: readonly NDArray[] | null = null;
+  readonly #keepsLocals: boolean;
+
+  constructor(trace: Trace, save: SavePolicy | undefined, keepsLocals: boolean) {
+    this.trace = trace;
+    this.graphs = trace.segments.map(({ parts }) => new GraphRunner(parts, save));
+    this.#keepsLocals = keepsLocals;
+  }
+
+  run(given: readonly NDArray[]): readonly NDArray[] {
+    const { segments, returns, localCount } = this.trace;
+    const locals = [...given];
+    locals.length = localCount;
+    segments.forEach(({ takes, gives, code }, k) => {
+      place(locals, gives, this.graphs[k].run(takes.map((local) => locals[local])));
+      if (code !== null) place(locals, code.gives, runCode(code, locals));
+    });
+    if (this.#keepsLocals) this.locals = locals;
+    return returns.map((local) => locals[local]);
+  }
+}
+
+function place(locals: NDArray[], at: Segment['gives'], values: readonly NDArray[]): void {
+  at.forEach((local, i) => (locals[local] = values[i]));
+}
+
+function runCode(
+  { code, source, takes, argStructure, known }: CodeCall,
+  locals: readonly NDArray[],
+): readonly NDArray[] {
+  const args = unflatten(
+    argStructure,
+    takes.map((local) => locals[local].detach()),
+  ) as readonly unknown[];
+  const result = flatten(runStaticCode(code, args), isArray);
+  checkResult(known, result, source);
+  return result.leaves;
+}
