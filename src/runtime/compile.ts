@@ -1,14 +1,15 @@
 import { type CallNode, Program } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
 import type { Evaluate } from '../passes/fold.js';
-import { fuse, separate } from '../passes/fuse.js';
-import { lowerProgram } from '../passes/lower/plan.js';
+import { fuse, type Group, separate } from '../passes/fuse.js';
+import { lowerProgram, type Plan } from '../passes/lower/plan.js';
 import { type PassContext, passes, runPipeline } from '../passes/pipeline.js';
 import { schedule } from '../passes/schedule.js';
 import { cpu } from './device.js';
 import { entries, vectorBytes } from './entry.js';
 import type { CompileOptions, Executable } from './executable.js';
 import { Executor } from './executor.js';
+import { CompilationLog } from './log.js';
 import { Storage } from './storage.js';
 
 /**
@@ -16,15 +17,65 @@ import { Storage } from './storage.js';
  * @throws UnsupportedError when a size of the program is known only to its data.
  */
 export function compile(program: Program, options: CompileOptions = {}): Executable {
-  return build(program, options, { evaluate: evaluateConstant });
+  return build(program, options, { evaluate: evaluateConstant }, CompilationLog.of(program));
 }
 
-function build(program: Program, options: CompileOptions, context: PassContext): Executor {
-  const { target = 'wasm', fuse: fusing = true, device = cpu } = options;
-  const lowest = runPipeline(program, passes, context);
-  const groups = schedule(lowest, fusing ? fuse(lowest) : separate(lowest));
-  const plan = lowerProgram(lowest, groups, vectorBytes, options.replaced);
-  return new Executor(program, plan, device, entries[target](plan.module, device));
+/**
+ * What `compile` would run: groups, kernels and places, without code.
+ * @throws UnsupportedError as `compile` does.
+ */
+export function planProgram(program: Program, options: CompileOptions = {}): Plan {
+  return plan(program, options, { evaluate: evaluateConstant }, null);
+}
+
+function build(
+  program: Program,
+  options: CompileOptions,
+  context: PassContext,
+  log: CompilationLog | null,
+): Executor {
+  const { target = 'wasm', device = cpu } = options;
+  const planned = plan(program, options, context, log);
+  const entry = stage(
+    log,
+    target,
+    () => entries[target](planned.module, device),
+    () => 'code that can be called',
+  );
+  return new Executor(program, planned, device, entry);
+}
+
+function plan(
+  program: Program,
+  { fuse: fusing = true, replaced }: CompileOptions,
+  context: PassContext,
+  log: CompilationLog | null,
+): Plan {
+  const lowest = runPipeline(program, passes, {
+    ...context,
+    ...(log !== null && { observe: log.pass, applied: log.law }),
+  });
+  const count = (groups: readonly Group[]): string => `${groups.length} groups`;
+  const fused = stage(log, 'fuse', () => (fusing ? fuse(lowest) : separate(lowest)), count);
+  const order = stage(log, 'schedule', () => schedule(lowest, fused), count);
+  const planned = stage(
+    log,
+    'lower',
+    () => lowerProgram(lowest, order, vectorBytes, replaced),
+    ({ module, places }) => `${module.kernels.length} kernels, ${places.length} places`,
+  );
+  log?.plan(planned);
+  return planned;
+}
+
+/** Runs a stage, watched by the log if there is one. */
+function stage<T>(
+  log: CompilationLog | null,
+  name: string,
+  run: () => T,
+  describe: (made: T) => string,
+): T {
+  return log === null ? run() : log.stage(name, run, describe);
 }
 
 /**
@@ -38,7 +89,7 @@ export const evaluateConstant: Evaluate = (call: CallNode, operands: readonly Co
   const inputs = operands.map(({ type }, i) => program.variable(`x${i}`, type));
   const results = program.appendTyped(call.op, inputs, call.attributes, call.types, call);
   program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
-  const executor = build(program, { target: 'interpreter', fuse: false }, {});
+  const executor = build(program, { target: 'interpreter', fuse: false }, {}, null);
   const outputs = executor.run(
     operands.map(({ type, data }) => ({
       storage: new Storage(type.dtype, data),

@@ -1,25 +1,87 @@
-import { typeToString } from '../ir/program.js';
+import { addDim, type Dim, mulDim, sizeOf } from '../base/dim.js';
+import { bytesOf } from '../base/dtype.js';
+import { type Program, typeToString, type Value } from '../ir/program.js';
 import { moduleText } from '../loop/text.js';
-import type { Plan } from '../passes/lower/plan.js';
-import type { Place } from '../passes/places.js';
+import type { Group } from '../passes/fuse.js';
+import { type Plan, placeBytes } from '../passes/lower/plan.js';
+import { planMemory } from '../passes/memory.js';
+import { isImmediate, type Place } from '../passes/places.js';
 
 /** Groups, kernels and places, for people. */
 export function planToString(plan: Plan): string {
-  const { program, groups, places } = plan;
-  const nameOf = (id: number): string => {
-    const node = program.node(id as (typeof groups)[number]['anchors'][number]);
-    if (node.kind === 'variable') return node.name;
-    return node.kind === 'call' ? `${node.op.name}#${id}` : `constant#${id}`;
+  return [...groupLines(plan), ...memoryLines(plan), kernelText(plan)].join('\n');
+}
+
+/** One line for each group in the order in which they run: members, what is read and written, bytes. */
+export function groupLines({ program, groups }: Plan): readonly string[] {
+  const nameOf = ({ node: id, port, type }: Value): string => {
+    const node = program.node(id);
+    if (node.kind === 'variable') return `${node.name}: ${typeToString(type)}`;
+    const name = node.kind === 'call' ? node.op.name : 'constant';
+    return `${name}#${id}${port === 0 ? '' : `.${port}`}: ${typeToString(type)}`;
   };
-  const lines = groups.map((group, step) => {
-    const members = group.members.map(nameOf).join(', ');
-    const writes = group.writes.map(
-      (value) => `${nameOf(value.node)}.${value.port}: ${typeToString(value.type)}`,
+  return groups.map((group, step) => {
+    const members = group.members.map((id) => nameOfNode(program.node(id), id));
+    return (
+      `group ${step}: ${members.join(', ')}` +
+      `; reads ${readsOf(program, group).map(nameOf).join(', ') || 'nothing'}` +
+      `; writes ${group.writes.map(nameOf).join(', ')}` +
+      `; ${String(trafficOf(program, group))} bytes`
     );
-    return `group ${step}: ${members} -> ${writes.join(', ')}`;
   });
-  places.forEach((place, id) => lines.push(placeToString(place, id)));
-  return `${lines.join('\n')}\n${moduleText(plan.module)}`;
+}
+
+function nameOfNode(node: ReturnType<Plan['program']['node']>, id: number): string {
+  return node.kind === 'call' ? `${node.op.name}#${id}` : `${node.kind}#${id}`;
+}
+
+/** The bytes that a group moves when each value that it reads or writes goes through memory once. */
+export function trafficOf(program: Program, group: Group): Dim {
+  return [...readsOf(program, group), ...group.writes].reduce<Dim>(
+    (total, { type }) => addDim(total, mulDim(bytesOf(type.dtype), sizeOf(type.shape))),
+    0,
+  );
+}
+
+/** What a group reads from memory: numbers are part of its code. */
+function readsOf(program: Program, { reads }: Group): readonly Value[] {
+  return reads.filter((value) => {
+    const node = program.node(value.node);
+    return node.kind !== 'constant' || !isImmediate(node.data);
+  });
+}
+
+/**
+ * One line for each place: what lies there, and from which step to which. The offsets in the arena
+ * follow where all sizes are known; symbolic ones are decided at each run.
+ */
+export function memoryLines({ places }: Plan): readonly string[] {
+  const inArena = places.filter(({ role }) => role.kind !== 'constant');
+  const lengths = inArena.map(({ length }) => length);
+  const offsets = new Map<Place, number>();
+  let total = 'as large as the sizes of a run demand';
+  if (lengths.every((length) => typeof length === 'number')) {
+    const layout = planMemory(
+      inArena.map((place, i) => ({
+        bytes: placeBytes(place, lengths[i] as number),
+        // Inputs are staged before the first step.
+        first: place.role.kind === 'input' ? -1 : place.first,
+        last: place.last,
+      })),
+    );
+    inArena.forEach((place, i) => offsets.set(place, layout.offsets[i]));
+    total = `${layout.bytes} bytes, unless inputs and outputs are pinned`;
+  }
+  const lines = places.map((place, id) => {
+    const offset = offsets.get(place);
+    return `${placeToString(place, id)}${offset === undefined ? '' : `, at ${offset} of the arena`}`;
+  });
+  return [...lines, `arena: ${total}`];
+}
+
+/** The kernels in the text of the loop IR. */
+export function kernelText({ module }: Plan): string {
+  return moduleText(module);
 }
 
 function placeToString({ role, dtype, length, first, last }: Place, id: number): string {

@@ -1,0 +1,96 @@
+import { ArgumentError } from './errors.js';
+
+/** What `KAON_DEBUG` can ask for. */
+export interface FlagInfo {
+  /** What is printed, in one line. */
+  readonly doc: string;
+  readonly default: boolean;
+}
+
+/**
+ * Every debug flag: the environment variable `KAON_DEBUG` names those that are wanted, separated by
+ * commas. What they print goes to the standard error stream.
+ */
+export const flagTable = {
+  passes: {
+    doc: 'every stage of every compilation: milliseconds, and nodes before and after or "(unchanged)"',
+    default: false,
+  },
+  laws: { doc: 'which laws simplified a program, and how often', default: false },
+  programs: {
+    doc: 'a program as text when it arrives and after every pass that changed it',
+    default: false,
+  },
+  groups: {
+    doc: 'which operators were fused, and what each group reads and writes',
+    default: false,
+  },
+  kernels: {
+    doc: 'the loops that groups are lowered to, before they are optimised',
+    default: false,
+  },
+  memory: { doc: 'what lies in memory, when, and at which offset', default: false },
+} as const satisfies Readonly<Record<string, FlagInfo>>;
+
+export type Flag = keyof typeof flagTable;
+export type Flags = Readonly<Record<Flag, boolean>>;
+
+/**
+ * Reads a list such as `passes,kernels`; empty entries do not count.
+ * @throws ArgumentError for a name that is not in the table.
+ */
+export function parseFlags(text: string): Flags {
+  const wanted = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  for (const name of wanted) {
+    if (Object.hasOwn(flagTable, name)) continue;
+    throw new ArgumentError(`KAON_DEBUG does not know ${JSON.stringify(name)}`, {
+      expected: `a list of ${Object.keys(flagTable).join(', ')}`,
+      actual: text,
+      advice: flagLines().join('; '),
+    });
+  }
+  return Object.fromEntries(
+    Object.entries(flagTable).map(([name, info]) => [name, info.default || wanted.includes(name)]),
+  ) as Record<Flag, boolean>;
+}
+
+/** The table as lines: `passes: every stage ...`. */
+export function flagLines(): readonly string[] {
+  return Object.entries(flagTable).map(([name, { doc }]) => `${name}: ${doc}`);
+}
+
+/** Where debugging is asked for, and where its output goes. */
+export interface Debugging {
+  readonly flags: Flags;
+  /** Takes one or more lines without the last line's end. */
+  print(text: string): void;
+}
+
+let debugging: Debugging | undefined;
+
+/**
+ * The current flags and output, from the environment unless something else was installed. Without an
+ * environment, as in browsers, all flags have their defaults.
+ * @throws ArgumentError when the environment names an unknown flag.
+ */
+export function currentDebugging(): Debugging {
+  // oxlint-disable-next-line no-console -- the one place that prints
+  return (debugging ??= { flags: parseFlags(environment()), print: (text) => console.error(text) });
+}
+
+/** Replaces flags and output; undefined goes back to the environment. Returns what was in place. */
+export function installDebugging(next: Debugging | undefined): Debugging | undefined {
+  const previous = debugging;
+  debugging = next;
+  return previous;
+}
+
+function environment(): string {
+  const { process } = globalThis as {
+    readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
+  };
+  return process?.env?.KAON_DEBUG ?? '';
+}
