@@ -9,7 +9,7 @@ type Anything = (...args: never[]) => unknown;
 
 /** A function of any arguments that uses none of them. */
 function ignoring(): kn.Hybridized<(...args: unknown[]) => kn.NDArray> {
-  return kn.hybridize((..._: unknown[]) => kn.ones([1]));
+  return kn.hybridize<(...args: unknown[]) => kn.NDArray>(() => kn.ones([1]));
 }
 
 function named(fn: Anything, name: unknown): Anything {
@@ -21,7 +21,7 @@ test('static arguments are told apart exactly as Object.is does', () => {
   const values: unknown[] = [
     NaN, 0, -0, 1, 1n, -1n, '1', '1n', 'NaN', '-0', true, false, 'true', null, undefined, 'null', '',
     'undefined', Infinity, -Infinity, Symbol('s'), Symbol('s'), Symbol.iterator, ...twins, '*', '[]',
-    class A {}, class A {}, Math.sin, Number.MIN_VALUE, 2 ** 53,
+    class A { x = 1; }, class A { x = 1; }, Math.sin, Number.MIN_VALUE, 2 ** 53,
   ]; // prettier-ignore
   const tell = kn.hybridize((x: kn.NDArray, _value: unknown, index: () => number) =>
     x.add(index()),
@@ -267,6 +267,7 @@ test('an asynchronous function is refused before it runs, or as soon as it retur
 });
 
 test('an entry named then makes no promise', () => {
+  // oxlint-disable-next-line unicorn/no-thenable -- that is what this is about
   const branches = kn.hybridize((x: kn.NDArray) => ({ then: x.mul(2), else: x.mul(3) }));
   // Await asks for a method named then: nothing here may look like a promise to it.
   const result = branches(kn.ones([1]));
