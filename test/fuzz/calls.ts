@@ -1,0 +1,51 @@
+import * as kn from '../../src/index.js';
+import type { Declaration } from '../../src/ops/declare.js';
+import * as operators from '../../src/ops/index.js';
+
+/** What a step may call. Results are an array, a list of arrays or a record of them. */
+export type Callable = (...args: readonly unknown[]) => unknown;
+
+const dropout = new kn.nn.Dropout(0.4);
+
+const scaledTanh = kn.checkpoint((x: kn.NDArray) => x.tanh().mul(x).mul(0.5));
+
+const halvedSine = kn.customGradient({
+  forward: (x: kn.NDArray) => x.sin(),
+  backward: ([grad], { inputs: [x] }) => grad.mul(x.cos()).mul(0.5),
+});
+
+const inner = kn.hybridize((x: kn.NDArray) => x.mul(0.5).add(x.sigmoid()));
+
+/** What programs do beside calling operators. */
+const actions: Readonly<Record<string, Callable>> = {
+  assign: (target, value) => {
+    (target as kn.NDArray).assign(value as kn.NDArray);
+    return [];
+  },
+  detach: (x) => (x as kn.NDArray).detach(),
+  dropout: (x) => dropout.call(x as kn.NDArray),
+  checkpoint: (x) => scaledTanh(x as kn.NDArray),
+  customGradient: (x) => halvedSine(x as kn.NDArray),
+  hybridized: (x) => inner(x as kn.NDArray),
+  'random.normal': (shape) => kn.random.normal(shape as number[]),
+  'random.uniform': (shape) => kn.random.uniform(shape as number[]),
+  'random.bernoulli': (shape) => kn.random.bernoulli(shape as number[], { dtype: 'float32' }),
+};
+
+export const actionNames: readonly string[] = Object.keys(actions);
+
+/** Everything that can be called, by name. */
+export const calls: ReadonlyMap<string, Callable> = new Map([
+  ...Object.entries(actions),
+  ...Object.values(operators).flatMap((exported) =>
+    typeof exported === 'function' && 'declaration' in exported
+      ? [[(exported.declaration as Declaration).name, exported as Callable] as const]
+      : [],
+  ),
+]);
+
+/** The arrays of a call's result, in order. */
+export function resultArrays(result: unknown): kn.NDArray[] {
+  if (result instanceof kn.NDArray) return [result];
+  return Object.values(result as object) as kn.NDArray[];
+}

@@ -1,0 +1,70 @@
+import { registry } from '../../src/ops/registry.js';
+import { type Generated, generate, type GenerateOptions } from './generate.js';
+import { withoutIdleArrays } from './known.js';
+import { differenceIn, type OracleName } from './oracles.js';
+import { type FuzzProgram, printProgram } from './program.js';
+import type { RunOptions } from './run.js';
+import { shrink } from './shrink.js';
+
+/** What kind of program each way of running is tried on. */
+const kinds: Readonly<Record<OracleName, GenerateOptions>> = {
+  called: { states: true },
+  saved: { states: true },
+  exported: {},
+  deferred: {},
+  sizes: { generic: true },
+  recorded: { gradients: true, states: true },
+  whole: { gradients: true },
+  second: { gradients: true, calls: 200 },
+};
+
+/** The ways of running in turn: each program meets one, and the cheaper ones come more often. */
+const turns: readonly OracleName[] = [
+  'called', 'recorded', 'saved', 'sizes', 'exported', 'whole', 'called', 'deferred', 'saved', 'second',
+]; // prettier-ignore
+
+export function oracleOf(seed: number): OracleName {
+  return turns[seed % turns.length];
+}
+
+/** The program of a seed. Every seventh one goes wrong: one of its calls is refused. */
+export function programOf(seed: number): Generated {
+  const made = generate(seed, kinds[oracleOf(seed)]);
+  const generated = { ...made, program: withoutIdleArrays(made.program) };
+  const { program, refused } = generated;
+  // Elements that make no sense are refused eagerly only: compiled code has no way to throw.
+  const wrong = refused.find(({ step, error }) => registry.get(step.op)?.check === undefined || error.code === 'KAON_SHAPE'); // prettier-ignore
+  if (seed % 7 !== 0 || wrong === undefined || program.sizes.length > 1) return generated;
+  return { ...generated, program: { ...program, steps: [...program.steps, wrong.step] } };
+}
+
+/** Null when all is well; else everything one needs to know, with the smallest program that shows it. */
+export function checkProgram(
+  program: FuzzProgram,
+  oracle: OracleName,
+  planted?: RunOptions['callOf'],
+): string | null {
+  const found = differenceIn(oracle, program, planted);
+  if (found === null) return null;
+  const kind = kindOf(found);
+  const small = shrink(program, (candidate) => {
+    const again = differenceIn(oracle, candidate, planted);
+    return again !== null && kindOf(again) === kind;
+  });
+  return [
+    `${oracle} differs for seed ${program.seed}: ${differenceIn(oracle, small, planted) ?? found}`,
+    printProgram(small),
+    `The whole program had ${program.steps.length} calls; KAON_SEED=${program.seed} KAON_PROGRAMS=1 runs it again.`,
+  ].join('\n');
+}
+
+/** Checks the program of a seed. */
+export function checkSeed(seed: number): string | null {
+  return checkProgram(programOf(seed).program, oracleOf(seed));
+}
+
+/** A difference without its numbers: what shrinking must keep, so that it does not wander to another fault. */
+function kindOf(found: string): string {
+  if (found.startsWith('crash')) return found.split('\n', 1)[0].replaceAll(/-?\d+/g, '');
+  return /gives .*|has the shape|written state|left open/.exec(found)?.[0] ?? 'another value';
+}

@@ -1,0 +1,308 @@
+import { type DType, isFloat, kindOf } from '../../src/base/dtype.js';
+import { KaonError } from '../../src/base/errors.js';
+import type { NDArray } from '../../src/index.js';
+import * as kn from '../../src/index.js';
+import type { Declaration } from '../../src/ops/declare.js';
+import { registry } from '../../src/ops/registry.js';
+import { generator } from '../support/samples.js';
+import { actionNames, calls, resultArrays } from './calls.js';
+import { excluded, needsExact, readsNothing, taintOf } from './facts.js';
+import { isBarred, uncheckedShapes } from './known.js';
+import { type Expected, Operands } from './operands.js';
+import { choosePalette, Choices, isVaried, type Known, knownValue, type Palette, recolour, sameKind } from './pool.js'; // prettier-ignore
+import type { Argument, Extent, FuzzProgram, Input, Role, Sizes, Step } from './program.js';
+import { mapRefs, refsOf } from './program.js';
+import { inputArray } from './run.js';
+
+export interface GenerateOptions {
+  /** How many calls; 200 unless said. */
+  readonly calls?: number;
+  /** Several sizes, and steps that take them all. */
+  readonly generic?: boolean;
+  /** Whether values may be assigned to, which not every capture allows. */
+  readonly states?: boolean;
+  /** Whether gradients will be asked for, so that slopes must not jump. */
+  readonly gradients?: boolean;
+}
+
+/** A call that was refused while the program was made: the program goes wrong if it holds it. */
+export interface Refused {
+  readonly step: Step;
+  readonly error: KaonError;
+}
+
+export interface Generated {
+  readonly program: FuzzProgram;
+  readonly refused: readonly Refused[];
+  /** What each value was for the first of the sizes. */
+  readonly values: ReadonlyMap<number, NDArray>;
+}
+
+/** So many seeds in a row are neighbours. */
+const neighbours = 100;
+const largest = 160;
+const deepest = 5;
+
+/** How often operators of a family are tried. The dear ones less, so that there is time for more programs. */
+const weights: Readonly<Record<Declaration['family'], number>> = {
+  elementwise: 6,
+  movement: 6,
+  reduction: 3,
+  indexing: 3,
+  random: 1,
+  structure: 1,
+  normalisation: 1,
+  contraction: 1,
+};
+
+const declarations = [...registry.values()].filter(({ name }) => !excluded.has(name));
+const byWeight = declarations.flatMap((declaration) =>
+  Array.from({ length: weights[declaration.family] }, () => declaration),
+);
+
+/** The program of a seed. Its steps are run as they are chosen, so each of them is valid. */
+export function generate(seed: number, options: GenerateOptions = {}): Generated {
+  return new Maker(seed, options).make();
+}
+
+class Maker {
+  readonly #seed: number;
+  readonly #options: GenerateOptions;
+  readonly #choices: Choices;
+  readonly #palette: Palette;
+  readonly #sizes: readonly Sizes[];
+  readonly #inputs: Input[] = [];
+  readonly #steps: Step[] = [];
+  readonly #refused: Refused[] = [];
+  #pool: Known[] = [];
+  readonly #values: Map<number, NDArray> = new Map();
+  #nextId = 0;
+
+  constructor(seed: number, options: GenerateOptions) {
+    this.#seed = seed;
+    this.#options = options;
+    this.#choices = new Choices(generator(seed));
+    // Neighbours have sizes and dtypes in common, so that what is compiled for one serves the next.
+    const common = new Choices(generator(Math.floor(seed / neighbours)));
+    this.#palette = choosePalette(common);
+    this.#sizes = this.#chooseSizes(common);
+  }
+
+  make(): Generated {
+    kn.random.seed(this.#seed);
+    const { calls: wanted = 200 } = this.#options;
+    for (const shape of [['n', 'm'], ['m'], [2, 'n'], []] as const) {
+      this.#input(this.#palette.float, shape, [-2, 2]);
+    }
+    this.#input(this.#palette.int, ['n'], [0, 3]);
+    this.#input('bool', ['n', 'm'], [0, 1]);
+    const deck = this.#choices.shuffled(byWeight);
+    for (let tries = 0; this.#steps.length < wanted && tries < 20 * wanted; tries++) {
+      if (this.#choices.chance(0.06)) this.#act(this.#choices.pick(actionNames));
+      else this.#operate(deck[tries % deck.length]);
+    }
+    return { program: this.#finished(), refused: this.#refused, values: this.#values };
+  }
+
+  #chooseSizes(common: Choices): readonly Sizes[] {
+    if (this.#options.generic !== true) {
+      return [{ n: common.pick([1, 2, 3, 3, 5, 0]), m: common.pick([2, 3, 4, 1]) }];
+    }
+    // Three that are traced, the third one for all sizes; then two that nobody has seen.
+    const [n, m] = [common.shuffled([2, 3, 5, 1, 0]), common.shuffled([2, 3, 4, 1, 0])];
+    return n.map((size, i) => ({ n: size, m: m[i] }));
+  }
+
+  #finished(): FuzzProgram {
+    const floats = this.#pool.filter((known) => isFloat(known.dtype) && known.isTame);
+    const made = new Set(this.#steps.flatMap(({ results }) => results));
+    const candidates = this.#pool.filter(({ id, isTame }) => made.has(id) && isTame);
+    const used = new Set(this.#steps.flatMap(refsOf));
+    // What nothing reads yet makes most of the program matter.
+    const ends = candidates.filter(({ id }) => !used.has(id));
+    const outputs = new Set<number>();
+    for (const known of this.#choices.shuffled(ends).slice(0, 6)) outputs.add(known.id);
+    while (outputs.size < Math.min(8, candidates.length)) outputs.add(this.#choices.late(candidates).id); // prettier-ignore
+    const needed = this.#neededFor(outputs);
+    const inputs = new Set(this.#inputs.filter(({ role, id }) => role !== 'state' && needed.has(id)).map(({ id }) => id)); // prettier-ignore
+    const wrt = floats.filter(({ id }) => inputs.has(id)).map(({ id }) => id);
+    return {
+      seed: this.#seed,
+      sizes: this.#sizes,
+      inputs: this.#inputs,
+      steps: this.#steps,
+      outputs: [...outputs],
+      wrt: this.#options.gradients === true ? this.#choices.shuffled(wrt).slice(0, 4) : [],
+      training: this.#choices.chance(0.5),
+      nested: this.#choices.chance(0.5),
+    };
+  }
+
+  /** Every value that the outputs depend on. */
+  #neededFor(outputs: ReadonlySet<number>): ReadonlySet<number> {
+    const needed = new Set(outputs);
+    for (const step of this.#steps.toReversed()) {
+      if (!step.results.some((id) => needed.has(id))) continue;
+      for (const id of refsOf(step)) needed.add(id);
+    }
+    return needed;
+  }
+
+  #input(
+    dtype: DType,
+    shape: readonly Extent[],
+    [low, high]: readonly [number, number],
+    values?: readonly number[],
+  ): Known {
+    // prettier-ignore
+    const isFixed = shape.every((extent) => typeof extent === 'number');
+    const role: Role =
+      (isFixed || this.#sizes.length === 1) && this.#choices.chance(0.3) ? 'captured' : 'argument';
+    return this.#place({ dtype, shape, low, high, role, ...(values && { values }) });
+  }
+
+  #place(spec: Omit<Input, 'id'>): Known {
+    const input: Input = { ...spec, id: this.#nextId++ };
+    this.#inputs.push(input);
+    const known = knownValue(
+      input.id,
+      this.#sizes.map((sizes) => inputArray(input, sizes, this.#seed, 0)),
+      0,
+    );
+    this.#pool.push(known);
+    return known;
+  }
+
+  /** Runs a call for every size; the program has it when all of them work. */
+  #call(op: string, args: readonly Argument[]): readonly Known[] | null {
+    const operands = refsOf({ op, args, results: [] }).map((id) => this.#pool.find((known) => known.id === id)!); // prettier-ignore
+    const taints = operands.map(({ taint }) => taint);
+    if (needsExact(op) && Math.max(0, ...taints) > 0) return null;
+    let all: NDArray[][];
+    try {
+      all = this.#sizes.map(
+        (_, i) =>
+        resultArrays(calls.get(op)!(...args.map((argument) => mapRefs(argument, (id) => this.#arrayOf(id, i))))), // prettier-ignore
+      );
+    } catch (error) {
+      if (!(error instanceof KaonError)) throw error;
+      this.#refused.push({ step: { op, args, results: [] }, error });
+      return null;
+    }
+    const arrays = all.flat();
+    if (arrays.some(({ size, ndim }) => size > largest || ndim > deepest)) return null;
+    if (all.some((results) => results.length !== all[0].length)) return null;
+    const step: Step = { op, args, results: all[0].map(() => this.#nextId++) };
+    const tainted = Math.max(0, ...operands.filter(({ dtype }) => isFloat(dtype)).map(({ taint }) => taint)); // prettier-ignore
+    // Bits of what is only nearly equal would be compared exactly.
+    if (tainted > 0 && arrays.some(({ dtype }) => !isFloat(dtype)) && !readsNothing(op)) return null; // prettier-ignore
+    this.#steps.push(step);
+    const taint = taintOf(step, taints, arrays);
+    const made = step.results.map(
+      (id, k) =>
+      knownValue(id, all.map((results) => results[k]), isFloat(all[0][k].dtype) ? taint : 0), // prettier-ignore
+    );
+    for (const { id, arrays } of made) this.#values.set(id, arrays[0]);
+    this.#pool.push(...made.filter((_, k) => !isBarred(op, k)));
+    return made;
+  }
+
+  #arrayOf(id: number, i: number): NDArray {
+    return this.#pool.find((known) => known.id === id)!.arrays[i];
+  }
+
+  #act(name: string): void {
+    const floats = this.#pool.filter(({ dtype, isTame }) => dtype === this.#palette.float && isTame); // prettier-ignore
+    const value = this.#choices.late(floats);
+    if (name.startsWith('random.')) {
+      this.#call(name, [[this.#choices.below(3), this.#choices.pick([1, 2, 3])]]);
+    } else if (name === 'assign') {
+      if (this.#options.states === true && this.#sizes.length === 1) this.#assign(value);
+    } else this.#call(name, [{ ref: value.id }]);
+  }
+
+  /** New state that is a mean of the old one and of a value, as running statistics are. */
+  #assign({ dtype, arrays, id }: Known): void {
+    const state = this.#place({ role: 'state', dtype, shape: arrays[0].shape, low: -1, high: 1 });
+    const kept = this.#call('mul', [{ ref: state.id }, 0.75])?.[0];
+    const sum = kept && this.#call('add', [{ ref: kept.id }, { ref: id }])?.[0];
+    if (sum === undefined) return;
+    this.#steps.push({ op: 'assign', args: [{ ref: state.id }, { ref: sum.id }], results: [] });
+    // What is read of it from here on is the new value.
+    this.#pool = this.#pool.map((known) => (known.id === state.id ? { ...sum, id: state.id } : known)); // prettier-ignore
+  }
+
+  #operate(declaration: Declaration): void {
+    const sample = this.#choices.pick(declaration.samples);
+    const operands = new Operands(this.#choices, declaration, sample, this.#sizes, (expected) =>
+      this.#acquire(declaration, expected),
+    );
+    const args = operands.arguments();
+    if (
+      this.#choices.chance(0.25) &&
+      !uncheckedShapes.has(declaration.name) &&
+      declaration.check === undefined
+    ) {
+      const changed = mutate(args, this.#choices);
+      if (this.#call(declaration.name, changed) !== null) return;
+    }
+    this.#call(declaration.name, args);
+  }
+
+  /** A value that can stand for a sample's array; a new input where there is none. */
+  #acquire(declaration: Declaration, expected: Expected): Known {
+    const { array, fits, extents } = expected;
+    const dtype = recolour(array.dtype, this.#palette, this.#choices);
+    const [low, high] = [array.low, array.high];
+    const isChecked = declaration.check !== undefined && !isFloat(array.dtype);
+    if (array.values === undefined && !isChecked) {
+      const isFree = low === -2 && high === 2;
+      const mustBeExact = needsExact(declaration.name);
+      const candidates = this.#pool.filter(
+        (known) =>
+          (known.dtype === dtype || (this.#choices.chance(0.05) && sameKind(known.dtype, dtype))) &&
+          (known.isTame || this.#choices.chance(0.02)) &&
+          (known.taint === 0 || !mustBeExact) &&
+          fits(known),
+      );
+      const inRange = candidates.filter((known) => known.low >= low && known.high <= high);
+      const varied = candidates.filter(isVaried);
+      const list = isFree && varied.length > 0 ? varied : inRange.length > 0 ? inRange : candidates;
+      if (list.length > 0 && this.#choices.chance(0.92)) {
+        const found = this.#choices.late(list);
+        if (isFree || inRange.includes(found) || !isFloat(found.dtype)) return found;
+        return this.#squeezed(found, low, high) ?? found;
+      }
+    }
+    return this.#input(dtype, extents, [kindOf(dtype) === 'int' && dtype === 'uint8' ? Math.max(0, low) : low, high], array.values); // prettier-ignore
+  }
+
+  /** A value of the same shape between two bounds. */
+  #squeezed(known: Known, low: number, high: number): Known | null {
+    const waves = this.#call('sin', [{ ref: known.id }])?.[0];
+    const scaled = waves && this.#call('mul', [{ ref: waves.id }, (high - low) * 0.48])?.[0];
+    return scaled ? (this.#call('add', [{ ref: scaled.id }, (high + low) / 2])?.[0] ?? null) : null;
+  }
+}
+
+/** The arguments with one of the plain ones a little different: often another valid call, or else a refused one. */
+function mutate(args: readonly Argument[], choices: Choices): readonly Argument[] {
+  const change = (argument: Argument): Argument => {
+    if (typeof argument === 'boolean') return !argument;
+    if (typeof argument === 'number') {
+      if (Number.isInteger(argument)) return argument + choices.pick([-1, 1, -2]);
+      return argument * choices.pick([0.5, -1, 2]);
+    }
+    if (Array.isArray(argument) && argument.length > 0) {
+      const at = choices.below(argument.length);
+      return argument.map((entry: Argument, i) => (i === at ? change(entry) : entry));
+    }
+    if (typeof argument === 'object' && argument !== null && !('ref' in argument)) {
+      const key = choices.pick(Object.keys(argument));
+      return { ...argument, [key]: change((argument as Record<string, Argument>)[key]) };
+    }
+    return argument;
+  };
+  const at = choices.below(args.length);
+  return args.map((argument, i) => (i === at ? change(argument) : argument));
+}

@@ -1,0 +1,110 @@
+import type { Declaration, Sample, SampleArray } from '../../src/ops/declare.js';
+import { broadcasts, type Choices, type Known, shapesOf } from './pool.js';
+import { type Argument, type Extent, shapeAt, type Sizes } from './program.js';
+
+/** What an operand has to be. */
+export interface Expected {
+  readonly array: SampleArray;
+  fits(known: Known): boolean;
+  /** The shape of an input made for it. */
+  readonly extents: readonly Extent[];
+}
+
+/** Replaces the arrays in a sample's arguments by values of the program. */
+export class Operands {
+  readonly #names: Map<string, readonly number[]> = new Map();
+  readonly #found: Known[] = [];
+  readonly #isLoose: boolean;
+  readonly #choices: Choices;
+  readonly #sample: Sample;
+  readonly #sizes: readonly Sizes[];
+  readonly #acquire: (expected: Expected) => Known;
+
+  constructor(
+    choices: Choices,
+    { family }: Declaration,
+    sample: Sample,
+    sizes: readonly Sizes[],
+    acquire: (expected: Expected) => Known,
+  ) {
+    this.#choices = choices;
+    this.#sample = sample;
+    this.#sizes = sizes;
+    this.#acquire = acquire;
+    // Elementwise operators take any shapes that broadcast.
+    this.#isLoose = family === 'elementwise' && choices.chance(0.8);
+  }
+
+  arguments(): readonly Argument[] {
+    return this.#sample.args.map((argument) => this.#place(argument));
+  }
+
+  #place(argument: unknown): Argument {
+    if (Array.isArray(argument)) return argument.map((entry) => this.#place(entry));
+    if (!isSampleArray(argument)) return argument as Argument;
+    const known = this.#acquire(this.#isLoose ? this.#loose(argument) : this.#strict(argument));
+    this.#found.push(known);
+    if (!this.#isLoose) this.#bind(argument, known);
+    return { ref: known.id };
+  }
+
+  /** A value whose shapes broadcast with those of the operands before it. */
+  #loose(array: SampleArray): Expected {
+    const first = this.#found.at(0);
+    return {
+      array,
+      fits: (known) =>
+        this.#found.every((other) =>
+          shapesOf(other).every((shape, i) => broadcasts(shape, known.arrays[i].shape)),
+        ),
+      extents: first === undefined ? this.#choices.pick([['n', 'm'], ['m'], []]) : [],
+    };
+  }
+
+  /** A value of the sample's pattern: the same name is the same size. */
+  #strict(array: SampleArray): Expected {
+    return {
+      array,
+      fits: ({ arrays }) =>
+        arrays.every(({ shape }, i) => {
+          if (shape.length !== array.shape.length) return false;
+          const local = new Map<string, number>();
+          return array.shape.every((extent, axis) => {
+            if (typeof extent === 'number') return shape[axis] === extent;
+            if (shape[axis] < (this.#sample.least?.[extent] ?? 0)) return false;
+            const bound = this.#names.get(extent)?.[i] ?? local.get(extent);
+            local.set(extent, shape[axis]);
+            return bound === undefined || bound === shape[axis];
+          });
+        }),
+      extents: array.shape.map((extent) => (typeof extent === 'number' ? extent : this.#extent(extent))), // prettier-ignore
+    };
+  }
+
+  /** The extent that a name has in a new input. */
+  #extent(name: string): Extent {
+    const least = this.#sample.least?.[name] ?? 0;
+    const bound = this.#names.get(name);
+    const options: readonly Extent[] = ['n', 'm', 'n', 'm', 1, 2, 3, 0];
+    const fitting = options.filter((extent) => {
+      const sizes = this.#sizes.map((size) => shapeAt([extent], size)[0]);
+      return bound === undefined
+        ? sizes.every((size) => size >= least)
+        : sizes.every((size, i) => size === bound[i]);
+    });
+    const chosen = fitting.length > 0 ? this.#choices.pick(fitting) : (bound?.[0] ?? least);
+    this.#names.set(name, this.#sizes.map((size) => shapeAt([chosen], size)[0])); // prettier-ignore
+    return chosen;
+  }
+
+  #bind(array: SampleArray, { arrays }: Known): void {
+    array.shape.forEach((extent, axis) => {
+      if (typeof extent === 'number') return;
+      this.#names.set(extent, arrays.map(({ shape }) => shape[axis])); // prettier-ignore
+    });
+  }
+}
+
+function isSampleArray(value: unknown): value is SampleArray {
+  return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'array'; // prettier-ignore
+}

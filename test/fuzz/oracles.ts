@@ -1,0 +1,235 @@
+import { GraphError } from '../../src/base/errors.js';
+import { flatten } from '../../src/base/tree.js';
+import * as kn from '../../src/index.js';
+import { generator } from '../support/samples.js';
+import { outcomeOf } from './compare.js';
+import { Choices } from './pool.js';
+import { type FuzzProgram, withoutAssignments } from './program.js';
+import { type Arrays, attach, type Body, forward, inMode, Reference, withGradients, withSecondGradients } from './reference.js'; // prettier-ignore
+import { type RunOptions, World } from './run.js';
+
+/** How a way of running differs from running step by step, in words; null where it does not. */
+export type Oracle = (program: FuzzProgram, planted?: RunOptions['callOf']) => string | null;
+
+/** Arguments and results as users nest them; nested ones hold the first array twice. */
+function nest(arrays: Arrays, { nested }: FuzzProgram): unknown {
+  if (!nested || arrays.length === 0) return [...arrays];
+  const [first, ...rest] = arrays;
+  const half = rest.length >> 1;
+  return { first, rest: [rest.slice(0, half), { more: rest.slice(half) }], again: first };
+}
+
+function unnest(tree: unknown): kn.NDArray[] {
+  const isArray = (value: unknown): value is kn.NDArray => value instanceof kn.NDArray;
+  const leaves = [...flatten(tree, isArray).leaves];
+  return Array.isArray(tree) ? leaves : leaves.slice(0, -1);
+}
+
+interface Compiled {
+  (args: Arrays): Arrays;
+  graphFor(args: Arrays): kn.StaticGraph;
+}
+
+/** A body as a hybridized function. */
+function compiled(world: World, body: Body, callOf: RunOptions['callOf']): Compiled {
+  const { program } = world;
+  const options = callOf === undefined ? {} : { callOf };
+  const captured = kn.hybridize((given: unknown) =>
+    nest(body(world, unnest(given), options), program),
+  );
+  return Object.assign((args: Arrays) => unnest(captured(nest(args, program))), {
+    graphFor: (args: Arrays) => captured.graphFor(nest(args, program)),
+  });
+}
+
+/** A compiled function inside a body that is not. */
+function inside(call: Compiled): Body {
+  return (_, args) => call(args);
+}
+
+/**
+ * Several calls of one compiled function: the first, the second, which is checked against another trace,
+ * and one with other values.
+ */
+function calls(
+  reference: Body,
+  build: (world: World, callOf: RunOptions['callOf']) => Body,
+): Oracle {
+  // A backward pass may be refused when the call before it has done its work.
+  const isForward = reference === forward;
+  return (program, callOf) => {
+    const world = new World(program);
+    const body = build(world, callOf);
+    for (const [k, variant] of [0, 0, 1].entries()) {
+      const before = world.states().map((state) => state.dataSync());
+      const expected = new Reference(program, reference, variant);
+      const outcome = outcomeOf(() => {
+        const args = world.load(variant);
+        attach(world, args);
+        return [...inMode(program, () => body(world, args, {})), ...world.states()];
+      });
+      const found = expected.compare(outcome);
+      if (found !== null) return `call ${k}: ${found}`;
+      if (outcome.kind === 'error') return isForward ? changedState(world, before) : null;
+    }
+    return null;
+  };
+}
+
+/** What a refused call must have left alone. */
+function changedState(world: World, before: readonly kn.ArrayData[]): string | null {
+  const after = world.states().map((state) => state.dataSync());
+  const isSame = after.every((data, i) => String(data) === String(before[i]));
+  return isSame ? null : 'a refused call has written state';
+}
+
+/** Forward passes of a compiled function. */
+const called: Oracle = calls(forward, (world, callOf) => inside(compiled(world, forward, callOf)));
+
+/** Gradients through a compiled function. */
+const recorded: Oracle = calls(withGradients(forward), (world, callOf) =>
+  withGradients(inside(compiled(world, forward, callOf))),
+);
+
+/** Forward and backward in one compiled function. */
+const whole: Oracle = calls(withGradients(forward), (world, callOf) =>
+  inside(compiled(world, withGradients(forward), callOf)),
+);
+
+/** Gradients of gradients in one compiled function. */
+const second: Oracle = calls(withSecondGradients, (world, callOf) =>
+  inside(compiled(world, withSecondGradients, callOf)),
+);
+
+/** Other sizes with each call, until they are symbols, and then sizes that no trace has seen. */
+const sizes: Oracle = (program, callOf) => {
+  const world = new World(program);
+  const call = compiled(world, forward, callOf);
+  for (const size of program.sizes) {
+    const found = new Reference(program, forward, 0, size).compare(
+      outcomeOf(() => {
+        const args = world.load(0, size);
+        return inMode(program, () => call(args));
+      }),
+    );
+    if (found !== null) return `n = ${size.n}, m = ${size.m}: ${found}`;
+  }
+  return null;
+};
+
+/** What a compiled function runs, written down as text and read again. */
+const saved: Oracle = (program, callOf) => {
+  const world = new World(program);
+  const expected = new Reference(program, forward);
+  return expected.compare(
+    outcomeOf(() => {
+      const args = world.load(0);
+      const graph = inMode(program, () => compiled(world, forward, callOf).graphFor(args));
+      return unnestOutputs(runLoaded(graph, args), program);
+    }),
+    { states: false },
+  );
+};
+
+/** A graph's outputs in the order in which a compiled function nests them. */
+function unnestOutputs(results: readonly kn.NDArray[], { nested }: FuzzProgram): Arrays {
+  return nested && results.length > 0 ? results.slice(0, -1) : results;
+}
+
+function runLoaded(graph: kn.StaticGraph, args: Arrays): kn.NDArray[] {
+  const loaded = kn.StaticGraph.fromJSON(JSON.stringify(graph.toJSON()));
+  const feeds = Object.fromEntries(loaded.inputNames.map((name, i) => [name, args[i]]));
+  const results = loaded.run(feeds);
+  return loaded.outputNames.map((name) => results[name]);
+}
+
+/** The same from deferred compute: every array from outside is an input by name. */
+const exported: Oracle = (given, callOf) => {
+  const program = withoutAssignments(given);
+  const world = new World(program);
+  return new Reference(program, forward).compare(
+    outcomeOf(() => {
+      const args = world.load(0);
+      const outputs = inMode(program, () =>
+        kn.deferredCompute(() => forward(world, args, callOf === undefined ? {} : { callOf })),
+      );
+      const inputs = Object.fromEntries([...world.bind(args)].map(([id, array]) => [`v${id}`, array])); // prettier-ignore
+      const named = Object.fromEntries(outputs.map((output, i) => [`y${i}`, output]));
+      const graph = exportConnected(inputs, named);
+      // Deferred code has drawn its numbers already; the graph draws its own.
+      kn.random.seed(program.seed);
+      return runLoaded(graph, graph.inputNames.map((name) => inputs[name])); // prettier-ignore
+    }),
+    { states: false },
+  );
+};
+
+/** Exports with those inputs that the outputs depend on; the others are refused one by one. */
+function exportConnected(
+  inputs: Readonly<Record<string, kn.NDArray>>,
+  outputs: Readonly<Record<string, kn.NDArray>>,
+): kn.StaticGraph {
+  try {
+    return kn.exportGraph({ inputs, outputs });
+  } catch (error) {
+    const name = error instanceof GraphError && /input (v\d+) (?:was used|is connected)/.exec(error.message)?.[1]; // prettier-ignore
+    if (typeof name !== 'string') throw error;
+    const { [name]: _, ...rest } = inputs;
+    return exportConnected(rest, outputs);
+  }
+}
+
+const waysToRead: readonly ((lazy: kn.NDArray) => void)[] = [
+  (lazy) => lazy.dataSync(),
+  (lazy) => kn.compute(lazy),
+  (lazy) => kn.identity(lazy).dataSync(),
+];
+
+/** Lazy arrays, read in any order, some of them twice, some by operators outside. */
+const deferred: Oracle = (given, callOf) => {
+  const program = withoutAssignments(given);
+  const world = new World(program);
+  return new Reference(program, forward).compare(
+    outcomeOf(() => {
+      const args = world.load(0);
+      const outputs = inMode(program, () =>
+        kn.deferredCompute(() => forward(world, args, callOf === undefined ? {} : { callOf })),
+      );
+      const choices = new Choices(generator(program.seed));
+      for (const output of choices.shuffled(outputs)) {
+        choices.pick(waysToRead)(output);
+      }
+      return outputs;
+    }),
+    { states: false },
+  );
+};
+
+export type OracleName =
+  'called' | 'sizes' | 'saved' | 'exported' | 'deferred' | 'recorded' | 'whole' | 'second';
+
+const oracles: Readonly<Record<OracleName, Oracle>> = {
+  called,
+  sizes,
+  saved,
+  exported,
+  deferred,
+  recorded,
+  whole,
+  second,
+};
+
+/** The difference that an oracle finds; a failure of our own is one, too. */
+export function differenceIn(
+  oracle: OracleName,
+  program: FuzzProgram,
+  planted?: RunOptions['callOf'],
+): string | null {
+  try {
+    const found = oracles[oracle](program, planted);
+    if (found === null && kn.autograd.isRecording()) return 'a recording was left open';
+    return found;
+  } catch (error) {
+    return `crash: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+  }
+}

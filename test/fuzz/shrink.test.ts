@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { NDArray } from '../../src/index.js';
+import { calls } from './calls.js';
+import { checkProgram, oracleOf, programOf } from './check.js';
+import { isCapturing } from '../../src/front/capture.js';
+import { generate } from './generate.js';
+import type { OracleName } from './oracles.js';
+import { printProgram } from './program.js';
+import type { RunOptions } from './run.js';
+
+/** An operator that computes something else when it is captured. */
+function planted(wrong: string, by: (x: NDArray) => NDArray): RunOptions['callOf'] {
+  return (op) => {
+    if (op !== wrong) return undefined;
+    return (...args) => {
+      const result = calls.get(op)!(...args) as NDArray;
+      return isCapturing() ? by(result) : result;
+    };
+  };
+}
+
+/** The first program of the kind that holds a call of the operator and shows the fault. */
+function report(oracle: OracleName, wrong: string, by: (x: NDArray) => NDArray): string {
+  for (let seed = 1; seed < 400; seed++) {
+    if (oracleOf(seed) !== oracle || seed % 7 === 0) continue;
+    const { program } = programOf(seed);
+    if (!program.steps.some(({ op }) => op === wrong)) continue;
+    const found = checkProgram(program, oracle, planted(wrong, by));
+    if (found !== null) return found;
+  }
+  return assert.fail(`no program shows the fault in ${wrong}`);
+}
+
+/** The lines of a report that call something. */
+function stepsIn(text: string): string[] {
+  return text.split('\n').filter((line) => line.endsWith(');'));
+}
+
+const faults = [
+  ['called', 'tanh', (x) => x.mul(1.0001)],
+  ['exported', 'where', (x) => x.neg()],
+  ['recorded', 'sin', (x) => x.detach().add(x.sub(x.detach()).mul(0.5))],
+] as const satisfies readonly (readonly [OracleName, string, (x: NDArray) => NDArray])[];
+
+for (const [oracle, wrong, by] of faults) {
+  test(`a fault planted in ${wrong} is found by "${oracle}" and cut down to a few calls`, () => {
+    const text = report(oracle, wrong, by);
+    const steps = stepsIn(text);
+    assert.ok(steps.length <= 3, text);
+    assert.ok(steps.some((step) => step.includes(`${wrong}(`)), text); // prettier-ignore
+    assert.match(text, /KAON_SEED=\d+ KAON_PROGRAMS=1/);
+  });
+}
+
+test('the program of a seed is the same each time', () => {
+  const options = { calls: 60, states: true, gradients: true };
+  const texts = [5, 5, 6].map((seed) => printProgram(generate(seed, options).program));
+  assert.equal(texts[0], texts[1]);
+  assert.notEqual(texts[0], texts[2]);
+});
