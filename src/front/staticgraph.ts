@@ -6,10 +6,10 @@ import type { HostValue } from '../ir/host.js';
 import { toDot } from '../graph/dot.js';
 import type { NodeId } from '../graph/graph.js';
 import { namedInputs, type Program, typeToString } from '../ir/program.js';
-import { printProgram } from '../ir/text.js';
 import type { TensorType } from '../ir/types.js';
 import { constantArray } from './eager/operands.js';
 import { graphFromJSON, graphToJSON } from './graphjson.js';
+import { graphText } from './graphtext.js';
 import { type GraphParts, GraphRunner } from './graph.js';
 import { install } from './install.js';
 import { NDArray } from './ndarray.js';
@@ -124,9 +124,12 @@ export class StaticGraph {
     return Object.fromEntries(this.outputNames.map((name, i) => [name, found[i]]));
   }
 
-  /** The program as text. */
+  /**
+   * The program as text: types, source lines, and the fused groups in which operators are computed, with
+   * what each group reads and writes. Where it does not compile, the text says why.
+   */
   toString(): string {
-    return printProgram(this.program);
+    return graphText(this.program);
   }
 
   /** The program in the language of Graphviz. */

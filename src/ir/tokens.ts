@@ -91,11 +91,17 @@ export class Tokens {
       }
       const [, newline, comment, word] = match;
       if (newline !== undefined) this.#line++;
-      else if (comment !== undefined) this.#comment ??= comment.slice(2).trim();
+      else if (comment !== undefined) this.#comment ??= sourceIn(comment);
       else {
         this.#word = word;
         return;
       }
     }
   }
+}
+
+/** What a comment says, but notes on groups, which are for people; undefined when that is nothing. */
+function sourceIn(comment: string): string | undefined {
+  const said = comment.slice(2).replace(/\[(?:no group|groups? [\d, ]+)\]\s*$/, '');
+  return said.trim() || undefined;
 }

@@ -44,7 +44,7 @@ export function trafficOf(program: Program, group: Group): Dim {
 }
 
 /** What a group reads from memory: numbers are part of its code. */
-function readsOf(program: Program, { reads }: Group): readonly Value[] {
+export function readsOf(program: Program, { reads }: Group): readonly Value[] {
   return reads.filter((value) => {
     const node = program.node(value.node);
     return node.kind !== 'constant' || !isImmediate(node.data);
