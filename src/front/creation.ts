@@ -83,15 +83,19 @@ export function ones(shape: number | readonly number[], options: CreationOptions
   return filled('ones', shape, 1, options);
 }
 
-/** An array with `value` everywhere. */
+/**
+ * An array with `value` everywhere.
+ * @throws DTypeError for a value that the dtype cannot hold.
+ */
 export function full(
   shape: number | readonly number[],
   value: number | boolean,
   options: CreationOptions = {},
 ): NDArray {
-  return filled('full', shape, Number(value), {
-    dtype: options.dtype ?? (typeof value === 'boolean' ? 'bool' : 'float32'),
-  });
+  const dtype = options.dtype ?? (typeof value === 'boolean' ? 'bool' : 'float32');
+  checkDType('full', dtype);
+  hostConstant(value, dtype, 'full'); // refuses what the dtype cannot hold
+  return filled('full', shape, Number(value), { dtype });
 }
 
 function filled(

@@ -1,3 +1,5 @@
+import { describe } from '../base/attribute.js';
+import { ArgumentError } from '../base/errors.js';
 import { Capture } from './capture.js';
 import { computeLazy } from './lazy.js';
 import { mode, withMode } from './mode.js';
@@ -19,5 +21,14 @@ export function isDeferred(array: NDArray): boolean {
 
 /** Computes lazy arrays now, and whatever they need, once. */
 export function compute(...arrays: readonly (NDArray | readonly NDArray[])[]): void {
-  computeLazy(arrays.flat().filter((array): array is NDArray => array instanceof NDArray));
+  const all = arrays.flat();
+  for (const array of all) {
+    if (array instanceof NDArray) continue;
+    throw new ArgumentError('only arrays can be computed', {
+      op: 'compute',
+      expected: 'arrays, or lists of them',
+      actual: describe(array),
+    });
+  }
+  computeLazy(all);
 }

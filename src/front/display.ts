@@ -116,7 +116,7 @@ function formatter(dtype: DType, elements: readonly Element[]): (element: Elemen
   return (element) => {
     const x = Number(element);
     if (!Number.isFinite(x)) return special(x);
-    const text = x.toFixed(decimals);
+    const text = `${Object.is(x, -0) ? '-' : ''}${x.toFixed(decimals)}`;
     // Zeros at the end only say that another element has digits there.
     return decimals === 0 ? `${text}.` : text.replace(/0+$/, (zeros) => ' '.repeat(zeros.length));
   };
@@ -126,5 +126,5 @@ function scientific(x: number, digits: number): string {
   const [mantissa, exponent] = x.toExponential(digits - 1).split('e');
   const trimmed = mantissa.includes('.') ? mantissa.replace(/0+$/, '') : `${mantissa}.`;
   const power = Number(exponent);
-  return `${trimmed}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
+  return `${Object.is(x, -0) ? '-' : ''}${trimmed}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
 }

@@ -1,3 +1,4 @@
+import { describe } from '../base/attribute.js';
 import { ArgumentError, GraphError, TraceError } from '../base/errors.js';
 import { type GraphParts, layOutGraph } from './graph.js';
 import type { Origin } from './history.js';
@@ -27,7 +28,7 @@ export function exportGraph({ inputs, outputs }: ExportRequest): StaticGraph {
       throw new ArgumentError(`${name} is not an array`, {
         op,
         expected: 'records of arrays by name',
-        actual: typeof array,
+        actual: describe(array),
       });
     });
   const given = named(inputs);

@@ -47,6 +47,13 @@ export function getState(): GeneratorState {
 
 /** Puts the generator back to where `getState` was called. */
 export function setState(state: GeneratorState): void {
+  if (typeof state?.seed !== 'bigint' || typeof state.counter !== 'bigint') {
+    throw new ArgumentError('this is no state of the generator', {
+      op: 'random.setState',
+      expected: 'what getState returned: { seed, counter }, both bigints',
+      actual: describe(state),
+    });
+  }
   if (currentTrace() !== null) {
     throw new TraceError('the random generator was set while tracing', {
       op: 'random.seed',

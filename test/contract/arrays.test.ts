@@ -158,6 +158,7 @@ test('x.toString() (NumPy-like; also used by `console.log`)', () => {
   assert.equal(inspect(x), x.toString());
   assert.equal(`${x}`, x.toString());
   assert.match(kn.arange(5000).toString(), /\.\.\./);
+  assert.equal(String(kn.array([-0, NaN, -Infinity])), 'array([ -0.,  nan, -inf])');
 });
 
 test('Every operator exists as a function `kn.add(a, b)` and, where natural, as a method', () => {
@@ -243,6 +244,7 @@ test('Mistakes are instances of `kn.KaonError` with `code`, `op`, `expected`, `a
   refused(() => kn.array([1], { dtype: 'float8' as never }), { kind: kn.DTypeError, op: 'array', says: 'no such dtype' }); // prettier-ignore
   refused(() => kn.array([[1], [2, 3]]), { kind: kn.ShapeError, op: 'array', says: 'one length' });
   refused(() => kn.array(new Float32Array(5), { shape: [2, 3] }), { kind: kn.ShapeError, op: 'array', says: 'does not fill' }); // prettier-ignore
+  refused(() => kn.full([2], 300, { dtype: 'uint8' }), { kind: kn.DTypeError, op: 'full', says: '300' }); // prettier-ignore
   refused(() => x.item(), { kind: kn.ArgumentError, op: 'item', says: 'one element' }, [x]);
   refused(() => kn.arange(0, 1, 0), { kind: kn.ArgumentError, op: 'arange', says: 'step' });
   refused(() => kn.random.seed(0.5), {

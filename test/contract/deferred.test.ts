@@ -104,6 +104,7 @@ test('`kn.compute(...arrays)` triggers explicitly', () => {
   assert.deepEqual([a, b, c].map(kn.isDeferred), [false, false, true]);
   kn.compute(a, b, c, x);
   kn.compute();
+  refused(() => kn.compute(a, 3 as never), { kind: kn.ArgumentError, op: 'compute', says: 'only arrays' }, [c]); // prettier-ignore
   assert.deepEqual([a, b, c].map(kn.isDeferred), [false, false, false]);
 });
 

@@ -103,6 +103,7 @@ bothWays('kn.grad(f, argnums?) kn.valueAndGrad(f, argnums?): functional; nest fr
   assert.deepEqual(kn.grad(f, [0, 1])(x, y).map((g) => g.item()), [30, 9]); // prettier-ignore
   const [value, gradient] = kn.valueAndGrad(f)(x, y);
   assert.deepEqual([value.item(), gradient.item()], [45, 30]);
+  assert.deepEqual(kn.grad(f, [1, 0, 1])(x, y).map((g) => g.item()), [9, 30, 9]); // prettier-ignore
   assert.equal(kn.grad(kn.grad(f), 1)(x, y).item(), 6);
   assert.equal(wrap(kn.grad(kn.grad(f, 1)))(x, y).item(), 6);
 });
@@ -185,6 +186,7 @@ test('customGradient: a rule with another number of gradients, another type, or 
   for (const [grads, refusal] of [
     [[x, x], { kind: kn.ArgumentError, op, says: 'for each input' }],
     [[kn.ones([3])], { kind: kn.ShapeError, op, says: 'another type' }],
+    [[kn.ones([2], { dtype: 'float64' })], { kind: kn.DTypeError, op, says: 'another type' }],
     [[1], { kind: kn.ArgumentError, op, says: 'not an array', lacks }],
   ] as const) {
     const y = rule(() => grads as never);
@@ -305,6 +307,9 @@ test('`autograd.grad`: an array that took no part, nothing to differentiate, too
   const [x, stranger] = [leaf([1, 2]), kn.array([1])];
   const y = autograd.record(() => x.square());
   const op = 'autograd.grad';
+  const parameter = new kn.nn.Parameter({ shape: [1] }) as never;
+  refused(() => autograd.grad(y, parameter), { kind: kn.ArgumentError, op, says: 'of a parameter its value' }, [x]); // prettier-ignore
+  refused(() => autograd.grad(parameter, x), { kind: kn.ArgumentError, op, says: 'of a parameter its value' }, [x]); // prettier-ignore
   refused(() => autograd.grad(y, stranger), { kind: kn.ArgumentError, op, says: 'took no part' }, [x]); // prettier-ignore
   refused(() => autograd.grad([], x), { kind: kn.ArgumentError, op, says: 'nothing to differentiate', lacks: ['expected', 'actual'] }, [x]); // prettier-ignore
   refused(() => autograd.grad([y, y], x, { headGrads: [null] }), { kind: kn.ArgumentError, op, says: 'head gradient' }, [x]); // prettier-ignore

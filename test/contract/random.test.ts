@@ -84,6 +84,12 @@ test('random.getState and setState go back to where the generator stood, for cap
   assert.deepEqual([f().tolist(), f().tolist()], next);
 });
 
+test('random.setState refuses what getState did not give', () => {
+  for (const state of [null, {}, { seed: 1, counter: 2 }]) {
+    refused(() => random.setState(state as never), { kind: kn.ArgumentError, op: 'random.setState', says: 'no state' }); // prettier-ignore
+  }
+});
+
 test('a refused draw leaves the generator where it was', () => {
   for (const act of [
     () => random.normal([-1]),

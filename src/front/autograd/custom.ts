@@ -1,5 +1,5 @@
 import { describe } from '../../base/attribute.js';
-import { ArgumentError, InternalError, ShapeError } from '../../base/errors.js';
+import { ArgumentError, DTypeError, InternalError, ShapeError } from '../../base/errors.js';
 import { Program, sameType, typeToString, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { instantiate } from '../../passes/transform.js';
@@ -115,7 +115,8 @@ function checkedGradients<R>(
       throw new ArgumentError(`gradient ${i} is not an array`, { op, actual: describe(grad) });
     }
     if (!sameType(grad.type, inputs[i].type)) {
-      throw new ShapeError(`gradient ${i} has another type than its input`, {
+      const Kind = grad.dtype === inputs[i].dtype ? ShapeError : DTypeError;
+      throw new Kind(`gradient ${i} has another type than its input`, {
         op,
         expected: typeToString(inputs[i].type),
         actual: typeToString(grad.type),

@@ -1,6 +1,6 @@
 import { describe } from '../../base/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import { flatten, unflatten } from '../../base/tree.js';
+import { flatten, type Structure, unflatten } from '../../base/tree.js';
 import type { HostValue } from '../../ir/host.js';
 import { array } from '../creation.js';
 import { zerosLike } from '../../ops/index.js';
@@ -65,7 +65,10 @@ export function valueAndGrad<
       const replaced: unknown[] = [...args];
       // A fresh array for each argument: the same array may be used by an outer function as well, and
       // that use is a constant here.
+      const made = new Map<number, { structure: Structure; fresh: readonly NDArray[] }>();
       const parts = wanted.map((number) => {
+        const known = made.get(number);
+        if (known !== undefined) return known;
         const { leaves, structure } = flatten(args[number], isOperand);
         const fresh = leaves.map((leaf) => {
           const link = linkTo(leaf instanceof NDArray ? leaf : array(leaf));
@@ -73,6 +76,7 @@ export function valueAndGrad<
           return link;
         });
         replaced[number] = unflatten(structure, fresh);
+        made.set(number, { structure, fresh });
         return { structure, fresh };
       });
       const value: unknown = f(...(replaced as unknown as P));

@@ -1,7 +1,8 @@
+import { describe } from '../../base/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 import { zerosLike } from '../../ops/index.js';
 import { mode, withMode } from '../mode.js';
-import type { NDArray } from '../ndarray.js';
+import { NDArray } from '../ndarray.js';
 import { aliasOf } from '../values.js';
 import { checkedHeadGrad } from './backward.js';
 import { gradientsOf, layOutRecording, release, sessionsOf } from './tape.js';
@@ -32,6 +33,14 @@ export function grad(
 ): NDArray | NDArray[] {
   const op = 'autograd.grad';
   const heads = listOf(ys);
+  for (const x of listOf(xs)) {
+    if (x instanceof NDArray) continue;
+    throw new ArgumentError('a gradient was asked with respect to something that is not an array', {
+      op,
+      expected: 'arrays; of a parameter its value',
+      actual: describe(x),
+    });
+  }
   // State that captured code has written is its new value.
   const wrt = listOf(xs).map((x) => mode.capture?.current(x) ?? x);
   const { createGraph = false, retainGraph = createGraph } = options;

@@ -1,3 +1,4 @@
+import { describe } from '../../base/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 import { Program, type Value } from '../../ir/program.js';
 import { add } from '../../ops/index.js';
@@ -97,8 +98,8 @@ function refuseUnrecorded(op: string, head: NDArray): void {
   if (!(head instanceof NDArray)) {
     throw new ArgumentError('a gradient was asked of something that is not an array', {
       op,
-      expected: 'arrays',
-      actual: typeof head,
+      expected: 'arrays; of a parameter its value',
+      actual: describe(head),
     });
   }
   if (head.origin?.isReleased === true) throw usedUp(op, head.origin);
