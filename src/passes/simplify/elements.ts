@@ -26,6 +26,8 @@ type Elements = readonly (Const | null)[];
  */
 export class KnownElements {
   readonly #known: Map<Value, Elements> = new Map();
+  /** Sizes are variables that it knows nothing of. */
+  readonly #simplifier: ExprSimplifier = new ExprSimplifier(e.kernel('elements', [], e.block()));
 
   /**
    * The result of a call as a constant, when all of its elements are known; else what is known of it is
@@ -70,12 +72,7 @@ export class KnownElements {
         }),
       ),
     );
-    const params = extents.params.map(({ param }) => param);
-    const simplifier = new ExprSimplifier(e.kernel('elements', params, e.block()));
-    return found.map((expr) => {
-      const simple = simplifier.simplify(expr);
-      return simple.kind === 'const' ? simple : null;
-    });
+    return found.map((expr) => this.#constant(expr));
   }
 
   /** Known elements as constants; the others as reads of memory, of which nothing is known. */
@@ -89,11 +86,19 @@ export class KnownElements {
       shape: sizes,
       buffer: null,
       at: (index) => {
-        const position = positionIn(shape, index);
+        const position = positionIn(
+          shape,
+          index.map((at) => this.#constant(at)),
+        );
         const element = position === null ? null : known[position];
         return element ?? loadElement(dtype, memory, ravel(index, sizes));
       },
     };
+  }
+
+  #constant(expr: Expr): Const | null {
+    const simple = expr.kind === 'const' ? expr : this.#simplifier.simplify(expr);
+    return simple.kind === 'const' ? simple : null;
   }
 
   #of(value: Value): Elements {
@@ -131,11 +136,11 @@ function indicesOf(shape: readonly number[]): readonly (readonly number[])[] {
 }
 
 /** The row-major position of an index, when it and the shape are known. */
-function positionIn(shape: Shape, index: readonly Expr[]): number | null {
+function positionIn(shape: Shape, index: readonly (Const | null)[]): number | null {
   let position = 0;
   for (let axis = 0; axis < shape.length; axis++) {
     const [extent, at] = [shape[axis], index[axis]];
-    if (typeof extent !== 'number' || at.kind !== 'const') return null;
+    if (typeof extent !== 'number' || at === null) return null;
     position = position * extent + Number(at.value);
   }
   return position;
