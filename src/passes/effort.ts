@@ -22,10 +22,13 @@ const fold = 1;
 const kernel = 2;
 
 /**
- * The arithmetic per element that is cheaper than memory: about what a vector unit does while an element
- * goes out to memory and comes back.
+ * The most arithmetic per element of a cheap call, where an addition is 1. Activations take up to 125, a
+ * small part of the product that usually comes before them; a random draw takes 133, and its mask is
+ * better kept.
  */
-const worthwhileWork = 64;
+const cheapWork = 128;
+/** The same of a chain of cheap calls that are computed again one after the other. */
+const cheapChain = 512;
 
 /** The calls that can be computed again, those first that are missed least when they are not kept. */
 export interface Recomputable {
@@ -55,7 +58,8 @@ export function recomputable(program: Program, nodes: readonly NodeId[]): Recomp
     const { kind, work } = efforts.of(id);
     let chain = 0;
     for (const { node } of program.operands(id)) chain = Math.max(chain, chains.get(node) ?? 0);
-    if (kind !== point || chain + work > worthwhileWork) dear[kind].push(id);
+    const isCheap = kind === point && work <= cheapWork && chain + work <= cheapChain;
+    if (!isCheap) dear[kind].push(id);
     else {
       chains.set(id, chain + work);
       if (isFree(program, id)) free.push(id);

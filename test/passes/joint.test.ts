@@ -80,6 +80,40 @@ test('no gradient can come back: an error', () => {
   assert.throws(() => jointProgram(program, [true]), GraphError);
 });
 
+test('what may be computed again is not saved, and results stay the same', () => {
+  const all = jointProgram(sample(), [true, true]);
+  const expected = runJoint(all, [x, y], grads);
+  const extra = ({ forward, outputs }: JointProgram): number => forward.outputs.length - outputs;
+  for (const [policy, most] of [['auto', 0], ['none', 0], [0, 0], [1e6, extra(all)]] as const) {
+    // Only the gradient of the sum, so that its product is not there anyway.
+    const joint = jointProgram(sample(), [true, true], [true, true], policy);
+    assert.ok(extra(joint) <= most);
+    const computed = calls(joint.backward).filter((name) => name === 'exp').length;
+    assert.equal(computed, policy === 1e6 ? 0 : 1);
+    const { outputs, grads: found } = runJoint(joint, [x, y], grads);
+    assert.deepEqual([outputs, found], [expected.outputs, expected.grads]);
+  }
+}); // prettier-ignore
+
+test('when fewer outputs are used than were prepared for, what was saved is still used', () => {
+  const joint = jointProgram(sample(), [true, true]);
+  for (const used of [0, 1]) {
+    const program = new Program();
+    const [a, b] = [program.variable('x', f64(3, 2)), program.variable('y', f64(2))];
+    program.setOutputs([{ name: 'z', value: sum(call<Value>(joint, a, b)[used]) }]);
+    const backward = backwardProgram(program, [true, true]);
+    const bodies = [...backward.graph.nodes()].flatMap((id) => {
+      const node = backward.node(id);
+      return node.kind === 'call' && node.op.name === 'call' ? [node.regions[0]] : [];
+    });
+    const [body] = bodies.filter((region) => region !== joint.forward);
+    assert.ok(!calls(body).includes('exp'), 'exp(x) was saved');
+    const plainly = backwardProgram(sample(), [true, true], [used === 0, used === 1]);
+    const seed = used === 0 ? plain([3, 2], [2, 2, 2, 2, 2, 2]) : plain([], [2]);
+    assert.deepEqual(evaluate(backward, [x, y, plain([], [2])]), evaluate(plainly, [x, y, seed]));
+  }
+});
+
 /** A program that calls another twice: `sum(f(f(x, y), y))`, with f one of the sample's outputs. */
 function calling(body: Program | JointProgram): Program {
   const program = new Program();

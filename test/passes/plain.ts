@@ -60,6 +60,7 @@ function compute(node: CallNode, operands: readonly Plain[], shape: readonly num
     case 'cast': return pointwise((a) => a);
     case 'broadcastTo': return pointwise((a) => a);
     case 'reshape': return [...x.data];
+    case 'barrier': return [...x.data];
     case 'fill': return Array.from({ length: size }, () => node.attributes.value as number);
     case 'sum': return sumOver(x, node.attributes.axes as readonly number[] | null, size);
     default: throw new Error(`the plain evaluator does not know ${node.op.name}`);
