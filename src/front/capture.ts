@@ -43,6 +43,8 @@ export class Capture {
   readonly updates: Map<NDArray, NDArray> = new Map();
   /** The state that each of those values, and earlier ones, belongs to. */
   readonly #updated: Map<NDArray, NDArray> = new Map();
+  /** Values of state as recorded calls have read it, before it was written. */
+  readonly stateReads: Map<NDArray, NDArray> = new Map();
   /** Gradients that traced code left on arrays from outside. */
   readonly gradients: Map<NDArray, NDArray> = new Map();
   /** Stand-ins for the gradients that arrays from outside bring along. */
@@ -140,7 +142,9 @@ export class Capture {
       gradients: new Map(this.gradients),
       gradientReads: new Map(this.gradientReads),
     };
-    for (const map of [this.updates, this.gradients, this.gradientReads]) map.clear();
+    for (const map of [this.updates, this.gradients, this.gradientReads, this.stateReads]) {
+      map.clear();
+    }
     this.stretch = {};
     return effects;
   }

@@ -7,12 +7,13 @@ import {
   type Declaration,
   installFrontend,
 } from '../ops/declare.js';
+import { stopGradient } from '../ops/structure/identity.js';
 import type { Capture } from './capture.js';
 import { operandsOf } from './eager/operands.js';
 import type { Operation } from './eager/operation.js';
 import { runNow } from './eager/run.js';
 import { Origin, Session } from './history.js';
-import { mode } from './mode.js';
+import { mode, withMode } from './mode.js';
 import { NDArray } from './ndarray.js';
 
 /*
@@ -47,8 +48,9 @@ export function link(
   results: readonly NDArray[],
 ): void {
   const { capture, session } = mode;
-  const read =
-    capture === null ? operands.map(snapshot) : operands.map((operand) => capture.current(operand));
+  const read = operands.map((operand) =>
+    capture === null ? snapshot(operand) : asRead(operand, capture, session),
+  );
   const origin = new Origin(
     operation,
     read,
@@ -72,6 +74,23 @@ export function convert(array: NDArray, dtype: DType): NDArray {
 /** Recorded code may write state that it has read; the recording keeps what was read. */
 function snapshot(operand: NDArray): NDArray {
   return operand.gradient?.req === 'null' ? new NDArray(operand.type, operand.held) : operand;
+}
+
+/**
+ * What captured code reads when it names an array. As above: once the state is written, its name stands
+ * for the new value, and a recorded call must still know the one it has read.
+ */
+function asRead(operand: NDArray, capture: Capture, session: Session | null): NDArray {
+  const current = capture.current(operand);
+  if (session === null || current !== operand || operand.gradient?.req !== 'null') return current;
+  let read = capture.stateReads.get(operand);
+  if (read === undefined) {
+    const { declaration } = stopGradient;
+    const operation = { declaration, attributes: {}, regions: noRegions };
+    [read] = withMode({ session: null }, 'read', () => perform(operation, [operand]));
+    capture.stateReads.set(operand, read);
+  }
+  return read;
 }
 
 /** Lazy arrays of the types that the operation will have. */

@@ -177,6 +177,11 @@ export class NDArray extends Tensor implements Operand {
     });
   }
 
+  /** What `JSON.stringify` writes: the nested lists; the dtype is not kept. */
+  toJSON(): NestedList {
+    return this.tolist();
+  }
+
   /** The array with another dtype, converted like `cast`. */
   astype(dtype: DType): NDArray {
     return installed().cast(this, dtype);

@@ -7,7 +7,7 @@ import { perform } from './dispatch.js';
 import { generatorState, setGeneratorState } from './generator.js';
 import { holderAmong } from './graph.js';
 import { withMode } from './mode.js';
-import { arrayOf, NDArray } from './ndarray.js';
+import { arrayOf, type NDArray } from './ndarray.js';
 import { arrayType } from './arraytype.js';
 import type { TraceRunner } from './tracerunner.js';
 

@@ -159,3 +159,12 @@ test('negative zero stays what it is as a number operand', () => {
   assert.equal(Object.is((one.mul(0).tolist() as number[])[0], 0), true);
   assert.equal(Object.is((one.mul(-0).tolist() as number[])[0], -0), true);
 });
+
+test('JSON.stringify writes the nested lists', () => {
+  const x = kn.array([[1, 2.5]]);
+  assert.equal(
+    JSON.stringify({ x, flags: kn.array([true, false]) }),
+    '{"x":[[1,2.5]],"flags":[true,false]}',
+  );
+  assert.throws(() => kn.hybridize(() => JSON.stringify(x))(), kn.TraceError);
+});

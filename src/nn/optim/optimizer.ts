@@ -127,7 +127,7 @@ export abstract class Optimizer {
   /** The learning rate of the step that captured code takes next. */
   #nextRate(): HostNumber {
     const trace = currentTrace();
-    if (trace?.parent != null && typeof this.#learningRate === 'function') {
+    if (trace !== null && trace.parent !== null && typeof this.#learningRate === 'function') {
       throw new UnsupportedError(
         'a learning-rate schedule cannot follow the iterations of a loop',
         {

@@ -293,3 +293,33 @@ test('the first call of a whole step takes one step', () => {
   step(kn.array([1, 1]));
   assert.deepEqual([runs, optimizer.steps, weight.value.tolist()], [1, 1, [0.5, -1]]);
 });
+
+test('backward uses state as forward has read it, though it was written in between', () => {
+  const make = (): (() => kn.NDArray[]) => {
+    const state = kn.array([2]);
+    state.attachGrad({ req: 'null' });
+    const w = kn.array([1]);
+    w.attachGrad();
+    return () => {
+      const loss = kn.autograd.record(() => {
+        const y = w.mul(state);
+        state.assign(state.mul(10));
+        return y.add(w.mul(state)).sum();
+      });
+      loss.backward();
+      return [w.grad!.add(0), state.add(0)];
+    };
+  };
+  for (const step of [make(), kn.hybridize(make()), kn.staticGraph(make())]) {
+    for (const expected of [
+      [[22], [20]],
+      [[220], [200]],
+      [[2200], [2000]],
+    ]) {
+      assert.deepEqual(
+        step().map((array) => array.tolist()),
+        expected,
+      );
+    }
+  }
+});
