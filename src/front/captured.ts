@@ -19,7 +19,6 @@ export class Captured {
   /** @param mayRunCode Whether side-effect code may cut the graphs. */
   constructor(op: string, fn: AnyFunction, options: HybridizeOptions, mayRunCode: boolean) {
     checkOptions(options);
-    refuseAsync(fn, op);
     this.#op = op;
     this.#fn = fn;
     this.#traces = new TraceCache(fn, options, mayRunCode);
@@ -27,6 +26,7 @@ export class Captured {
 
   /** Runs the graph for these arguments. Inside other captured code the function is part of that. */
   call(args: readonly unknown[]): unknown {
+    refuseAsync(this.#fn, this.#op);
     if (mode.capture !== null) return withMode({}, this.#op, () => this.#fn(...(args as never[])));
     const signature = signatureOf(args);
     const { leaves } = signature;
@@ -40,6 +40,7 @@ export class Captured {
   }
 
   graphFor(args: readonly unknown[]): StaticGraph {
+    refuseAsync(this.#fn, this.#op);
     return new StaticGraph(this.#traces.find(signatureOf(args)).trace.segments[0].parts);
   }
 

@@ -19,8 +19,15 @@ const mostSmall = 64;
 /** What is known of calls that differ in sizes only. */
 export interface TraceFamily {
   readonly history: SizeHistory;
-  /** For names that were tried: those that a trace can have as symbols; null when it can have none. */
-  readonly guesses: ReadonlyMap<string, AxisNames | null>;
+  /** What came of names that were tried. */
+  readonly guesses: ReadonlyMap<string, Guess>;
+}
+
+interface Guess {
+  /** Those that a trace can have as symbols; null when it can have none. */
+  readonly names: AxisNames | null;
+  /** Why not all of them. */
+  readonly obstacle: string | null;
 }
 
 /** A trace, and what its family has learned from making it. */
@@ -144,18 +151,13 @@ interface Attempt {
 
 /** The search for sizes that can be symbols. */
 class Search {
-  readonly guesses: Map<string, AxisNames | null>;
+  readonly guesses: Map<string, Guess>;
   obstacle: string | null = null;
   readonly #history: SizeHistory;
   readonly #asked: AxisNames;
   readonly #facts: Facts;
 
-  constructor(
-    history: SizeHistory,
-    guesses: Map<string, AxisNames | null>,
-    asked: AxisNames,
-    facts: Facts,
-  ) {
+  constructor(history: SizeHistory, guesses: Map<string, Guess>, asked: AxisNames, facts: Facts) {
     this.#history = history;
     this.guesses = guesses;
     this.#asked = asked;
@@ -164,13 +166,23 @@ class Search {
 
   /** The first trace with symbols that works; null when all sizes must be numbers. */
   find(attempt: (names: AxisNames) => Attempt): Attempt | null {
+    let changed: AxisNames | null = null;
     for (const proposal of this.#history.proposals()) {
+      changed ??= proposal;
       const key = proposal.join();
       const known = this.guesses.get(key);
-      if (known === null || (known === undefined && this.guesses.size >= mostGuesses)) continue;
-      const found = this.#refine(known ?? proposal, attempt);
-      this.guesses.set(key, found?.names ?? null);
-      if (found !== null) return found.attempt;
+      if (known !== undefined) this.obstacle ??= known.obstacle;
+      else if (this.guesses.size >= mostGuesses) continue;
+      const names = known === undefined ? proposal : known.names;
+      const found = names === null ? null : this.#refine(names, attempt);
+      if (known === undefined) {
+        this.guesses.set(key, { names: found?.names ?? null, obstacle: this.obstacle });
+      }
+      if (found === null) continue;
+      if (changed.every((name, axis) => name === null || found.names[axis] !== null)) {
+        this.obstacle = null;
+      }
+      return found.attempt;
     }
     return null;
   }
@@ -200,7 +212,7 @@ class Search {
         name !== null && sizesRead.has(name) ? [axis] : [],
       );
       const paths = this.#facts.filter(({ kind }) => kind === 'size').map(({ path }) => path);
-      this.obstacle = `the code reads the size of ${axes.map((axis) => paths[axis]).join(' or ')} as a number`;
+      this.obstacle ??= `the code reads the size of ${axes.map((axis) => paths[axis]).join(' or ')} as a number`;
       names = names.map((name, axis) => (axes.includes(axis) ? null : name));
     }
     return null;
