@@ -132,6 +132,20 @@ bothWays('autograd.pause(fn): no gradients, and no training mode unless { trainM
   assert.deepEqual(seen, [[false, false], [false, true], [true, true]]);
 }); // prettier-ignore
 
+bothWays('autograd.pause(fn): its result is a constant as a result, too', (wrap) => {
+  const f = wrap((v: kn.NDArray) => ({ y: v.mul(2), aux: autograd.pause(() => v.square()) }));
+  const x = leaf([3]);
+  for (let i = 0; i < 3; i++) {
+    autograd
+      .record(() => {
+        const { y, aux } = f(x);
+        return y.add(aux);
+      })
+      .backward();
+    assert.deepEqual(x.grad!.tolist(), [2]);
+  }
+});
+
 bothWays('`record` turns training mode on unless `{ trainMode: false }`; trainMode(fn) predictMode(fn) isRecording() isTraining()', (wrap) => {
   const f = wrap((x: kn.NDArray) => x.mul((autograd.isTraining() ? 2 : 1) + (autograd.isRecording() ? 10 : 0)));
   const x = kn.array([1]);
@@ -293,6 +307,14 @@ bothWays('After a `write` pass every array that took part in the recording holds
   assert.deepEqual([x.grad!.tolist(), aside.grad!.tolist()], [[2, 4], [0, 0]]);
   assert.deepEqual(stranger.grad!.tolist(), [1, 1], 'arrays that eager code never touched keep what they had');
 }); // prettier-ignore
+
+bothWays('arrays that eager code never touched keep what they had, even as arguments', (wrap) => {
+  const [x, aside] = [leaf([1, 2]), leaf([3, 4])];
+  autograd.record(() => aside.sum()).backward();
+  const f = wrap((v: kn.NDArray, _unused: kn.NDArray) => v.square().sum());
+  autograd.record(() => f(x, aside)).backward();
+  assert.deepEqual([x.grad!.tolist(), aside.grad!.tolist()], [[2, 4], [1, 1]]); // prettier-ignore
+});
 
 bothWays('`autograd.grad` gives zeros for an `x` the `ys` do not depend on and accepts any array that took part', (wrap) => {
   const [x, aside] = [leaf([1, 2]), kn.array([3, 4])];

@@ -262,8 +262,8 @@ test('the random generator cannot be set while tracing', () => {
 });
 
 test('an asynchronous function cannot be hybridized', () => {
-  const f = kn.hybridize(async (x: kn.NDArray) => x);
-  refused(() => f(kn.ones([1])), { kind: kn.TraceError, op: 'hybridize', says: 'asynchronous' });
+  const act = (): unknown => kn.hybridize(async (x: kn.NDArray) => x)(kn.ones([1]));
+  refused(act, { kind: kn.TraceError, op: 'hybridize', says: 'asynchronous' });
 });
 
 test('A function that runs forward, `backward()` and updates hybridizes whole', () => {
