@@ -3,6 +3,7 @@ import type { Program, Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
 import { inlinePoints } from './fuseInline.js';
 import { mergeGroups } from './fuseMerge.js';
+import { isNumber } from './places.js';
 import { viewed } from './views.js';
 
 /** Nodes that become one kernel. */
@@ -11,7 +12,10 @@ export interface Group {
   readonly anchors: readonly NodeId[];
   /** All nodes that are computed inside, ascending. Cheap ones may be members of several groups. */
   readonly members: readonly NodeId[];
-  /** The values from outside that the kernel reads: never a view, always what it views. */
+  /**
+   * The values from outside that the kernel reads from memory: never a view, always what it views, and
+   * no number that is part of the code.
+   */
   readonly reads: readonly Value[];
   /** The results that go to memory. */
   readonly writes: readonly Value[];
@@ -33,7 +37,8 @@ export function separate(program: Program): readonly Group[] {
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind !== 'call' || declarationOf(node.op).lowering.kind === 'view') continue;
-    const reads = new Set(program.operands(id).map((operand) => viewed(program, operand)));
+    const operands = program.operands(id).map((operand) => viewed(program, operand));
+    const reads = new Set(operands.filter((operand) => !isNumber(program, operand)));
     groups.push({
       anchors: [id],
       members: [id],

@@ -4,6 +4,7 @@ import { type CallNode, type Program, sameType, type Value } from '../ir/program
 import { declarationOf } from './facets.js';
 import type { Group } from './fuse.js';
 import { type Draft, identityPath, mostMembers } from './fuseInline.js';
+import { isNumber } from './places.js';
 import { viewed } from './views.js';
 
 /** One nest keeps no more arrays in flight: registers, and the ways of a cache, are few. */
@@ -56,8 +57,11 @@ class Merger {
     this.#mergeWhere((from, into) => from.kind === 'point' && into.kind === 'point');
     this.#mergeWhere((from) => from.kind !== 'point');
     this.#mergeWhere(() => true);
-    const readersOf = Array.from(this.#readers.values(), (readers) => [...readers]);
-    readersOf.forEach((readers) => this.#mergeSiblings(readers));
+    const readersOf = Array.from(this.#readers, ([value, readers]) => ({
+      value,
+      all: [...readers],
+    }));
+    for (const { value, all } of readersOf) this.#mergeSiblings(value, all);
   }
 
   /** Readers first, so that a chain grows from its end. */
@@ -89,9 +93,11 @@ class Merger {
 
   #reuses(cluster: Cluster): Group['reuses'] {
     const reuses = new Map<Value, Value[]>();
-    // What follows a fold may compute again what was written beside it, from the same operands.
-    if (cluster.beside.size > 0 && cluster.writes.size > cluster.beside.size) return reuses;
+    // What follows a fold may compute again what was written beside it, from the same operands; it alone
+    // reads operands of another shape.
+    const isRepeated = cluster.beside.size > 0 && cluster.writes.size > cluster.beside.size;
     for (const operand of cluster.reads) {
+      if (isRepeated && sameShape(operand.type.shape, cluster.draft.domain)) continue;
       const takers = [...cluster.writes].filter(({ type }) => sameType(type, operand.type));
       if (takers.length === 0 || !this.#readOnlyAtIdentity(operand, cluster)) continue;
       for (const value of takers) reuses.set(value, [...(reuses.get(value) ?? []), operand]);
@@ -111,7 +117,8 @@ class Merger {
     for (const id of members) {
       for (const operand of this.#program.operands(id)) {
         const value = viewed(this.#program, operand);
-        if (!draft.members.has(value.node)) cluster.reads.add(value);
+        if (draft.members.has(value.node) || isNumber(this.#program, value)) continue;
+        cluster.reads.add(value);
       }
     }
     this.#register(cluster);
@@ -146,10 +153,7 @@ class Merger {
   #agree(from: Cluster, into: Cluster): boolean {
     const isEpilogue = from.draft.kind !== 'point';
     if (isEpilogue ? into.draft.kind !== 'point' : into.draft.kind === 'kernel') return false;
-    if (from.reads.size + into.reads.size + from.writes.size + into.writes.size > mostStreams) {
-      return false;
-    }
-    if (from.draft.members.size + into.draft.members.size > mostMembers) return false;
+    if (!isSmallEnough(from, into)) return false;
     const { domain } = into.draft;
     if (!isEpilogue && !sameShape(from.draft.domain, domain)) return false;
     const continued = isEpilogue ? this.#epilogueValues(from) : null;
@@ -298,13 +302,15 @@ class Merger {
     return merged;
   }
 
-  /** Reductions that read one value and fold it alike share one pass over it. */
-  #mergeSiblings(readers: readonly Cluster[]): void {
-    const reductions = readers.filter(({ draft }) => draft.kind === 'reduce');
+  /** Reductions that fold one value alike share one pass over it. */
+  #mergeSiblings(value: Value, readers: readonly Cluster[]): void {
+    const reductions = readers.filter(
+      ({ draft }) => draft.kind === 'reduce' && sameShape(draft.domain, value.type.shape),
+    );
     for (let i = 0; i + 1 < reductions.length; i++) {
       const [a, b] = [reductions[i], reductions[i + 1]].sort((x, y) => x.order - y.order);
       if (!this.#clusters.has(a) || !this.#clusters.has(b)) continue;
-      if (!this.#foldAlike(a, b) || this.#depends(a, b)) continue;
+      if (!isSmallEnough(a, b) || !this.#foldAlike(a, b) || this.#depends(a, b)) continue;
       reductions[i + 1] = this.#merge(a, b);
     }
   }
@@ -325,6 +331,11 @@ class Merger {
     for (const value of into.reads) if (from.writes.has(value)) return true;
     return this.#hasDetour(from, into);
   }
+}
+
+function isSmallEnough(from: Cluster, into: Cluster): boolean {
+  const streams = from.reads.size + into.reads.size + from.writes.size + into.writes.size;
+  return streams <= mostStreams && from.draft.members.size + into.draft.members.size <= mostMembers;
 }
 
 function joinPaths(a: Draft['paths'], b: Draft['paths']): Draft['paths'] {

@@ -144,3 +144,9 @@ export class Places {
 export function isImmediate(data: ConstantData): boolean {
   return data.data.length === 1;
 }
+
+/** Whether a value is such a constant, so that nothing is read. */
+export function isNumber(program: Program, { node }: Value): boolean {
+  const made = program.node(node);
+  return made.kind === 'constant' && isImmediate(made.data);
+}

@@ -28,10 +28,25 @@ export interface Binding {
   /** Views on the results; null for outputs that are inputs or constants. */
   readonly results: readonly (HostArray | null)[];
   readonly outputTypes: readonly { readonly dtype: DType; readonly length: number }[];
-  /** The addresses `into` had when this was bound; -1 for outputs that are copied out. */
-  readonly outputAddresses: readonly number[];
-  /** Whether all outputs are copied out. */
+  /** For outputs, the address of the storage they go to, or one of `fresh` and `unpinned`. */
+  readonly targets: readonly number[];
+  /** Whether kernels write an output where it is to be, so that nothing is copied. */
+  readonly inPlace: readonly boolean[];
+  /** Whether all outputs get fresh storage. */
   readonly isFresh: boolean;
+  /** Whether several outputs go to storages that have no address to tell them apart by. */
+  readonly mayCollide: boolean;
+}
+
+/** An output that gets fresh storage. */
+const fresh = -1;
+/** An output that is copied to a storage outside of the device's memory. */
+const unpinned = -2;
+
+function targetOf(storage: Storage | null | undefined, device: Device): number {
+  if (storage === null || storage === undefined) return fresh;
+  const address = storage.addressOn(device);
+  return address < 0 ? unpinned : address;
 }
 
 /**
@@ -54,7 +69,8 @@ export function bind(
   checkInto(plan, outputShapes, into);
   const lengths = places.map(({ length }) => evaluateDim(length, sizes));
   const inputAddresses = inputs.map(({ storage }) => storage.addressOn(device));
-  const direct = directOutputs(plan, device, inputAddresses, into);
+  const pinned = new PinnedReads(plan, inputAddresses);
+  const direct = directOutputs(plan, device, pinned, into);
 
   const fixed = new Map(constants);
   places.forEach(({ role, taken }, place) => {
@@ -63,7 +79,7 @@ export function bind(
     if (address < 0) return;
     // What an output takes over is a copy, unless the output is to go to that very storage.
     const isOwn = taken === null || into?.[taken.output]?.addressOn(device) === address;
-    if (isOwn && (taken === null || !isNeeded(plan, inputAddresses, address, taken.step, place))) {
+    if (isOwn && (taken === null || !pinned.isNeeded(address, taken.step, place))) {
       fixed.set(place, address);
     }
   });
@@ -81,7 +97,7 @@ export function bind(
   const addresses = places.map((_, place) => fixed.get(place) ?? -1);
   planned.forEach((place, i) => (addresses[place] = arena + layout.offsets[i]));
 
-  const outputAddresses = program.outputs.map((_, k) => into?.[k]?.addressOn(device) ?? -1);
+  const targets = program.outputs.map((_, k) => targetOf(into?.[k], device));
   const table = Int32Array.from([
     ...plan.sizes.map((dim) => evaluateDim(dim, sizes)),
     ...addresses,
@@ -107,8 +123,12 @@ export function bind(
       dtype: value.type.dtype,
       length: elementCount(outputShapes[k]),
     })),
-    outputAddresses,
-    isFresh: outputAddresses.every((address) => address < 0),
+    targets,
+    inPlace: plan.outputs.map(
+      (source, k) => source.kind === 'place' && addresses[source.place] === targets[k],
+    ),
+    isFresh: targets.every((target) => target === fresh),
+    mayCollide: targets.filter((target) => target === unpinned).length > 1,
   };
 }
 
@@ -137,8 +157,7 @@ function fitsInto(binding: Binding, device: Device, into: readonly (Storage | nu
   if (into.length > binding.outputTypes.length) return false;
   for (let k = 0; k < binding.outputTypes.length; k++) {
     const target = into[k] ?? null;
-    const address = target === null ? -1 : target.addressOn(device);
-    if (address !== binding.outputAddresses[k]) return false;
+    if (targetOf(target, device) !== binding.targets[k]) return false;
     if (target === null) continue;
     const { dtype, length } = binding.outputTypes[k];
     if (target.dtype !== dtype || target.length !== length) return false;
@@ -211,12 +230,11 @@ function elementCount(shape: readonly number[]): number {
  * is also an input that is still read when the first element is written, which are copied at the end.
  */
 function directOutputs(
-  plan: Plan,
+  { places, outputs }: Plan,
   device: Device,
-  inputAddresses: readonly number[],
+  pinned: PinnedReads,
   into: readonly (Storage | null)[] | undefined,
 ): Map<number, number> {
-  const { places, outputs } = plan;
   const direct = new Map<number, number>();
   into?.forEach((storage, k) => {
     const source = outputs[k];
@@ -224,30 +242,37 @@ function directOutputs(
     if (address < 0 || source.kind !== 'place' || direct.has(source.place)) return;
     const { first, role } = places[source.place];
     if (role.kind === 'input') return; // bound with that input
-    if (!isNeeded(plan, inputAddresses, address, first)) direct.set(source.place, address);
+    if (!pinned.isNeeded(address, first)) direct.set(source.place, address);
   });
   return direct;
 }
 
-/**
- * Whether pinned memory still holds something that is needed from a step on: an operand that is read
- * then, other than that of place `except`, or an operand that is itself an output.
- */
-function isNeeded(
-  { places, outputs }: Plan,
-  inputAddresses: readonly number[],
-  address: number,
-  step: number,
-  except?: number,
-): boolean {
-  return (
-    places.some(
-      ({ role, last }, place) =>
-        role.kind === 'input' &&
-        inputAddresses[role.index] === address &&
-        last >= step &&
-        place !== except,
-    ) ||
-    outputs.some((source) => source.kind === 'input' && inputAddresses[source.index] === address)
-  );
+/** What is read of the pinned memory of operands, by address: one storage may be several operands. */
+class PinnedReads {
+  readonly #places: Map<number, { readonly place: number; readonly last: number }[]> = new Map();
+  /** Addresses of operands that are themselves outputs. */
+  readonly #passed: Set<number> = new Set();
+
+  constructor({ places, outputs }: Plan, inputAddresses: readonly number[]) {
+    places.forEach(({ role, last }, place) => {
+      if (role.kind !== 'input') return;
+      const address = inputAddresses[role.index];
+      const known = this.#places.get(address);
+      if (known === undefined) this.#places.set(address, [{ place, last }]);
+      else known.push({ place, last });
+    });
+    for (const source of outputs) {
+      if (source.kind === 'input') this.#passed.add(inputAddresses[source.index]);
+    }
+  }
+
+  /**
+   * Whether memory still holds something that is needed from a step on: an operand that is read then,
+   * other than that of place `except`, or an operand that is itself an output.
+   */
+  isNeeded(address: number, step: number, except?: number): boolean {
+    if (this.#passed.has(address)) return true;
+    const reads = this.#places.get(address) ?? [];
+    return reads.some(({ place, last }) => last >= step && place !== except);
+  }
 }

@@ -53,10 +53,10 @@ export class Executor implements Executable {
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
     let binding = this.#bindings[0];
-    if (into !== undefined) checkDistinct(this.program, into);
     if (binding === undefined || !fits(binding, this.#device, inputs, into)) {
+      if (into !== undefined) checkDistinct(this.program, into);
       binding = this.#rebind(inputs, into);
-    }
+    } else if (into !== undefined && binding.mayCollide) checkDistinct(this.program, into);
     const { staging } = binding;
     for (let i = 0; i < staging.length; i++) {
       const place = staging[i];
@@ -107,40 +107,34 @@ export class Executor implements Executable {
     for (let k = 0; k < results.length; k++) {
       const elements = results[k] ?? this.#passedThrough(k, inputs);
       operands.push({
-        storage: new Storage(this.#plan.program.outputs[k].value.type.dtype, elements.slice()),
+        storage: new Storage(binding.outputTypes[k].dtype, elements.slice()),
         shape: outputShapes[k],
       });
     }
     return operands;
   }
 
-  /** Every result is read before the first storage is written: a storage may be an operand, too. */
   #resultsInto(
     binding: Binding,
     inputs: readonly Operand[],
     into: readonly (Storage | null)[],
   ): readonly Operand[] {
-    const { results, outputShapes } = binding;
-    const elements = results.map((result, k) => {
-      const target = into[k] ?? null;
-      if (result !== null) return target === null ? result.slice() : result;
-      return this.#passedThrough(k, inputs).slice();
-    });
-    return elements.map((home, k) => {
-      const target = into[k] ?? null;
-      const shape = outputShapes[k];
-      if (target === null) {
-        return {
-          storage: new Storage(this.#plan.program.outputs[k].value.type.dtype, home),
-          shape,
-        };
-      }
-      const { host } = target;
-      if (host.byteOffset !== home.byteOffset || host.buffer !== home.buffer) {
-        copyElements(host, home);
-      }
-      return { storage: target, shape };
-    });
+    const { results, outputShapes, inPlace } = binding;
+    // What is an operand must be read before the first storage is written: that may be its own.
+    const passed: HostArray[] = [];
+    for (let k = 0; k < results.length; k++) {
+      if (results[k] === null) passed[k] = this.#passedThrough(k, inputs).slice();
+    }
+    const operands: Operand[] = [];
+    for (let k = 0; k < results.length; k++) {
+      let storage = into[k] ?? null;
+      if (storage === null) {
+        const { dtype } = binding.outputTypes[k];
+        storage = new Storage(dtype, passed[k] ?? results[k]!.slice());
+      } else if (!inPlace[k]) copyElements(storage.host, passed[k] ?? results[k]!);
+      operands.push({ storage, shape: outputShapes[k] });
+    }
+    return operands;
   }
 
   /** The elements of an output that is an input or a constant. */

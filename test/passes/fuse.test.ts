@@ -223,6 +223,30 @@ test('reductions of one array over the same axes share a pass', () => {
   assert.deepEqual(groupsOf(program).toSorted(), ['sum', 'sum mul sum']);
 });
 
+test('reductions that have only a number in common stay apart', () => {
+  const names = Array.from({ length: 30 }, (_, i) => `x${i}`);
+  const groups = fuse(
+    programOf(Object.fromEntries(names.map((name) => [name, matrix])), (inputs) =>
+      Object.fromEntries(names.map((name) => [`${name}_sum`, mul(sum(inputs[name], 0), 0.5)])),
+    ),
+  );
+  assert.equal(groups.length, 30);
+  for (const { reads } of groups) assert.equal(reads.length, 1);
+});
+
+test('no kernel has more than a few arrays in flight, whatever its reductions have in common', () => {
+  const names = Array.from({ length: 60 }, (_, i) => `x${i}`);
+  const groups = fuse(
+    programOf(Object.fromEntries(names.map((name) => [name, matrix])), (inputs) =>
+      Object.fromEntries(
+        names.map((name) => [`${name}_sum`, sum(mul(inputs.x0, inputs[name]), 0)]),
+      ),
+    ),
+  );
+  assert.ok(groups.length > 1);
+  for (const { reads, writes } of groups) assert.ok(reads.length + writes.length <= 24);
+});
+
 test('groups that would wait for each other are not merged', () => {
   // y needs the sum of a, and a itself: one kernel cannot store a, wait for its sum, and go on.
   const program = programOf({ x: matrix }, ({ x }) => {

@@ -104,6 +104,28 @@ test('targets that do not fit are refused and nothing changes', () => {
   assert.deepEqual([...target.host], [2, 3, 4]);
 });
 
+test('two results never go to one storage, however often others went to two', () => {
+  const executable = compile(programOf({ x: vector }, ({ x }) => ({ a: neg(x), b: add(x, 1) })));
+  const x = floats([3], [1, 2, 3]);
+  for (const pinned of [false, true]) {
+    const targets = [Storage.zeros('float32', 3), Storage.zeros('float32', 3)];
+    if (pinned) targets.forEach((target) => target.pin());
+    for (let round = 0; round < 2; round++) {
+      executable.run([x], targets);
+      assert.deepEqual(
+        targets.map(({ host }) => host.slice()),
+        [Float32Array.of(-1, -2, -3), Float32Array.of(2, 3, 4)],
+      );
+      for (const target of targets) {
+        const before = target.host.slice();
+        assert.throws(() => executable.run([x], [target, target]), ArgumentError);
+        assert.deepEqual(target.host.slice(), before);
+      }
+    }
+    targets.forEach((target) => target.unpin());
+  }
+});
+
 test('results stay what they were when the program runs again', () => {
   const executable = compile(
     programOf({ x: { dtype: 'float32', shape: [n] } }, ({ x }) => ({ y: add(x, 1), s: sum(x) })),
