@@ -156,17 +156,16 @@ function keyToString(key: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(key) ? key : JSON.stringify(key);
 }
 
-// Identities get a number when first asked for. Functions are held weakly; symbols are few.
-const functionNumbers = new WeakMap<object, number>();
-const symbolNumbers = new Map<symbol, number>();
+// Identities get a number when first asked for, and are held weakly.
+const numbers = new WeakMap<WeakKey, number>();
 let identities = 0;
 
-function numberOf(value: symbol | ((...args: never[]) => unknown)): number {
-  const known = typeof value === 'symbol' ? symbolNumbers.get(value) : functionNumbers.get(value);
-  if (known !== undefined) return known;
-  if (typeof value === 'symbol') symbolNumbers.set(value, identities);
-  else functionNumbers.set(value, identities);
-  return identities++;
+function numberOf(value: symbol | ((...args: never[]) => unknown)): number | 'shared' {
+  // A symbol of the registry is what its name says, for ever, and no key of weak maps.
+  if (typeof value === 'symbol' && Symbol.keyFor(value) !== undefined) return 'shared';
+  let number = numbers.get(value);
+  if (number === undefined) numbers.set(value, (number = identities++));
+  return number;
 }
 
 function isStatic(value: unknown): value is Static {

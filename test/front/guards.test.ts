@@ -20,7 +20,7 @@ test('static arguments are told apart exactly as Object.is does', () => {
   const twins = [named(() => 1, 'same'), named(() => 2, 'same')];
   const values: unknown[] = [
     NaN, 0, -0, 1, 1n, -1n, '1', '1n', 'NaN', '-0', true, false, 'true', null, undefined, 'null', '',
-    'undefined', Infinity, -Infinity, Symbol('s'), Symbol('s'), Symbol.iterator, ...twins, '*', '[]',
+    'undefined', Infinity, -Infinity, Symbol('s'), Symbol('s'), Symbol.for('s'), Symbol.for('t'), Symbol.iterator, ...twins, '*', '[]',
     class A { x = 1; }, class A { x = 1; }, Math.sin, Number.MIN_VALUE, 2 ** 53,
   ]; // prettier-ignore
   const tell = kn.hybridize((x: kn.NDArray, _value: unknown, index: () => number) =>
