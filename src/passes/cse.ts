@@ -1,52 +1,135 @@
 import type { HostArray } from '../base/dtype.js';
 import { encodeAttributes } from '../base/schema.js';
+import type { NodeId } from '../graph/graph.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
 import { throughRegions, transform } from './transform.js';
 
 /**
  * Common subexpression elimination: of calls with the same operator, attributes, regions and operands,
- * and of constants with the same bits, only the first stays. Keys are exact, not hashes; linear in the
- * program and the bytes of its constants. Operators are pure, so equal keys mean equal values: random
- * ones take their state as an operand.
+ * and of constants with the same bits, only the first stays. Found by hashes, decided by comparison;
+ * linear in the program and the bytes of its constants. Operators are pure, so equal calls give equal
+ * values: random ones take their state as an operand.
  */
 export function eliminateCommonSubexpressions(program: Program): Program {
-  const numbers = new Map<object, number>();
+  const labels = new Labels();
   return throughRegions(program, (inner, region) => {
-    const calls = new Map<string, readonly Value[]>();
+    const calls = new CallTable();
     const constants = new ConstantTable();
     return transform(
       inner,
       (site) => {
-        const { node, operands } = site;
+        const { node, operands, into } = site;
         if (node.kind === 'constant') return constants.firstLike(node.data, () => site.copy());
-        const key = callKey(node, operands, numbers);
-        let first = calls.get(key);
-        if (first === undefined) calls.set(key, (first = site.copy()));
-        return first;
+        return calls.firstLike(into, labels.of(node), operands, () => site.copy());
       },
       { region },
     );
   });
 }
 
-/** Operators and regions count by identity: `numbers` gives each a number when it is first seen. */
-function callKey(
-  { op, attributes, regions }: CallNode,
-  operands: readonly Value[],
-  numbers: Map<object, number>,
-): string {
-  const numberOf = (object: object): number => {
-    let number = numbers.get(object);
-    if (number === undefined) numbers.set(object, (number = numbers.size));
+/** A number for all that calls have besides operands: equal exactly where all of it is equal. */
+class Labels {
+  /** Operators and regions count by identity. */
+  readonly #objects: Map<object, number> = new Map();
+  readonly #labels: Map<string, number> = new Map();
+
+  of({ op, attributes, regions }: CallNode): number {
+    const number = this.#numberOf(op);
+    let text = '';
+    for (const region of regions) text += `;${this.#numberOf(region)}`;
+    for (const _ in attributes) {
+      text += JSON.stringify(encodeAttributes(op.attributes, attributes));
+      break;
+    }
+    if (text === '') return 2 * number;
+    const key = `${number}${text}`;
+    let label = this.#labels.get(key);
+    if (label === undefined) this.#labels.set(key, (label = this.#labels.size));
+    return 2 * label + 1;
+  }
+
+  #numberOf(object: object): number {
+    let number = this.#objects.get(object);
+    if (number === undefined) this.#objects.set(object, (number = this.#objects.size));
     return number;
-  };
-  let key = String(numberOf(op));
-  for (const { node, port } of operands) key += `,${node}:${port}`;
-  for (const region of regions) key += `;${numberOf(region)}`;
-  for (const _ in attributes)
-    return key + JSON.stringify(encodeAttributes(op.attributes, attributes));
-  return key;
+  }
+}
+
+/**
+ * The calls of one program, found by label and operands. Chains of numbers in flat arrays: a million
+ * keys as strings would cost more than everything else the pass does.
+ */
+class CallTable {
+  /** By hash: the last entry of its chain, or -1. */
+  #heads: Int32Array = new Int32Array(64).fill(-1);
+  /** By entry: what was hashed, the label, the node in the new program, the entry before in the chain. */
+  readonly #hashes: number[] = [];
+  readonly #labels: number[] = [];
+  readonly #nodes: NodeId[] = [];
+  readonly #before: number[] = [];
+
+  /** The values of an equal call seen before, or of a copy made now. */
+  firstLike(
+    into: Program,
+    label: number,
+    operands: readonly Value[],
+    copy: () => readonly Value[],
+  ): readonly Value[] {
+    let hash = label;
+    for (const { node, port } of operands) hash = mixed(mixed(hash, node), port);
+    let entry = this.#heads[hash & (this.#heads.length - 1)];
+    for (; entry >= 0; entry = this.#before[entry]) {
+      if (this.#hashes[entry] !== hash || this.#labels[entry] !== label) continue;
+      const node = this.#nodes[entry];
+      if (readsExactly(into, node, operands)) return into.results(node);
+    }
+    const made = copy();
+    if (made.length > 0) this.#add(hash, label, made[0].node);
+    return made;
+  }
+
+  #add(hash: number, label: number, node: NodeId): void {
+    const entry = this.#nodes.length;
+    if (entry === this.#heads.length) this.#grow();
+    this.#hashes.push(hash);
+    this.#labels.push(label);
+    this.#nodes.push(node);
+    const slot = hash & (this.#heads.length - 1);
+    this.#before.push(this.#heads[slot]);
+    this.#heads[slot] = entry;
+  }
+
+  #grow(): void {
+    this.#heads = new Int32Array(2 * this.#heads.length).fill(-1);
+    this.#hashes.forEach((hash, entry) => {
+      const slot = hash & (this.#heads.length - 1);
+      this.#before[entry] = this.#heads[slot];
+      this.#heads[slot] = entry;
+    });
+  }
+}
+
+function readsExactly({ graph }: Program, node: NodeId, operands: readonly Value[]): boolean {
+  let place = 0;
+  let isEqual = true;
+  graph.forEachInEdge(node, (edge) => {
+    const operand = operands[place++];
+    if (
+      operand === undefined ||
+      operand.node !== graph.source(edge) ||
+      operand.port !== graph.edge(edge)
+    )
+      isEqual = false;
+  });
+  return isEqual && place === operands.length;
+}
+
+/** A hash and one more number, in the manner of MurmurHash3's finalizer. */
+function mixed(hash: number, number: number): number {
+  let state = Math.imul(hash ^ number, 0x85ebca6b);
+  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
+  return state ^ (state >>> 16);
 }
 
 /** The constants seen so far, found by a hash of their bytes and then compared byte by byte. */

@@ -27,6 +27,9 @@ export interface Site {
   copy(): readonly Value[];
 }
 
+/** What a node that was left out gives; one object, since they may be many. */
+const nothing: readonly Value[] = [];
+
 /** The values to use for a node's results, or undefined to copy the node. */
 export type Visit = (site: Site) => readonly Value[] | undefined;
 
@@ -61,7 +64,7 @@ export function transform(
       }
       if (!keep(id)) {
         changed = true;
-        results.push([]);
+        results.push(nothing);
         continue;
       }
       const node = old.kind === 'call' ? adapt(old, dims, region) : old;
