@@ -229,20 +229,29 @@ function make<I extends Arrays>(form: Form, scenario: Scenario<I>): Code<I> {
     : form.make(scenario, sample);
 }
 
+/** A check of the code in every form; `run` makes the form anew. */
+export function eachForm<I extends Arrays>(
+  line: string,
+  scenario: Scenario<I>,
+  check: (run: () => Code<I>, form: string) => void,
+): void {
+  void test(line, async (t) => {
+    for (const form of forms) {
+      await t.test(form.name, () => check(() => make(form, scenario), form.name));
+    }
+  });
+}
+
 /** A line of the contract that must hold for `scenario` in every form, values bit for bit. */
 export function inEveryForm<I extends Arrays>(line: string, scenario: Scenario<I>): void {
-  void test(line, async (t) => {
-    const eager = threeCalls(scenario, scenario.code);
-    for (const form of forms) {
-      await t.test(form.name, () => {
-        const actual = threeCalls(scenario, make(form, scenario));
-        const isOtherOrder = form.name.includes('sizes') && scenario.isContraction === true;
-        if (isOtherOrder) alike(actual, eager, 1e-6);
-        else assert.deepEqual(actual, eager);
-        if (scenario.gives === undefined) return;
-        alike(lists(make(form, scenario)(scenario.inputs(usualSize))), scenario.gives, 1e-6);
-      });
-    }
+  const { code, inputs, gives, isContraction = false } = scenario;
+  let eager: unknown;
+  eachForm(line, scenario, (run, form) => {
+    eager ??= threeCalls(scenario, code);
+    const actual = threeCalls(scenario, run());
+    if (isContraction && form.includes('sizes')) alike(actual, eager, 1e-6);
+    else assert.deepEqual(actual, eager);
+    if (gives !== undefined) alike(lists(run()(inputs(usualSize))), gives, 1e-6);
   });
 }
 
@@ -252,22 +261,16 @@ export function inEveryFormWithGradients<I extends Arrays>(
   scenario: Scenario<I>,
 ): void {
   inEveryForm(line, scenario);
-  void test(`${line} (gradients)`, async (t) => {
-    const weightOf = (i: number): number => 1 + i / 4;
-    const eager = gradientsOf(scenario, scenario.code, weightOf);
-    for (const form of forms) {
-      await t.test(form.name, () => {
-        const run = make(form, scenario);
-        for (let call = 0; call < 3; call++) {
-          alike(gradientsOf(scenario, run, weightOf), eager, 1e-6);
-        }
-        if (scenario.gradients === undefined) return;
-        alike(
-          gradientsOf(scenario, run, () => 1),
-          scenario.gradients,
-          1e-6,
-        );
-      });
+  const weightOf = (i: number): number => 1 + i / 4;
+  let eager: unknown;
+  eachForm(`${line} (gradients)`, scenario, (run) => {
+    eager ??= gradientsOf(scenario, scenario.code, weightOf);
+    const code = run();
+    for (let call = 0; call < 3; call++) {
+      alike(gradientsOf(scenario, code, weightOf), eager, 1e-6);
     }
+    if (scenario.gradients === undefined) return;
+    const sum = (): number => 1;
+    alike(gradientsOf(scenario, code, sum), scenario.gradients, 1e-6);
   });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../src/index.js';
 import { differences, near } from '../front/support.js';
-import { inEveryFormWithGradients } from './forms.js';
+import { eachForm, inEveryFormWithGradients } from './forms.js';
 import { refused } from './refusals.js';
 
 /* The section "Gradients" of the public contract and its small print, line by line. */
@@ -354,6 +354,26 @@ bothWays('Any order of gradient, through every compiled block: against central d
   near(first(x).tolist(), differences(f, at), 1e-8);
   near(second(x).tolist(), differences((v) => first(v).square().sum(), at), 1e-7);
 }); // prettier-ignore
+
+const tower = {
+  inputs: (n: number) => ({ x: kn.linspace(0.5, 1.5, n), w: kn.array([2]) }),
+  code: ({ x, w }: { x: kn.NDArray; w: kn.NDArray }) => x.pow(4).mul(w).sum(),
+  axes: { x: ['n'] },
+};
+
+eachForm('Any order of gradient, in every form: x^4 w to the third, and mixed', tower, (make) => {
+  const run = make();
+  const { x, w } = tower.inputs(3);
+  type Scalar = (v: kn.NDArray, u: kn.NDArray) => kn.NDArray;
+  const f: Scalar = (v, u) => run({ x: v, w: u }) as kn.NDArray;
+  const total = (g: Scalar): Scalar => (v, u) => g(v, u).sum(); // prettier-ignore
+  const [first, second] = [kn.grad(f), kn.grad(total(kn.grad(f)))];
+  const points = [0.5, 1, 1.5];
+  near(first(x, w).tolist(), points.map((v) => 8 * v ** 3), 1e-5); // prettier-ignore
+  near(second(x, w).tolist(), points.map((v) => 24 * v ** 2), 1e-5); // prettier-ignore
+  near(kn.grad(total(second))(x, w).tolist(), points.map((v) => 48 * v), 1e-5); // prettier-ignore
+  near(kn.grad(total(first), 1)(x, w).tolist(), [4 * (0.125 + 1 + 3.375)], 1e-5);
+});
 
 test('an asynchronous function cannot be recorded', () => {
   const x = kn.array([1]);
