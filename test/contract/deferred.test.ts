@@ -189,6 +189,18 @@ test('deferred compute inside a recording: what it makes has gradients', () => {
   assert.deepEqual(x.grad!.tolist(), [2, 4]);
 });
 
+test('a lazy array may keep a gradient, whether or not it was read', () => {
+  const x = kn.array([2]);
+  for (const isRead of [false, true]) {
+    const y = kn.deferredCompute(() => x.mul(3));
+    if (isRead) y.tolist();
+    y.attachGrad();
+    assert.deepEqual(y.grad!.tolist(), [0]);
+    autograd.record(() => y.square().sum()).backward();
+    assert.deepEqual(y.grad!.tolist(), [12]);
+  }
+});
+
 test("Inside `deferredCompute` reading computes (the value is then the user's own constant)", () => {
   const x = kn.array([1, 2]);
   const y = kn.deferredCompute(() => {

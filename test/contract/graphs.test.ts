@@ -91,6 +91,49 @@ test('graph.toJSON(); StaticGraph.fromJSON(json): names, values and results surv
   }
 }); // prettier-ignore
 
+test('StaticGraph.fromJSON: every value survives: NaN, infinities, -0, the least and the greatest', () => {
+  const values: Readonly<Record<kn.DType, readonly (number | bigint | boolean)[]>> = {
+    float64: [NaN, Infinity, -Infinity, -0, 5e-324, Number.MAX_VALUE],
+    float32: [NaN, Infinity, -0, 2 ** -149, 0.1],
+    float16: [NaN, -Infinity, -0, 2 ** -24, 65504],
+    bfloat16: [NaN, -Infinity, -0, 1.5],
+    int64: [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n + 1n],
+    int32: [-(2 ** 31), 2 ** 31 - 1],
+    int8: [-128, 127],
+    uint8: [0, 255],
+    bool: [true, false],
+  };
+  const outputs = kn.deferredCompute(() =>
+    Object.fromEntries(
+      kn.dtypes.map((dtype) => [dtype, kn.array(values[dtype] as number[], { dtype })]),
+    ),
+  );
+  const graph = kn.exportGraph({ inputs: {}, outputs });
+  const loaded = kn.StaticGraph.fromJSON(JSON.stringify(graph)).run({});
+  for (const dtype of kn.dtypes) {
+    assert.equal(loaded[dtype].dtype, dtype);
+    assert.deepEqual(loaded[dtype].dataSync(), outputs[dtype].dataSync());
+  }
+});
+
+test('graph.run is a call like any other: inside captured code, and with one array for two inputs', () => {
+  const [a, b] = [kn.array([1]), kn.array([2])];
+  const y = kn.deferredCompute(() => a.mul(b).add(a));
+  const graph = kn.exportGraph({ inputs: { a, b }, outputs: { y } });
+  const twice = (v: kn.NDArray): kn.NDArray => graph.run({ a: v, b: v }).y;
+  const x = kn.array([3]);
+  for (const f of [twice, kn.hybridize(twice)]) {
+    for (let i = 0; i < 3; i++) {
+      assert.deepEqual([f(x).tolist(), kn.grad(f)(x).tolist()], [[12], [7]]); // prettier-ignore
+    }
+  }
+  const z = kn.deferredCompute(() => twice(x).mul(10));
+  const outer = kn.exportGraph({ inputs: { x }, outputs: { z } });
+  for (const each of [outer, kn.StaticGraph.fromJSON(JSON.stringify(outer))]) {
+    assert.deepEqual(each.run({ x: [4] }).z.tolist(), [200]);
+  }
+});
+
 test('StaticGraph.fromJSON refuses what is damaged or foreign', () => {
   const op = 'fromJSON';
   refused(() => kn.StaticGraph.fromJSON('{'), { kind: kn.FormatError, op, says: 'not JSON', lacks: ['expected', 'actual'] }); // prettier-ignore
