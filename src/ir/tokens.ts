@@ -83,6 +83,7 @@ export class Tokens {
 
   #advance(): void {
     this.#comment = undefined;
+    let isSameLine = true;
     for (;;) {
       const match = this.#pattern.exec(this.#text);
       if (match === null) {
@@ -90,9 +91,12 @@ export class Tokens {
         return;
       }
       const [, newline, comment, word] = match;
-      if (newline !== undefined) this.#line++;
-      else if (comment !== undefined) this.#comment ??= sourceIn(comment);
-      else {
+      if (newline !== undefined) {
+        this.#line++;
+        isSameLine = false;
+      } else if (comment !== undefined) {
+        if (isSameLine) this.#comment = sourceIn(comment);
+      } else {
         this.#word = word;
         return;
       }

@@ -66,6 +66,22 @@ test('the text reads back to the program itself, sources included', () => {
   }
 });
 
+test('a comment on a line of its own is no source of the line before', () => {
+  const program = parse(`program {
+    input x: float32[n]
+    %0 = exp(x): float32[n]
+    // a note
+    %1 = neg(%0): float32[n]  // a.ts:1:1
+    // another
+    output y = %1
+  }`);
+  const sources = [...program.graph.nodes()].map((id) => {
+    const node = program.node(id);
+    return node.kind === 'call' ? node.source : undefined;
+  });
+  assert.deepEqual(sources, [undefined, undefined, 'a.ts:1:1']);
+});
+
 test('a graph that cannot be compiled says why instead', () => {
   // How many elements there are is up to the data.
   const positive = operator<(x: kn.NDArray) => kn.NDArray, Record<never, never>>({
