@@ -9,7 +9,7 @@ import { cpu } from './device.js';
 import { entries, vectorBytes } from './entry.js';
 import type { CompileOptions, Executable } from './executable.js';
 import { Executor } from './executor.js';
-import { CompilationLog } from './log.js';
+import { CompilationLog, counted } from './log.js';
 import { Storage } from './storage.js';
 
 /**
@@ -55,14 +55,15 @@ function plan(
     ...context,
     ...(log !== null && { observe: log.pass, applied: log.law }),
   });
-  const count = (groups: readonly Group[]): string => `${groups.length} groups`;
+  const count = (groups: readonly Group[]): string => counted(groups.length, 'group');
   const fused = stage(log, 'fuse', () => (fusing ? fuse(lowest) : separate(lowest)), count);
   const order = stage(log, 'schedule', () => schedule(lowest, fused), count);
   const planned = stage(
     log,
     'lower',
     () => lowerProgram(lowest, order, vectorBytes, replaced),
-    ({ module, places }) => `${module.kernels.length} kernels, ${places.length} places`,
+    ({ module, places }) =>
+      `${counted(module.kernels.length, 'kernel')}, ${counted(places.length, 'place')}`,
   );
   log?.plan(planned);
   return planned;

@@ -34,7 +34,8 @@ export class CompilationLog {
       const change = `${before.graph.nodeCount} -> ${after.graph.nodeCount} nodes`;
       print(stageLine(name, milliseconds, unchanged ? '(unchanged)' : change));
     }
-    if (flags.laws) for (const [law, count] of this.#laws) print(`    ${law}: ${count} times`);
+    if (flags.laws)
+      for (const [law, count] of this.#laws) print(`    ${law}: ${counted(count, 'time')}`);
     this.#laws.clear();
     if (flags.programs && !unchanged) print(`after ${name}: ${printProgram(after).trimEnd()}`);
   };
@@ -64,4 +65,9 @@ export class CompilationLog {
 
 function stageLine(name: string, milliseconds: number, made: string): string {
   return `  ${name.padEnd(10)} ${milliseconds.toFixed(3).padStart(9)} ms  ${made}`;
+}
+
+/** `1 group`, `2 groups`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

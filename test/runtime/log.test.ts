@@ -46,11 +46,11 @@ test('passes: a line for every stage, with time and nodes or (unchanged)', () =>
   assert.equal(made('inline'), '(unchanged)');
   assert.equal(made('cse'), '6 -> 5 nodes');
   assert.equal(made('simplify'), '5 -> 3 nodes');
-  assert.equal(made('fuse'), '1 groups');
+  assert.equal(made('fuse'), '1 group');
 });
 
 test('laws: which laws applied, and how often', () => {
-  assert.deepEqual(printed('laws').slice(1), ['    mul: x * 1 = x: 1 times']);
+  assert.deepEqual(printed('laws').slice(1), ['    mul: x * 1 = x: 1 time']);
 });
 
 test('programs: text that reads back, on arrival and after every pass that changed it', () => {
