@@ -1,5 +1,5 @@
 import type { NodeId } from '../graph/graph.js';
-import type { CallNode, Operator, Program } from '../ir/program.js';
+import { type CallNode, type Operator, type Program, typeToString } from '../ir/program.js';
 import * as e from '../loop/build.js';
 import type { Expr } from '../loop/nodes.js';
 import { type Access, computeScalar } from '../ops/lowering.js';
@@ -20,8 +20,8 @@ export interface PointCost {
 export class Costs {
   readonly #program: Program;
   readonly #known: Map<NodeId, PointCost> = new Map();
-  /** Of elementwise operators, whose costs do not depend on shapes: by attributes and dtypes. */
-  readonly #elementwise: Map<Operator, Map<string, PointCost>> = new Map();
+  /** By all that a cost depends on. */
+  readonly #alike: Map<Operator, Map<string, PointCost>> = new Map();
 
   constructor(program: Program) {
     this.#program = program;
@@ -33,14 +33,17 @@ export class Costs {
     return cost;
   }
 
+  /** Measures only the first of those that are alike: for elementwise operators, whatever the shapes. */
   #find(id: NodeId): PointCost {
     const call = this.#program.node(id) as CallNode;
     const { lowering } = declarationOf(call.op);
-    if (lowering.kind !== 'point' || !lowering.elementwise) return this.#measure(id);
-    let alike = this.#elementwise.get(call.op);
-    if (alike === undefined) this.#elementwise.set(call.op, (alike = new Map()));
-    let key = attributesKey(call) + call.types[0].dtype;
-    for (const { type } of this.#program.operands(id)) key += ` ${type.dtype}`;
+    let alike = this.#alike.get(call.op);
+    if (alike === undefined) this.#alike.set(call.op, (alike = new Map()));
+    const isElementwise = lowering.kind === 'point' && lowering.elementwise;
+    let key = attributesKey(call);
+    for (const type of [call.types[0], ...this.#program.operands(id).map((value) => value.type)]) {
+      key += isElementwise ? ` ${type.dtype}` : ` ${typeToString(type)}`;
+    }
     let cost = alike.get(key);
     if (cost === undefined) alike.set(key, (cost = this.#measure(id)));
     return cost;

@@ -68,9 +68,7 @@ export function inlinePoints(program: Program): Draft[] {
       if (places !== null && places.length > 0) {
         const evaluations = places.flatMap(({ paths }) => [...paths.values()]);
         const isOnce = places.length === 1 && atMostOnce(evaluations, sizeOf(value.type.shape));
-        const chain =
-          costs.of(id).work +
-          Math.max(0, ...uses[id].map(({ reader }) => repeated.get(reader) ?? 0));
+        const chain = isOnce ? 0 : repeatedWork(id, uses[id], repeated, costs);
         const fits = places.every(({ draft }) => draft.members.size < mostMembers);
         if (fits && (isOnce || chain <= cheapWork)) {
           if (!isOnce) repeated.set(id, chain);
@@ -88,6 +86,18 @@ export function inlinePoints(program: Program): Draft[] {
     drafts.push(draft);
   }
   return drafts.reverse();
+}
+
+/** The work that is repeated if a node is: its own, and the longest behind it that is already. */
+function repeatedWork(
+  id: NodeId,
+  uses: readonly Use[],
+  repeated: ReadonlyMap<NodeId, number>,
+  costs: Costs,
+): number {
+  let behind = 0;
+  for (const { reader } of uses) behind = Math.max(behind, repeated.get(reader) ?? 0);
+  return costs.of(id).work + behind;
 }
 
 function newDraft(program: Program, id: NodeId, node: CallNode, kind: Draft['kind']): Draft {
