@@ -58,11 +58,6 @@ export function checkProgram(
   ].join('\n');
 }
 
-/** Checks the program of a seed. */
-export function checkSeed(seed: number): string | null {
-  return checkProgram(programOf(seed).program, oracleOf(seed));
-}
-
 /** A difference without its numbers: what shrinking must keep, so that it does not wander to another fault. */
 function kindOf(found: string): string {
   if (found.startsWith('crash')) return found.split('\n', 1)[0].replaceAll(/-?\d+/g, '');

@@ -11,7 +11,7 @@ import { isBarred, uncheckedShapes } from './known.js';
 import { type Expected, Operands } from './operands.js';
 import { choosePalette, Choices, isVaried, type Known, knownValue, type Palette, recolour, sameKind } from './pool.js'; // prettier-ignore
 import type { Argument, Extent, FuzzProgram, Input, Role, Sizes, Step } from './program.js';
-import { mapRefs, refsOf } from './program.js';
+import { mapRefs, refsOf, shapeAt, sizeOf } from './program.js';
 import { inputArray } from './run.js';
 
 export interface GenerateOptions {
@@ -40,6 +40,8 @@ export interface Generated {
 
 /** So many seeds in a row are neighbours. */
 const neighbours = 100;
+/** How many outputs are chosen for how much leads to them. */
+const deepOutputs = 5;
 const largest = 160;
 const deepest = 5;
 
@@ -76,6 +78,8 @@ class Maker {
   readonly #refused: Refused[] = [];
   #pool: Known[] = [];
   readonly #values: Map<number, NDArray> = new Map();
+  /** What some step reads. */
+  readonly #read: Set<number> = new Set();
   #nextId = 0;
 
   constructor(seed: number, options: GenerateOptions) {
@@ -108,21 +112,16 @@ class Maker {
     if (this.#options.generic !== true) {
       return [{ n: common.pick([1, 2, 3, 3, 5, 0]), m: common.pick([2, 3, 4, 1]) }];
     }
-    // Three that are traced, the third one for all sizes; then two that nobody has seen.
+    // Three that are traced, the third one for all sizes; then one that no trace has seen.
     const [n, m] = [common.shuffled([2, 3, 5, 1, 0]), common.shuffled([2, 3, 4, 1, 0])];
-    return n.map((size, i) => ({ n: size, m: m[i] }));
+    return [0, 1, 2, 3].map((i) => ({ n: n[i], m: m[i] }));
   }
 
   #finished(): FuzzProgram {
     const floats = this.#pool.filter((known) => isFloat(known.dtype) && known.isTame);
     const made = new Set(this.#steps.flatMap(({ results }) => results));
     const candidates = this.#pool.filter(({ id, isTame }) => made.has(id) && isTame);
-    const used = new Set(this.#steps.flatMap(refsOf));
-    // What nothing reads yet makes most of the program matter.
-    const ends = candidates.filter(({ id }) => !used.has(id));
-    const outputs = new Set<number>();
-    for (const known of this.#choices.shuffled(ends).slice(0, 6)) outputs.add(known.id);
-    while (outputs.size < Math.min(8, candidates.length)) outputs.add(this.#choices.late(candidates).id); // prettier-ignore
+    const outputs = this.#chooseOutputs(candidates);
     const needed = this.#neededFor(outputs);
     const inputs = new Set(this.#inputs.filter(({ role, id }) => role !== 'state' && needed.has(id)).map(({ id }) => id)); // prettier-ignore
     const wrt = floats.filter(({ id }) => inputs.has(id)).map(({ id }) => id);
@@ -136,6 +135,22 @@ class Maker {
       training: this.#choices.chance(0.5),
       nested: this.#choices.chance(0.5),
     };
+  }
+
+  /** A few values that most of the program leads to, and some others. */
+  #chooseOutputs(candidates: readonly Known[]): ReadonlySet<number> {
+    const outputs = new Set<number>();
+    let covered: ReadonlySet<number> = new Set();
+    for (let k = 0; k < deepOutputs; k++) {
+      const tried = Array.from({ length: 12 }, () => this.#choices.late(candidates).id);
+      const gains = tried.map((id) => this.#neededFor(new Set([...outputs, id])));
+      const best = gains.reduce((found, gain, i) => (gain.size > gains[found].size ? i : found), 0);
+      outputs.add(tried[best]);
+      covered = gains[best];
+    }
+    const others = this.#choices.shuffled(candidates).filter(({ id }) => covered.has(id));
+    for (const { id } of others.slice(0, 8 - deepOutputs)) outputs.add(id);
+    return outputs;
   }
 
   /** Every value that the outputs depend on. */
@@ -197,13 +212,14 @@ class Maker {
     // Bits of what is only nearly equal would be compared exactly.
     if (tainted > 0 && arrays.some(({ dtype }) => !isFloat(dtype)) && !readsNothing(op)) return null; // prettier-ignore
     this.#steps.push(step);
+    for (const { id } of operands) this.#read.add(id);
     const taint = taintOf(step, taints, arrays);
     const made = step.results.map(
       (id, k) =>
       knownValue(id, all.map((results) => results[k]), isFloat(all[0][k].dtype) ? taint : 0), // prettier-ignore
     );
     for (const { id, arrays } of made) this.#values.set(id, arrays[0]);
-    this.#pool.push(...made.filter((_, k) => !isBarred(op, k)));
+    this.#pool.push(...made.filter(({ dtype }, k) => !isBarred(op, k, dtype)));
     return made;
   }
 
@@ -251,7 +267,7 @@ class Maker {
 
   /** A value that can stand for a sample's array; a new input where there is none. */
   #acquire(declaration: Declaration, expected: Expected): Known {
-    const { array, fits, extents } = expected;
+    const { array, fits } = expected;
     const dtype = recolour(array.dtype, this.#palette, this.#choices);
     const [low, high] = [array.low, array.high];
     const isChecked = declaration.check !== undefined && !isFloat(array.dtype);
@@ -269,12 +285,49 @@ class Maker {
       const varied = candidates.filter(isVaried);
       const list = isFree && varied.length > 0 ? varied : inRange.length > 0 ? inRange : candidates;
       if (list.length > 0 && this.#choices.chance(0.92)) {
-        const found = this.#choices.late(list);
+        // What nothing has read yet first, so that programs do not fray.
+        const fresh = list.filter(({ id }) => !this.#read.has(id));
+        const found = this.#choices.late(fresh.length > 0 && this.#choices.chance(0.7) ? fresh : list); // prettier-ignore
         if (isFree || inRange.includes(found) || !isFloat(found.dtype)) return found;
         return this.#squeezed(found, low, high) ?? found;
       }
     }
+    const extents = expected.extents();
+    if (array.values === undefined && !isChecked && this.#choices.chance(0.8)) {
+      const reshaped = this.#reshaped(dtype, extents, needsExact(declaration.name));
+      if (reshaped !== null) return reshaped;
+    }
     return this.#input(dtype, extents, [kindOf(dtype) === 'int' && dtype === 'uint8' ? Math.max(0, low) : low, high], array.values); // prettier-ignore
+  }
+
+  /** The elements of some value in another shape, cut off or repeated; for programs of one size only. */
+  #reshaped(dtype: DType, extents: readonly Extent[], mustBeExact: boolean): Known | null {
+    if (this.#sizes.length > 1) return null;
+    const shape = shapeAt(extents, this.#sizes[0]);
+    const wanted = sizeOf(shape);
+    const candidates = this.#pool.filter(
+      (known) =>
+        known.dtype === dtype &&
+        known.isTame &&
+        known.arrays[0].size > 0 &&
+        (known.taint === 0 || !mustBeExact),
+    );
+    if (candidates.length === 0) return null;
+    const fresh = candidates.filter(({ id }) => !this.#read.has(id));
+    const exact = candidates.filter(({ arrays }) => arrays[0].size === wanted);
+    const source = this.#choices.late(
+      exact.length > 0 && this.#choices.chance(0.8) ? exact : fresh.length > 0 ? fresh : candidates,
+    );
+    const { size } = source.arrays[0];
+    let flat: Known | undefined = source;
+    const then = (op: string, ...args: readonly Argument[]): void => {
+      flat = flat && this.#call(op, [{ ref: flat.id }, ...args])?.[0];
+    };
+    if (source.arrays[0].ndim !== 1) then('flatten');
+    if (size < wanted) then('tile', Math.ceil(wanted / size));
+    if (size !== wanted) then('slice', [0, wanted]);
+    then('reshape', shape);
+    return flat ?? null;
   }
 
   /** A value of the same shape between two bounds. */

@@ -1,3 +1,4 @@
+import type { DType } from '../../src/base/dtype.js';
 import type { FuzzProgram } from './program.js';
 import { refsOf } from './program.js';
 
@@ -6,9 +7,12 @@ import { refsOf } from './program.js';
  * goes when its fault is mended.
  */
 
-/** Results that gradients cannot flow into: the batch mean of `batchNormTraining` alone. */
-export function isBarred(op: string, result: number): boolean {
-  return op === 'batchNormTraining' && result === 1;
+/** Results that gradients cannot flow into: a batch mean alone, and hardSwish of 16-bit floats. */
+export function isBarred(op: string, result: number, dtype: DType): boolean {
+  return (
+    (op === 'batchNormTraining' && result === 1) ||
+    (op === 'hardSwish' && (dtype === 'float16' || dtype === 'bfloat16'))
+  );
 }
 
 /** Shapes in attributes that are not checked for negative sizes. */
