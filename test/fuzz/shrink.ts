@@ -1,7 +1,7 @@
 import { isFloat, kindOf } from '../../src/base/dtype.js';
 import { readElement } from '../../src/base/element.js';
 import type { NDArray } from '../../src/index.js';
-import { type FuzzProgram, type Input, mapRefs, refsOf, type Argument, type Step, withoutDeadSteps } from './program.js'; // prettier-ignore
+import { type FuzzProgram, type Input, mapRefs, refsOf, withoutAssignments, type Argument, type Step, withoutDeadSteps } from './program.js'; // prettier-ignore
 import { inMode } from './reference.js';
 import { runSteps, World } from './run.js';
 
@@ -33,7 +33,7 @@ export function shrink(
   let before: FuzzProgram;
   do {
     before = best;
-    for (const stage of [fewerOutputs, cutOff, shortcuts, fewerGradients, fewerInputs, plainer]) stage(best, accept, () => best); // prettier-ignore
+    for (const stage of [fewerOutputs, cutOff, earlierOutputs, shortcuts, fewerGradients, fewerInputs, plainer]) stage(best, accept, () => best); // prettier-ignore
   } while (before !== best);
   return best;
 }
@@ -56,6 +56,18 @@ const fewerOutputs: Stage = (program, accept, current) => {
   for (const output of program.outputs) {
     const { outputs } = current();
     if (outputs.length > 1) accept({ ...current(), outputs: outputs.filter((id) => id !== output) }); // prettier-ignore
+  }
+};
+
+/** Shows what an early step computes, in place of what later ones make of it or write to state. */
+const earlierOutputs: Stage = ({ steps }, accept, current) => {
+  for (const { results } of steps) {
+    for (const id of results) {
+      const { outputs } = current();
+      if (outputs.length === 1 && outputs[0] === id) return;
+      const plain = withoutAssignments(current());
+      if (accept({ ...plain, outputs: [id] })) return;
+    }
   }
 };
 
