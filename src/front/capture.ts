@@ -1,9 +1,9 @@
 import { type Bounds, type Dim, evaluateDim, symbol, symbolsOf } from '../base/dim.js';
 import type { TensorType } from '../ir/types.js';
 import { type ArrayType, arrayType } from './arraytype.js';
-import type { Origin } from './history.js';
+import type { Origin, Session } from './history.js';
 import { mode, withMode } from './mode.js';
-import { arrayOf, NDArray } from './ndarray.js';
+import { arrayOf, type GradReq, NDArray } from './ndarray.js';
 import type { StaticCode } from './staticcode.js';
 
 /**
@@ -20,6 +20,8 @@ export interface Effects {
   readonly gradients: ReadonlyMap<NDArray, NDArray>;
   /** The stand-ins for gradients that were there before, by the array that keeps them. */
   readonly gradientReads: ReadonlyMap<NDArray, NDArray>;
+  /** Arrays that started to keep a gradient, and how. */
+  readonly attached: ReadonlyMap<NDArray, GradReq>;
 }
 
 /** A number of the host's that captured code depends on, such as a learning rate. */
@@ -47,6 +49,8 @@ export class Capture {
   readonly stateReads: Map<NDArray, NDArray> = new Map();
   /** Gradients that traced code left on arrays from outside. */
   readonly gradients: Map<NDArray, NDArray> = new Map();
+  /** Arrays from outside that started to keep a gradient. */
+  readonly attached: Map<NDArray, GradReq> = new Map();
   /** Stand-ins for the gradients that arrays from outside bring along. */
   readonly gradientReads: Map<NDArray, NDArray> = new Map();
   /** Stand-ins for numbers that the host is asked for before each replay. */
@@ -56,6 +60,8 @@ export class Capture {
 
   /** Arrays that recorded calls have read: they take part in recordings of the replays. */
   readonly touched: Set<NDArray> = new Set();
+  /** The recordings that captured calls took part in. */
+  readonly sessions: Set<Session> = new Set();
   /** Every captured call in order, for captures that run while they are made; null for the others. */
   log: Origin[] | null = null;
   /** What becomes of side-effect code that is reached; null where there may be none. */
@@ -141,8 +147,15 @@ export class Capture {
       updates: new Map(this.updates),
       gradients: new Map(this.gradients),
       gradientReads: new Map(this.gradientReads),
+      attached: new Map(this.attached),
     };
-    for (const map of [this.updates, this.gradients, this.gradientReads, this.stateReads]) {
+    for (const map of [
+      this.updates,
+      this.gradients,
+      this.gradientReads,
+      this.stateReads,
+      this.attached,
+    ]) {
       map.clear();
     }
     this.stretch = {};

@@ -9,7 +9,7 @@ import {
 import { typeToString } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
 import type { Capture, Effects } from './capture.js';
-import { endDraws } from './generator.js';
+import { type CapturedDraws, endDraws } from './generator.js';
 import { currentSerial } from './history.js';
 import type { LiveValues } from './live.js';
 import { withMode } from './mode.js';
@@ -32,6 +32,7 @@ export interface Cut {
 /** Captured code up to a cut, or to the end. */
 export interface Stretch {
   readonly effects: Effects;
+  readonly draws: CapturedDraws | undefined;
   /** The serial of the first call that comes after. */
   readonly end: number;
   readonly cut: Cut | null;
@@ -49,25 +50,25 @@ export interface KnownResult {
  */
 export class Cuts {
   readonly #capture: Capture;
-  readonly #startLive: () => LiveValues;
+  readonly #live: LiveValues;
   readonly #known: readonly KnownResult[] | null;
   readonly #stretches: Stretch[] = [];
-  #live: LiveValues | null = null;
 
-  constructor(capture: Capture, startLive: () => LiveValues, known: readonly KnownResult[] | null) {
+  constructor(capture: Capture, live: LiveValues, known: readonly KnownResult[] | null) {
     this.#capture = capture;
-    this.#startLive = startLive;
+    this.#live = live;
     this.#known = known;
     capture.log = known === null ? [] : null;
     capture.onStaticCode = (code, args) => this.#call(code, args);
   }
 
-  /** The stretches, once the code has come to its end; the values of its arrays if it ran meanwhile. */
-  finish(): { readonly stretches: readonly Stretch[]; readonly live: LiveValues | null } {
+  /** The stretches, once the code has come to its end. */
+  finish(): readonly Stretch[] {
     const effects = this.#capture.takeEffects();
-    this.#stretches.push({ effects, end: currentSerial(), cut: null });
-    this.#live?.catchUp(effects);
-    return { stretches: this.#stretches, live: this.#live };
+    const draws = endDraws(this.#capture);
+    this.#stretches.push({ effects, draws, end: currentSerial(), cut: null });
+    if (this.#live.hasRun) this.#live.catchUp(effects, draws);
+    return this.#stretches;
   }
 
   #call(code: StaticCode, given: readonly unknown[]): unknown {
@@ -75,13 +76,14 @@ export class Cuts {
     const { leaves, structure: argStructure } = flatten(given, isArray);
     const args = leaves.map((array) => this.#capture.current(array));
     const effects = this.#capture.takeEffects();
+    const draws = endDraws(this.#capture);
     const end = currentSerial();
     const result =
       this.#known === null
-        ? this.#run(code, args, argStructure, effects)
+        ? this.#run(code, args, argStructure, () => this.#live.catchUp(effects, draws))
         : this.#rehearse(this.#known[this.#stretches.length], code, source);
     const cut = { code, source, args, argStructure, ...result };
-    this.#stretches.push({ effects, end, cut });
+    this.#stretches.push({ effects, draws, end, cut });
     return unflatten(result.resultStructure, result.results);
   }
 
@@ -89,18 +91,17 @@ export class Cuts {
     code: StaticCode,
     args: readonly NDArray[],
     argStructure: Structure,
-    effects: Effects,
+    catchUp: () => void,
   ): Pick<Cut, 'results' | 'resultStructure'> {
-    this.#live ??= this.#startLive();
-    this.#live.catchUp(effects);
+    catchUp();
     const values = withMode({ capture: null, session: null }, 'staticCode', () =>
-      args.map((array) => this.#live!.of(array).detach()),
+      args.map((array) => this.#live.of(array).detach()),
     );
     const result = runStaticCode(code, unflatten(argStructure, values) as readonly unknown[]);
     const { leaves, structure: resultStructure } = flatten(result, isArray);
     const results = leaves.map((array) => {
       const standIn = this.#capture.placeholder({ dtype: array.dtype, shape: array.shape });
-      this.#live!.set(standIn, array);
+      this.#live.set(standIn, array);
       return standIn;
     });
     return { results, resultStructure };
@@ -111,7 +112,6 @@ export class Cuts {
     code: StaticCode,
     source: string | undefined,
   ): Pick<Cut, 'results' | 'resultStructure'> {
-    endDraws(this.#capture);
     if (known === undefined) {
       throw new TraceError('captured code changed between two calls: more side-effect code', {
         op: 'staticGraph',

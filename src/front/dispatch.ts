@@ -60,7 +60,11 @@ export function link(
     capture === null ? undefined : currentSource(),
   );
   for (const result of results) result.origin = origin;
-  capture?.log?.push(origin);
+  if (capture !== null) {
+    origin.isPaused = mode.isPaused;
+    origin.isBackward = mode.isBackward;
+    capture.log?.push(origin);
+  }
   for (const operand of read) noteUse(operand, origin);
 }
 
@@ -144,7 +148,10 @@ function noteUse(operand: NDArray, origin: Origin): void {
   const { session, capture } = origin;
   if (session !== null) {
     joinRecording(operand, session);
-    for (let inside = capture; inside !== null; inside = inside.parent) inside.touched.add(operand);
+    for (let inside = capture; inside !== null; inside = inside.parent) {
+      inside.touched.add(operand);
+      inside.sessions.add(session);
+    }
   }
   if (capture !== null) operand.reader = origin;
 }

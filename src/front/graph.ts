@@ -7,15 +7,29 @@ import { compile } from '../runtime/compile.js';
 import type { Executable, Operand } from '../runtime/executable.js';
 import type { Storage } from '../runtime/storage.js';
 import { joinRecording } from './dispatch.js';
-import { drawsFrom, generatorState, setGeneratorState, takeState } from './generator.js';
-import type { Origin } from './history.js';
+import {
+  type CapturedDraws,
+  drawsFrom,
+  generatorState,
+  setGeneratorState,
+  takeState,
+} from './generator.js';
+import type { NodeId } from '../graph/graph.js';
+import { type Origin, Session } from './history.js';
 import { layOut, type Named } from './layout.js';
 import type { TensorType } from '../ir/types.js';
-import type { SavePolicy } from '../passes/rematerialize.js';
+import { rematerialize, type SavePolicy } from '../passes/rematerialize.js';
 import { Callable } from './invoke.js';
-import { mode } from './mode.js';
-import { NDArray } from './ndarray.js';
-import { forgetHistory, gradOf, refuseRecorded, setGradient, writeState } from './values.js';
+import { mode, withMode } from './mode.js';
+import { type GradReq, NDArray } from './ndarray.js';
+import {
+  attachGrad,
+  forgetHistory,
+  gradOf,
+  refuseRecorded,
+  setGradient,
+  writeState,
+} from './values.js';
 
 /** An array that a graph reads or writes: one from outside, or the given one at a position. */
 export type Holder = NDArray | number;
@@ -26,8 +40,8 @@ export type Outside =
   | { readonly kind: 'array'; readonly of: Holder }
   /** A number of the host's. */
   | { readonly kind: 'host'; readonly of: HostNumber }
-  /** The gradient that an array keeps. */
-  | { readonly kind: 'gradient'; readonly of: Holder }
+  /** The gradient that an array keeps; with `attach`, one that it starts to keep. */
+  | { readonly kind: 'gradient'; readonly of: Holder; readonly attach?: GradReq | undefined }
   /** The state of the random generator; written, after so many draws. */
   | { readonly kind: 'random'; readonly draws: number };
 
@@ -40,6 +54,10 @@ export interface GraphParts {
   readonly writes: readonly Outside[];
   /** The arrays that take part in recordings of it; all that it reads where this is not known. */
   readonly touched?: readonly Holder[];
+  /** The nodes that a backward pass in the code has made. */
+  readonly backward?: ReadonlySet<NodeId>;
+  /** Whether the code records by itself, so that gradients can be asked of what it returns. */
+  readonly isRecording?: boolean;
 }
 
 export interface GraphRequest {
@@ -48,7 +66,9 @@ export interface GraphRequest {
   readonly writes: readonly { readonly target: Outside; readonly array: NDArray }[];
   readonly touched?: readonly Holder[];
   /** See `LayoutRequest`. */
-  readonly isRecorded?: boolean;
+  readonly stopsUnrecorded?: boolean;
+  /** The draws that the code has made, whether or not anything depends on them. */
+  readonly draws?: CapturedDraws | undefined;
   follow(origin: Origin): boolean;
   /** What an array from outside is, and the name of the input it becomes; throws where there can be none. */
   outside(
@@ -63,18 +83,19 @@ export function layOutGraph({
   outputs,
   writes,
   touched,
-  isRecorded,
+  stopsUnrecorded = false,
+  draws,
   follow,
   outside,
 }: GraphRequest): GraphParts {
   const reads: Outside[] = [];
   const targets: Outside[] = writes.map(({ target }) => target);
   const random = new RandomState();
-  const { program } = layOut({
+  const { program, backward } = layOut({
     inputs,
     outputs: [...outputs, ...writes.map(({ array }, i) => ({ name: `state_${i}`, array }))],
     follow,
-    ...(isRecorded !== undefined && { isRecorded }),
+    stopsUnrecorded,
     leaf(array, reader, into) {
       if (array.isConstant && array.elements !== null) {
         return into.constant({
@@ -82,34 +103,46 @@ export function layOutGraph({
           data: array.elements.host,
         });
       }
-      const draws = drawsFrom(array);
-      if (draws !== undefined) return random.join(into, draws, reads);
+      const count = drawsFrom(array);
+      if (count !== undefined) return random.join(into, array, count, reads);
       const { name, source } = outside(array, reader);
       reads.push(source);
       return into.variable(into.freshName(name), array.type);
     },
   });
+  if (draws !== undefined) random.join(program, draws.base, draws.count, reads);
   const state = random.after();
   if (state !== null) {
     targets.push({ kind: 'random', draws: random.draws });
     program.setOutputs([...program.outputs, { name: freeOutput(program, 'random'), value: state }]);
   }
-  return { program, reads, writes: targets, ...(touched !== undefined && { touched }) };
+  return {
+    program,
+    reads,
+    writes: targets,
+    backward,
+    isRecording: stopsUnrecorded,
+    ...(touched !== undefined && { touched }),
+  };
 }
 
 /** The one random state of a graph; captures that meet in it draw one after the other. */
 class RandomState {
   #input: Value | null = null;
+  readonly #joined: Map<NDArray, Value> = new Map();
   draws = 0;
 
   /** The state for a capture that makes so many draws. */
-  join(program: Program, count: number, reads: Outside[]): Value {
+  join(program: Program, base: NDArray, count: number, reads: Outside[]): Value {
+    const known = this.#joined.get(base);
+    if (known !== undefined) return known;
     if (this.#input === null) {
       this.#input = program.variable(program.freshName('random'), { dtype: 'int64', shape: [2] });
       reads.push({ kind: 'random', draws: 0 });
     }
     const state = this.#advance(this.draws);
     this.draws += count;
+    this.#joined.set(base, state);
     return state;
   }
 
@@ -140,10 +173,12 @@ export class GraphRunner {
   readonly #returned: number;
   readonly #callable: Callable;
   readonly #draws: number;
+  readonly #save: SavePolicy;
   #executable: Executable | undefined;
 
   constructor(parts: GraphParts, save: SavePolicy = 'all') {
     this.parts = parts;
+    this.#save = save;
     const { program, writes } = parts;
     this.#returned = program.outputs.length - writes.length;
     // What is written to the outside is a value there, never a path for gradients.
@@ -181,9 +216,12 @@ export class GraphRunner {
       }
     }
     const operands = this.operands(given);
-    return mode.capture === null && mode.session === null
-      ? this.#runInPlace(operands, holder)
-      : this.#runAsCall(operands, holder);
+    if (mode.capture === null && mode.session === null) {
+      return this.parts.isRecording === true
+        ? withMode({ session: new Session() }, 'hybridize', () => this.#runAsCall(operands, holder))
+        : this.#runInPlace(operands, holder);
+    }
+    return this.#runAsCall(operands, holder);
   }
 
   /** As one operator call, which a recording or a capture takes part in. */
@@ -206,7 +244,7 @@ export class GraphRunner {
     writes.forEach((target, i) => {
       const value = plain(results[this.#returned + i]);
       if (target.kind === 'array') writeState(holder(target.of), value);
-      else if (target.kind === 'gradient') setGradient(holder(target.of), value);
+      else if (target.kind === 'gradient') leaveGradient(holder(target.of), value, target.attach);
     });
     return results.slice(0, this.#returned);
   }
@@ -214,7 +252,7 @@ export class GraphRunner {
   /** At once, and pinned state is computed where it lies. */
   #runInPlace(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
     const { program, writes } = this.parts;
-    this.#executable ??= compile(program, { replaced: this.#replaced() });
+    this.#executable ??= compile(this.#kept(program), { replaced: this.#replaced() });
     for (const operand of operands) operand.computed();
     const homes = writes.map((write) => homeOf(write, holder));
     const into = homes.some((home) => home !== null)
@@ -227,11 +265,18 @@ export class GraphRunner {
       if (homes[i] === null) {
         const value = resultArray(results[this.#returned + i]);
         if (write.kind === 'array') writeState(target, value);
-        else setGradient(target, value);
+        else leaveGradient(target, value, write.attach);
       } else if (write.kind === 'array') forgetHistory(target);
       else target.gradient!.wrote();
     });
     return results.slice(0, this.#returned).map(resultArray);
+  }
+
+  /** The program with what its own backward pass reads kept or computed again, as `save` demands. */
+  #kept(program: Program): Program {
+    const { backward } = this.parts;
+    if (backward === undefined || backward.size === 0 || this.#save === 'all') return program;
+    return rematerialize(program, (id) => backward.has(id), this.#save);
   }
 
   /** For each output, the input that holds the state which it is the next value of. */
@@ -280,7 +325,14 @@ function homeOf(write: Outside, holder: HolderLookup): Storage | null {
   }
   if (write.kind !== 'gradient') return null;
   const owner = holder(write.of);
+  if (write.attach !== undefined && owner.gradient?.req !== write.attach) return null;
   return owner.gradient?.home(owner) ?? null;
+}
+
+/** Leaves a gradient on an array, which may start to keep one with that. */
+export function leaveGradient(owner: NDArray, grad: NDArray, attach: GradReq | undefined): void {
+  if (attach !== undefined && owner.gradient?.req !== attach) attachGrad(owner, attach);
+  setGradient(owner, grad);
 }
 
 function resultArray({ storage, shape }: Operand): NDArray {

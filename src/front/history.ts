@@ -35,6 +35,9 @@ export class Origin {
   readonly session: Session | null;
   /** Whether an array with an attached gradient lies behind the call. */
   readonly isTracked: boolean;
+  /** Of captured calls: whether gradients stop at them, and whether a backward pass has made them. */
+  isPaused = false;
+  isBackward = false;
   operands: readonly NDArray[];
   results: readonly NDArray[];
   /** True once a backward pass has used the call up and dropped what it held. */

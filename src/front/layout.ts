@@ -1,6 +1,7 @@
 import type { Dim } from '../base/dim.js';
 import { substituteDim } from '../base/dim.js';
 import { mapAttributeDims } from '../base/schema.js';
+import type { NodeId } from '../graph/graph.js';
 import { Program, type Value } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
 import { stopGradient } from '../ops/structure/identity.js';
@@ -20,16 +21,15 @@ export interface LayoutRequest {
   leaf(array: NDArray, reader: Origin | null, program: Program): Value;
   /** Whether to look behind an array. */
   follow(origin: Origin): boolean;
-  /**
-   * Whether gradients will flow through the program, so that they must stop at what was not recorded.
-   * Default: where anything was.
-   */
-  readonly isRecorded?: boolean;
+  /** Whether gradients of outputs that no recording made stop there. */
+  readonly stopsUnrecorded?: boolean;
 }
 
 export interface Layout {
   readonly program: Program;
   readonly values: ReadonlyMap<NDArray, Value>;
+  /** The nodes that a backward pass has made. */
+  readonly backward: ReadonlySet<NodeId>;
 }
 
 /**
@@ -41,7 +41,7 @@ export function layOut({
   outputs,
   leaf,
   follow,
-  isRecorded: isAsked,
+  stopsUnrecorded = false,
 }: LayoutRequest): Layout {
   const program = new Program();
   const values = new Map<NDArray, Value>();
@@ -67,14 +67,13 @@ export function layOut({
     outputs.map(({ array }) => array),
     (array, origin) => !values.has(array) && follow(origin),
   );
-  const isRecorded = isAsked ?? origins.some((origin) => origin.session !== null);
-  const mustStop = (array: NDArray, reader: Origin | null): boolean =>
-    isRecorded &&
-    reader?.session !== null &&
-    array.origin !== null &&
-    array.origin.capture !== null &&
-    array.origin.session === null &&
-    !isInput.has(array);
+  const mustStop = (array: NDArray, reader: Origin | null): boolean => {
+    const { origin } = array;
+    if (origin === null || origin.capture === null || isInput.has(array)) return false;
+    if (reader === null && stopsUnrecorded && origin.session === null) return true;
+    return origin.isPaused && reader?.isPaused !== true;
+  };
+  const backward = new Set<NodeId>();
 
   for (const origin of origins) {
     const operands = origin.operands.map((operand) => valueOf(operand, origin));
@@ -88,6 +87,7 @@ export function layOut({
       regions: origin.regions,
       source: origin.source,
     });
+    if (origin.isBackward && results.length > 0) backward.add(results[0].node);
     origin.results.forEach((array, i) => {
       if (values.has(array)) return;
       values.set(array, results[i]);
@@ -95,7 +95,7 @@ export function layOut({
     });
   }
   program.setOutputs(outputs.map(({ name, array }) => ({ name, value: valueOf(array, null) })));
-  return { program, values };
+  return { program, values, backward };
 }
 
 /** Where a size is one symbol on both sides, the program's name for it is the one from now on. */

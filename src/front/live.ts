@@ -2,12 +2,13 @@ import { inContext } from '../base/errors.js';
 import type { Capture, Effects } from './capture.js';
 import { numberArray } from './capture.js';
 import { perform } from './dispatch.js';
-import { endDraws, takeState } from './generator.js';
-import type { Origin, Session } from './history.js';
+import { type CapturedDraws, takeState } from './generator.js';
+import { leaveGradient } from './graph.js';
+import { type Origin, Session } from './history.js';
 import { withSizes } from './lazy.js';
 import { mode, withMode } from './mode.js';
 import type { NDArray } from './ndarray.js';
-import { gradOf, setGradient, writeState } from './values.js';
+import { gradOf, writeState } from './values.js';
 
 /**
  * The values of a trace that runs while it is made, because side-effect code in it wants real arrays.
@@ -16,15 +17,31 @@ import { gradOf, setGradient, writeState } from './values.js';
  */
 export class LiveValues {
   readonly #capture: Capture;
-  readonly #session: Session | null;
+  /** What recorded calls of the trace are recorded by: the surroundings' recording, or one of its own. */
+  readonly #session: Session;
+  /** One of its own is open only while calls run: the trace has a say about what may be assigned to. */
+  readonly #isOwn: boolean;
   readonly #values: Map<NDArray, NDArray>;
   #ran = 0;
+  #hasRun = false;
 
   /** `given` tells the arrays that stand-ins stand for. */
   constructor(capture: Capture, session: Session | null, given: Iterable<[NDArray, NDArray]>) {
     this.#capture = capture;
-    this.#session = session;
+    this.#session = session ?? new Session();
+    this.#isOwn = session === null;
+    if (this.#isOwn) this.#session.isOpen = false;
     this.#values = new Map(given);
+  }
+
+  /** Whether anything had to run so far. */
+  get hasRun(): boolean {
+    return this.#hasRun;
+  }
+
+  /** Lets gradients be asked of what was recorded. */
+  keepRecording(): void {
+    this.#session.isOpen = true;
   }
 
   /** What an array of the trace is in this call; an array from outside is itself. */
@@ -37,20 +54,24 @@ export class LiveValues {
   }
 
   /** Runs what was captured since the last time, and carries its effects out. */
-  catchUp(effects: Effects): void {
+  catchUp(effects: Effects, draws: CapturedDraws | undefined): void {
+    this.#hasRun = true;
+    if (this.#isOwn) this.#session.isOpen = true;
     withMode({ capture: null, session: this.#session }, 'staticGraph', () => {
       for (const [owner, read] of effects.gradientReads) {
         const grad = gradOf(this.of(owner));
         if (grad !== null) this.set(read, grad);
       }
-      const draws = endDraws(this.#capture);
       if (draws !== undefined) this.set(draws.base, takeState(draws.count));
       for (const [array, source] of this.#capture.hostReads) this.set(array, numberArray(source));
       const { log } = this.#capture;
       for (; this.#ran < log!.length; this.#ran++) this.#run(log![this.#ran]);
       for (const [target, value] of effects.updates) writeState(this.of(target), this.of(value));
-      for (const [owner, grad] of effects.gradients) setGradient(this.of(owner), this.of(grad));
+      for (const [owner, grad] of effects.gradients) {
+        leaveGradient(this.of(owner), this.of(grad), effects.attached.get(owner));
+      }
     });
+    if (this.#isOwn) this.#session.isOpen = false;
   }
 
   #run(origin: Origin): void {

@@ -10,9 +10,19 @@ export interface Mode {
   session: Session | null;
   /** Whether layers such as dropout behave as in training. */
   training: boolean;
+  /** Whether gradients stop here even where the captured code is recorded later, as a whole. */
+  isPaused: boolean;
+  /** Whether a backward pass is going on. */
+  isBackward: boolean;
 }
 
-export const mode: Mode = { capture: null, session: null, training: false };
+export const mode: Mode = {
+  capture: null,
+  session: null,
+  training: false,
+  isPaused: false,
+  isBackward: false,
+};
 
 /**
  * Runs `fn` with parts of the mode replaced, and puts them back whatever happens. A mode ends when `fn`
@@ -21,7 +31,7 @@ export const mode: Mode = { capture: null, session: null, training: false };
  * @throws TraceError in captured code and ArgumentError elsewhere, for an asynchronous function.
  */
 export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R {
-  const { capture, session, training } = mode;
+  const { capture, session, training, isPaused, isBackward } = mode;
   Object.assign(mode, changes);
   try {
     refuseAsync(fn, op);
@@ -35,6 +45,8 @@ export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R 
     mode.capture = capture;
     mode.session = session;
     mode.training = training;
+    mode.isPaused = isPaused;
+    mode.isBackward = isBackward;
   }
 }
 

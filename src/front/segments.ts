@@ -39,8 +39,8 @@ export interface CodeCall {
 
 export interface SegmentsRequest {
   readonly capture: Capture;
-  /** Whether the traced call is recorded: gradients stop at what it did unrecorded. */
-  readonly isRecorded: boolean;
+  /** See `LayoutRequest`. */
+  readonly stopsUnrecorded: boolean;
   readonly stretches: readonly Stretch[];
   /** The stand-ins for the given arrays. */
   readonly inputs: readonly Named[];
@@ -98,7 +98,7 @@ export function layOutSegments(request: SegmentsRequest): Segments {
 
 /** The graph of a stretch; notes in `wanted` what earlier ones have to give for it. */
 function layOutStretch(
-  { capture, isRecorded, stretches, inputs, nameOf }: SegmentsRequest,
+  { capture, stopsUnrecorded, stretches, inputs, nameOf }: SegmentsRequest,
   k: number,
   results: readonly Named[],
   locals: Locals,
@@ -138,14 +138,20 @@ function layOutStretch(
         array: value,
       })),
       ...[...effects.gradients].map(([array, value]) => ({
-        target: { kind: 'gradient', of: holder(array) } as const,
+        target: {
+          kind: 'gradient',
+          of: holder(array),
+          attach: effects.attached.get(array),
+        } as const,
         array: value,
       })),
     ],
-    touched: [...capture.touched]
+    // What is handed on untouched takes part through what becomes of it.
+    touched: [...new Set([...capture.touched, ...heads])]
       .filter((array) => positions.has(array) || (array.elements !== null && !array.isConstant))
       .map(holder),
-    isRecorded,
+    stopsUnrecorded,
+    draws: stretches[k].draws,
     follow: isInside,
     outside: (array) => {
       const owner = readBy.get(array);

@@ -1,7 +1,8 @@
 import { flatten, type Structure, unflatten } from '../base/tree.js';
 import type { TensorType } from '../ir/types.js';
 import { Capture } from './capture.js';
-import { Cuts, type KnownResult } from './cuts.js';
+import { Cuts, type KnownResult, type Stretch } from './cuts.js';
+import { endDraws } from './generator.js';
 import { Session } from './history.js';
 import { KeptGradient } from './keptgradient.js';
 import { LiveValues } from './live.js';
@@ -53,9 +54,22 @@ export type SideEffects = 'refuse' | 'run' | readonly KnownResult[];
 /** Runs `fn` once with lazy arrays and lays out what it did. */
 export function traceFunction(
   fn: (...args: never[]) => unknown,
-  { signature, types, sizes, nameOf, sideEffects = 'refuse' }: TraceRequest,
+  request: TraceRequest,
 ): { readonly trace: Trace; readonly firstRun: FirstRun | null } {
-  const capture = new Capture('trace', sizes);
+  const capture = new Capture('trace', request.sizes);
+  try {
+    return traceInto(capture, fn, request);
+  } finally {
+    // Arrays from outside are not held to recordings that only the trace has seen.
+    for (const session of capture.sessions) session.isOpen = false;
+  }
+}
+
+function traceInto(
+  capture: Capture,
+  fn: (...args: never[]) => unknown,
+  { signature, types, nameOf, sideEffects = 'refuse' }: TraceRequest,
+): { readonly trace: Trace; readonly firstRun: FirstRun | null } {
   const { leaves, structure } = signature;
   // An array that is passed twice is one array inside, too.
   const positions = distinctPositions(leaves);
@@ -68,46 +82,57 @@ export function traceFunction(
     }),
   );
   const outer = mode.session;
-  const startLive = (): LiveValues =>
-    new LiveValues(
-      capture,
-      outer,
-      [...standIns].map(([leaf, standIn]) => [standIn, leaf]),
-    );
+  const live = new LiveValues(
+    capture,
+    outer,
+    [...standIns].map(([leaf, standIn]) => [standIn, leaf]),
+  );
   const cuts =
     sideEffects === 'refuse'
       ? null
-      : new Cuts(capture, startLive, sideEffects === 'run' ? null : sideEffects);
+      : new Cuts(capture, live, sideEffects === 'run' ? null : sideEffects);
   const session = outer === null ? null : new Session();
   const given = leaves.map((leaf) => standIns.get(leaf)!);
-  const result = withMode({ capture, session }, 'hybridize', () =>
-    fn(...(unflatten(structure, given) as never[])),
+  const result = withMode(
+    { capture, session, isPaused: false, isBackward: false },
+    'hybridize',
+    () => fn(...(unflatten(structure, given) as never[])),
   );
   const { leaves: returned, structure: outputs } = flatten(result, isArray);
   // An array that the function wrote and then returned has its new value by then.
   const wanted = returned.map((array) => capture.current(array));
-  const { stretches, live } = cuts?.finish() ?? uncut(capture);
+  const stretches = cuts?.finish() ?? [uncut(capture)];
   const inputNames = leafNames(structure, 'input');
   const outputNames = leafNames(outputs, 'output');
   const distinct = [...standIns.values()];
   const layout = layOutSegments({
     capture,
-    isRecorded: session !== null,
+    // Gradients can be asked of what the code has recorded by itself and not used up.
+    stopsUnrecorded: session === null && wanted.some(isRecordedOpen),
     stretches,
     inputs: distinct.map((array, i) => ({ name: inputNames[positions[i]], array })),
     outputs: wanted.map((array, i) => ({ name: outputNames[i], array })),
     nameOf,
   });
   const trace = { ...layout, outputs, sizesRead: capture.sizesRead };
-  if (live === null) return { trace, firstRun: null };
+  if (!live.hasRun) return { trace, firstRun: null };
   const locals = [...distinct, ...stretches.flatMap(({ cut }) => cut?.results ?? [])];
   const [results, values] = [wanted, locals].map((arrays) => arrays.map((each) => live.of(each)));
+  if (wanted.some(isRecordedOpen)) live.keepRecording();
   return { trace, firstRun: { results, locals: values } };
 }
 
-function uncut(capture: Capture): ReturnType<Cuts['finish']> {
-  const stretch = { effects: capture.takeEffects(), end: Infinity, cut: null };
-  return { stretches: [stretch], live: null };
+function isRecordedOpen({ origin }: NDArray): boolean {
+  return origin?.session?.isOpen === true && !origin.isReleased;
+}
+
+function uncut(capture: Capture): Stretch {
+  return {
+    effects: capture.takeEffects(),
+    draws: endDraws(capture),
+    end: Infinity,
+    cut: null,
+  };
 }
 
 /** The positions at which arrays occur for the first time: what a traced graph is called with. */

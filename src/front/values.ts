@@ -64,6 +64,7 @@ export function attachGrad(array: NDArray, req: GradReq): void {
   const isKept = trace !== null && isOutside(array, trace);
   if (!isKept || array.gradient?.req !== req) array.gradient = new KeptGradient(req);
   if (isKept) {
+    trace.attached.set(array, req);
     const zeros = withMode({ session: null }, 'attachGrad', () => zerosLike(array));
     trace.gradients.set(array, zeros);
     return;

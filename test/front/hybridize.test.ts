@@ -326,3 +326,119 @@ test('one array passed twice is one array inside', () => {
   const [a, b] = [kn.array([1]), kn.array([1])];
   assert.deepEqual([f(a, b).tolist(), a.tolist(), b.tolist()], [[1], [2], [1]]);
 });
+
+test('gradients stop at paused code, whether it is returned, read or exported', () => {
+  const body = (v: kn.NDArray): kn.NDArray[] => [
+    v.mul(2),
+    kn.autograd.pause(() => v.square()),
+    v.mul(kn.autograd.pause(() => v.mul(10))),
+  ];
+  const gradient = (f: typeof body): unknown => {
+    const x = kn.array([3]);
+    x.attachGrad();
+    kn.autograd.record(() => f(x).reduce((a, b) => a.add(b))).backward();
+    return x.grad!.tolist();
+  };
+  const input = kn.array([3]);
+  const outputs = kn.deferredCompute(() => Object.fromEntries(Object.entries(body(input))));
+  const graph = kn.exportGraph({ inputs: { x: input }, outputs });
+  const captured = kn.hybridize(body);
+  assert.deepEqual(gradient(body), [32]);
+  for (let call = 0; call < 3; call++) assert.deepEqual(gradient(captured), [32]);
+  assert.deepEqual(
+    gradient((x) => Object.values(graph.run({ x }))),
+    [32],
+  );
+});
+
+test('draws whose results are dropped move the generator all the same', () => {
+  const body = (x: kn.NDArray): kn.NDArray => {
+    kn.random.uniform([1]);
+    return x;
+  };
+  const captured = kn.hybridize(body);
+  kn.random.seed(3);
+  for (let call = 0; call < 3; call++) captured(kn.ones([1]));
+  assert.equal(kn.random.getState().counter, 3n);
+});
+
+test('a function that records by itself can be differentiated from outside', () => {
+  const body = (v: kn.NDArray): { loss: kn.NDArray; aside: kn.NDArray } => ({
+    loss: kn.autograd.record(() => v.square().sum()),
+    aside: v.mul(7),
+  });
+  const captured = kn.hybridize(body);
+  for (const f of [body, captured, captured, captured]) {
+    const x = kn.array([1, 3]);
+    x.attachGrad();
+    f(x).loss.backward();
+    assert.deepEqual(x.grad!.tolist(), [2, 6]);
+    x.assign(kn.zeros([2]));
+  }
+});
+
+test('attaching a gradient to an argument or an array from outside is carried out on each call', () => {
+  const outside = kn.array([2]);
+  const body = (v: kn.NDArray): kn.NDArray => {
+    v.attachGrad();
+    outside.attachGrad();
+    kn.autograd.record(() => v.square().mul(outside).sum()).backward();
+    return v.grad!.mul(1);
+  };
+  const captured = kn.hybridize(body);
+  for (const f of [body, captured, captured, captured]) {
+    const x = kn.array([3]);
+    assert.deepEqual(f(x).tolist(), [12]);
+    assert.deepEqual([x.grad?.tolist(), outside.grad?.tolist()], [[12], [9]]);
+  }
+});
+
+test('an array that captured code reads for nothing takes part, and is free again after backward', () => {
+  const w = kn.ones([2]);
+  w.attachGrad();
+  const body = (v: kn.NDArray): kn.NDArray => {
+    w.mul(2);
+    return v.mul(v);
+  };
+  for (const f of [body, kn.hybridize(body)]) {
+    for (let call = 0; call < 3; call++) {
+      const x = kn.ones([2]);
+      x.attachGrad();
+      kn.autograd.record(() => w.mul(3).sum()).backward();
+      assert.deepEqual(w.grad!.tolist(), [3, 3]);
+      kn.autograd.record(() => f(x)).backward();
+      assert.deepEqual(w.grad!.tolist(), [0, 0]);
+      const [ofW] = kn.autograd.grad(
+        kn.autograd.record(() => f(x)),
+        [w],
+      );
+      assert.deepEqual(ofW.tolist(), [0, 0]);
+      w.assign(kn.ones([2]));
+    }
+  }
+});
+
+test('an argument that is returned untouched passes its gradient on', () => {
+  const f = kn.hybridize((x: kn.NDArray, c: kn.NDArray) => [x.mul(2), c]);
+  for (let call = 0; call < 3; call++) {
+    const [x, c] = [kn.array([1]), kn.array([3])];
+    x.attachGrad();
+    c.attachGrad();
+    kn.autograd
+      .record(() => {
+        const [y, d] = f(x, c);
+        return y.add(d.mul(100));
+      })
+      .backward();
+    assert.deepEqual([x.grad!.tolist(), c.grad!.tolist()], [[2], [100]]);
+  }
+});
+
+test('a failing call draws no random numbers', () => {
+  const x = kn.ones([2]);
+  const y = kn.deferredCompute(() => x.add(kn.random.uniform([2])));
+  const graph = kn.exportGraph({ inputs: { x }, outputs: { y } });
+  kn.random.seed(1);
+  assert.throws(() => graph.run({ x: kn.ones([3]) }), kn.ShapeError);
+  assert.equal(kn.random.getState().counter, 0n);
+});

@@ -14,12 +14,20 @@ export interface PauseOptions {
 /** Runs `fn` and records its operator calls, so that gradients of what it computes can be asked for. */
 export function record<R>(fn: () => R, options: RecordOptions = {}): R {
   const session = mode.session ?? new Session();
-  return withMode({ session, training: options.trainMode ?? true }, 'autograd.record', fn);
+  return withMode(
+    { session, training: options.trainMode ?? true, isPaused: false },
+    'autograd.record',
+    fn,
+  );
 }
 
 /** Runs `fn` without recording, even inside `record`: its results are constants to gradients. */
 export function pause<R>(fn: () => R, options: PauseOptions = {}): R {
-  return withMode({ session: null, training: options.trainMode ?? false }, 'autograd.pause', fn);
+  return withMode(
+    { session: null, training: options.trainMode ?? false, isPaused: true },
+    'autograd.pause',
+    fn,
+  );
 }
 
 /** Runs `fn` with layers behaving as in training. Recording stays as it is. */

@@ -72,7 +72,8 @@ export function gradientsOf(
   record: boolean,
 ): readonly (NDArray | null)[] {
   const session = record ? (mode.session ?? new Session()) : null;
-  return withMode({ session }, op, () =>
+  const isPaused = record ? mode.isPaused : true;
+  return withMode({ session, isPaused, isBackward: true }, op, () =>
     gradient<NDArray>({
       program,
       outputs: outputs.map(({ array, grad }) => ({ value: valueOf.get(array)!, grad })),
