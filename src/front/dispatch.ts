@@ -1,6 +1,7 @@
 import { currentSource, TraceError } from '../base/errors.js';
 import { checkAttributes } from '../base/schema.js';
 import type { DType } from '../base/dtype.js';
+import { requireNow } from '../ir/requirement.js';
 import {
   type Call,
   conversionOperator,
@@ -110,6 +111,8 @@ function defer(
     attributes,
     regions,
     fresh: (hint, bounds) => capture.freshDim(hint, bounds),
+    // The program that the call becomes part of keeps what is not certain yet.
+    require: requireNow,
   });
   return types.map((type) => new NDArray(type, null));
 }

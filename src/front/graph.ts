@@ -1,3 +1,4 @@
+import { checkRequirements } from '../ir/checkrequirements.js';
 import type { Program, Value } from '../ir/program.js';
 import { add, zerosLike } from '../ops/index.js';
 import { hostConstant } from '../ir/host.js';
@@ -93,7 +94,10 @@ export function layOutGraph({
   const random = new RandomState();
   const { program, backward } = layOut({
     inputs,
-    outputs: [...outputs, ...writes.map(({ array }, i) => ({ name: `state_${i}`, array }))],
+    outputs: [
+      ...outputs.map((output) => ({ ...output, flows: true })),
+      ...writes.map(({ array }, i) => ({ name: `state_${i}`, array, flows: false })),
+    ],
     follow,
     stopsUnrecorded,
     leaf(array, reader, into) {
@@ -211,6 +215,7 @@ export class GraphRunner {
     const { writes } = this.parts;
     const holder = holderAmong(given);
     if (mode.capture === null) {
+      checkRequirements(this.parts.program, given);
       for (const write of writes) {
         if (write.kind === 'array') refuseRecorded('hybridize', holder(write.of));
       }

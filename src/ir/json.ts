@@ -16,9 +16,10 @@ import {
 import { bytesToBase64, fromBytes, fromWords, wordsOf } from './constants.js';
 import type { OperatorLookup } from './parse.js';
 import { type Operator, Program, type ProgramNode, type Value } from './program.js';
+import { requirementFromJSON, requirementToJSON } from './requirement.js';
 import { programRanges } from './text.js';
 import type { ConstantData, TensorType } from './types.js';
-import { verify } from './verify.js';
+import { verifyAndRequire } from './verify.js';
 
 const format = 'kaon-program';
 const version = 1;
@@ -49,7 +50,16 @@ function writeProgram(program: Program, region: (region: Program) => number): Js
     writeNode(program.node(id), program.operands(id).map(place), region),
   );
   const outputs = program.outputs.map(({ name, value }): Json => [name, value.node, value.port]);
-  return { ...(dims.length > 0 && { dims }), nodes, outputs };
+  const requirements = program.requirements.map((requirement): Json => ({
+    ...requirementToJSON(requirement),
+    ...(requirement.source !== undefined && { source: requirement.source }),
+  }));
+  return {
+    ...(dims.length > 0 && { dims }),
+    nodes,
+    outputs,
+    ...(requirements.length > 0 && { requirements }),
+  };
 }
 
 function writeNode(
@@ -105,7 +115,7 @@ export function programFromJSON(json: unknown, lookup: OperatorLookup): Program 
   }
   const program = programs.at(-1);
   if (program === undefined) throw new FormatError('there is no program in the list');
-  verify(program);
+  verifyAndRequire(program);
   return program;
 }
 
@@ -139,7 +149,20 @@ function readProgram(
       return { name: name.string(), value: valueAt(node, port) };
     });
   program.setOutputs(outputs);
+  for (const entry of json.optional('requirements')?.list() ?? []) {
+    const source = readSource(entry);
+    program.require({
+      ...requirementFromJSON(entry, (dim) => dims.dim(dim)),
+      ...(source !== undefined && { source }),
+    });
+  }
   return program;
+}
+
+function readSource(json: JsonReader): string | undefined {
+  const source = json.optional('source')?.string();
+  if (source !== undefined && /[\r\n]/.test(source)) json.field('source').fail('a single line');
+  return source;
 }
 
 function readCall(
@@ -164,8 +187,7 @@ function readCall(
     .field('types')
     .list()
     .map((type) => dims.type(type));
-  const source = json.optional('source')?.string();
-  if (source !== undefined && /[\r\n]/.test(source)) json.field('source').fail('a single line');
+  const source = readSource(json);
   const attributes = dims.attributes(op, json.optional('attributes'));
   return program.appendTyped(op, operands, attributes, types, { regions: owned, source });
 }
@@ -212,7 +234,7 @@ class DimReader {
     const [dtype, shape] = json.list(2);
     const word = dtype.string();
     if (!isDType(word)) return dtype.fail('a dtype');
-    return { dtype: word, shape: shape.list().map((dim) => this.#dim(dim)) };
+    return { dtype: word, shape: shape.list().map((dim) => this.dim(dim)) };
   }
 
   attributes({ attributes: schema }: Operator, json: JsonReader | undefined): Attributes {
@@ -222,7 +244,7 @@ class DimReader {
     return mapAttributeDims(schema, decoded, (dim) => substituteDim(dim, this.#symbols));
   }
 
-  #dim(json: JsonReader): Dim {
+  dim(json: JsonReader): Dim {
     if (typeof json.raw() !== 'string') return json.integer();
     const text = json.string();
     let dim = this.#dims.get(text);

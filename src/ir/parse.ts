@@ -2,12 +2,14 @@ import type { Json } from '../base/attribute.js';
 import { type Bounds, type Dim, parseDim, substituteDim, symbol } from '../base/dim.js';
 import { isDType } from '../base/dtype.js';
 import { GraphError, KaonError } from '../base/errors.js';
+import { JsonReader } from '../base/reader.js';
 import { type Attributes, decodeAttributes, mapAttributeDims } from '../base/schema.js';
 import { fromBytes, fromWords } from './constants.js';
 import { type Operator, type Output, Program, type Value } from './program.js';
+import { type Requirement, requirementFromJSON } from './requirement.js';
 import { Tokens } from './tokens.js';
 import type { ConstantData, TensorType } from './types.js';
-import { verify } from './verify.js';
+import { verifyAndRequire } from './verify.js';
 
 /** Finds the operators that text and files name. */
 export type OperatorLookup = (name: string) => Operator | undefined;
@@ -26,7 +28,7 @@ export function parseProgram(text: string, lookup: OperatorLookup): Program {
   tokens.expect('program');
   const program = new Block({ tokens, lookup, regions: new Map() }, 0).read();
   if (tokens.word !== '') throw tokens.error('the end of the text');
-  verify(program);
+  verifyAndRequire(program);
   return program;
 }
 
@@ -59,10 +61,12 @@ class Block {
   read(): Program {
     const tokens = this.#tokens;
     const outputs: Output[] = [];
+    const requirements: Requirement[] = [];
     tokens.expect('{');
     while (!tokens.accept('}')) {
       if (tokens.accept('dim')) this.#dim();
       else if (tokens.accept('input')) this.#input();
+      else if (tokens.accept('require')) requirements.push(this.#requirement());
       else if (tokens.accept('output')) {
         const name = tokens.name();
         tokens.expect('=');
@@ -70,6 +74,7 @@ class Block {
       } else this.#statement();
     }
     this.#program.setOutputs(outputs);
+    for (const requirement of requirements) this.#program.require(requirement);
     return this.#program;
   }
 
@@ -88,6 +93,19 @@ class Block {
     const name = this.#tokens.name();
     this.#tokens.expect(':');
     this.#values.set(name, this.#program.variable(name, this.#type()));
+  }
+
+  #requirement(): Requirement {
+    const tokens = this.#tokens;
+    const dim = this.#dimUntil(() => tokens.word === '=' || tokens.word === '>');
+    const is = tokens.accept('>') ? 'natural' : 'zero';
+    tokens.expect('=');
+    tokens.expect('0');
+    const said = this.#json(0) as { readonly [key: string]: Json };
+    const source = tokens.comment();
+    const json = new JsonReader({ ...said, dim: String(dim), is }, 'requirement');
+    const requirement = requirementFromJSON(json, (part) => this.#dimOf(part.string()));
+    return source === undefined ? requirement : { ...requirement, source };
   }
 
   #statement(): void {
@@ -181,17 +199,23 @@ class Block {
     return { dtype, shape: this.#list('[', ']', () => this.#extent()) };
   }
 
-  /** A dimension: everything up to a comma or bracket that is not inside its own parentheses. */
   #extent(): Dim {
+    return this.#dimUntil(() => this.#tokens.word === ',' || this.#tokens.word === ']');
+  }
+
+  /** A dimension: everything up to an end that is not inside its own parentheses. */
+  #dimUntil(isEnd: () => boolean): Dim {
     const words: string[] = [];
-    let open = 0;
-    for (let word = this.#tokens.word; open > 0 || (word !== ',' && word !== ']');) {
+    for (let open = 0; open > 0 || !isEnd();) {
+      const word = this.#tokens.next();
       if (word === '(') open++;
       if (word === ')') open--;
-      words.push(this.#tokens.next());
-      word = this.#tokens.word;
+      words.push(word);
     }
-    const text = words.join(' ');
+    return this.#dimOf(words.join(' '));
+  }
+
+  #dimOf(text: string): Dim {
     let dim = this.#dims.get(text);
     if (dim === undefined) this.#dims.set(text, (dim = parseDim(text, this.#ranges)));
     return dim;

@@ -3,6 +3,7 @@ import { checkAttributes } from '../base/schema.js';
 import { type Bounds, type Dim, sameShape, symbol, symbolsOf } from '../base/dim.js';
 import { GraphError } from '../base/errors.js';
 import { Graph, type NodeId } from '../graph/graph.js';
+import { conditionKey, type Require, requireOrKeep, type Requirement } from './requirement.js';
 import { type ConstantData, type Shape, Tensor, type TensorType } from './types.js';
 
 /** What a program must know of an operator. The declarations of `ops/` are richer. */
@@ -19,6 +20,11 @@ export interface InferContext {
   readonly regions: readonly Program[];
   /** A dimension that only the data decides; bound at run time. */
   fresh(hint: string, bounds?: Partial<Bounds>): Dim;
+  /**
+   * Demands a condition of sizes. One that numbers or the ranges of symbols decide is checked at once;
+   * any other becomes a requirement of the program, checked before it runs.
+   */
+  readonly require: Require;
 }
 
 export interface VariableNode {
@@ -89,6 +95,8 @@ export class Program {
   readonly #inputs: Value[] = [];
   readonly #names: Set<string> = new Set();
   #outputs: readonly Output[] = [];
+  readonly #requirements: Requirement[] = [];
+  readonly #required: Set<string> = new Set();
   #source: string | undefined;
   /** The dimension names of the first `#scanned` nodes, and of the program this one is made from. */
   #dimNames: Set<string> = new Set();
@@ -117,6 +125,19 @@ export class Program {
     return this.#outputs;
   }
 
+  /** What must hold of the sizes of a run, in the order in which it was demanded; checked before it. */
+  get requirements(): readonly Requirement[] {
+    return this.#requirements;
+  }
+
+  /** Adds a requirement; of those with one condition only the first counts. */
+  require(requirement: Requirement): void {
+    const key = conditionKey(requirement);
+    if (this.#required.has(key)) return;
+    this.#required.add(key);
+    this.#requirements.push(requirement);
+  }
+
   variable(name: string, type: TensorType): Value {
     if (this.#names.has(name)) throw new GraphError(`there are two inputs named ${name}`);
     this.#names.add(name);
@@ -129,7 +150,7 @@ export class Program {
     return this.#add({ kind: 'constant', data }, [data.type], [])[0];
   }
 
-  /** Adds a call after checking its attributes and inferring its result types. */
+  /** Adds a call after checking its attributes and inferring its result types, with what it requires. */
   append(
     op: Operator,
     inputs: readonly Value[],
@@ -143,6 +164,12 @@ export class Program {
       attributes,
       regions,
       fresh: (hint, bounds) => this.freshDim(hint, bounds),
+      require: requireOrKeep((requirement) =>
+        this.require({
+          ...requirement,
+          source: requirement.source ?? details.source ?? this.#source,
+        }),
+      ),
     });
     return this.appendTyped(op, inputs, attributes, types, { regions, source: details.source });
   }

@@ -12,6 +12,7 @@
  *         output y = y
  *       }]: float32[n, 2]
  *       output best = %4
+ *       require n - 2 >= 0 {error: "shape", op: "topK", ...}  // model.ts:4:9
  *     }
  *
  * A name that is not an identifier is a JSON string. A region is written out where it is first owned;
@@ -22,6 +23,7 @@ import { type Bounds, type DimExpr, symbolTable } from '../base/dim.js';
 import { encodeAttributes, symbolsOfAttributes } from '../base/schema.js';
 import { bytesToBase64, wordsOf } from './constants.js';
 import { type CallNode, type Program, typeToString, type Value } from './program.js';
+import { conditionKey, requirementToJSON } from './requirement.js';
 
 /** The program as text; `parseProgram` is the inverse. */
 export function printProgram(program: Program): string {
@@ -74,6 +76,11 @@ function printBlock(
   for (const { name, value } of program.outputs) {
     lines.push(`${inner}output ${word(name)} = ${nameOf(value)}`);
   }
+  for (const requirement of program.requirements) {
+    const { dim: _, is: __, ...said } = requirementToJSON(requirement);
+    const comment = printSource(requirement.source);
+    lines.push(`${inner}require ${conditionKey(requirement)} ${printJson(said)}${comment}`);
+  }
   lines.push(`${indent}}`);
 }
 
@@ -84,8 +91,7 @@ function printCall(
   lines: string[],
   numbers: Map<Program, number>,
 ): void {
-  const comment = source === undefined ? '' : `  // ${source.replace(/[\r\n]+/g, ' ')}`;
-  const tail = `: ${types.map(typeToString).join(', ')}${comment}`;
+  const tail = `: ${types.map(typeToString).join(', ')}${printSource(source)}`;
   let head = `${call}${regions.length === 0 ? '' : ' ['}`;
   regions.forEach((region, k) => {
     const last = k === regions.length - 1;
@@ -117,6 +123,10 @@ export function programRanges(program: Program): ReadonlyMap<string, Bounds> {
     if (node.kind === 'call') symbolsOfAttributes(node.op.attributes, node.attributes, ranges);
   }
   return ranges;
+}
+
+function printSource(source: string | undefined): string {
+  return source === undefined ? '' : `  // ${source.replace(/[\r\n]+/g, ' ')}`;
 }
 
 function printAttributes({ op, attributes }: CallNode): string {

@@ -1,10 +1,17 @@
 import { allocate } from '../base/dtype.js';
-import { type Bounds, type Dim, symbol } from '../base/dim.js';
+import { type Bounds, type Dim, symbol, symbolsOf } from '../base/dim.js';
 import { GraphError, KaonError } from '../base/errors.js';
 import { checkAttributes, symbolsOfAttributes } from '../base/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import { bindShapes, symbolsOfShape, symbolsOfTypes } from './bind.js';
 import { type CallNode, type Program, sameType, typeToString, type Value } from './program.js';
+import {
+  dimsOf,
+  type Require,
+  type Requirement,
+  requireNow,
+  requireOrKeep,
+} from './requirement.js';
 import type { ConstantData, TensorType } from './types.js';
 
 /**
@@ -18,12 +25,33 @@ import type { ConstantData, TensorType } from './types.js';
  * 6. the types of a call are those its operator infers, but for the names of dimensions it introduces;
  * 7. a symbol has one range throughout a program;
  * 8. a dimension that an attribute speaks of is known from an earlier value: programs are closed;
- * 9. outputs are values of the program under distinct names.
+ * 9. outputs are values of the program under distinct names;
+ * 10. a requirement speaks of dimensions of the program.
  *
  * @throws GraphError for the first that does not hold, naming node, operator and source line; what an
  * operator's own inference refused is its cause.
  */
 export function verify(program: Program, seen: Set<Program> = new Set()): void {
+  verifyAll(program, seen, () => requireNow);
+}
+
+/**
+ * The same, for a program that comes from outside: what its calls require of sizes becomes part of it,
+ * whether or not it says so, since kernels rely on it.
+ */
+export function verifyAndRequire(program: Program): void {
+  verifyAll(program, new Set(), (inner, { source }, isOwn) =>
+    requireOrKeep((requirement) => {
+      if (dimsOf(requirement).every(isOwn))
+        inner.require({ ...requirement, source: requirement.source ?? source });
+    }),
+  );
+}
+
+/** What becomes of the requirements of a call; `isOwn` tells the program's dimensions from placeholders. */
+type RequireFor = (program: Program, call: CallNode, isOwn: (dim: Dim) => boolean) => Require;
+
+function verifyAll(program: Program, seen: Set<Program>, requireFor: RequireFor): void {
   if (seen.has(program)) return;
   seen.add(program);
   const ranges = new Map<string, Bounds>();
@@ -35,8 +63,8 @@ export function verify(program: Program, seen: Set<Program> = new Set()): void {
     if (node.kind === 'variable') variables.push(program.results(id)[0]);
     else if (node.kind === 'constant') checkConstant(id, node.data);
     else {
-      for (const region of node.regions) verify(region, seen);
-      checkCall(program, id, node, ranges);
+      for (const region of node.regions) verifyAll(region, seen, requireFor);
+      checkCall(program, id, node, ranges, requireFor);
     }
     for (const type of types) checkDims(id, type, ranges);
   }
@@ -53,6 +81,17 @@ export function verify(program: Program, seen: Set<Program> = new Set()): void {
       fail(`output ${name} is a foreign value`);
     if (outputs.has(name)) fail(`two outputs are named ${name}`);
     outputs.add(name);
+  }
+  for (const requirement of program.requirements) checkRequirement(requirement, ranges);
+}
+
+function checkRequirement(requirement: Requirement, ranges: ReadonlyMap<string, Bounds>): void {
+  for (const dim of dimsOf(requirement)) {
+    for (const name of symbolsOf(dim)) {
+      if (!ranges.has(name)) {
+        fail(`a requirement of ${requirement.op} speaks of dimension ${name}, which is not there`);
+      }
+    }
   }
 }
 
@@ -118,6 +157,7 @@ function checkCall(
   id: NodeId,
   node: CallNode,
   ranges: ReadonlyMap<string, Bounds>,
+  requireFor: RequireFor,
 ): void {
   const { op, attributes, regions, source } = node;
   try {
@@ -136,6 +176,9 @@ function checkCall(
         placeholders.add(name);
         return symbol(name, bounds);
       },
+      require: requireFor(program, node, (dim) =>
+        [...symbolsOf(dim)].every((name) => !placeholders.has(name)),
+      ),
     });
     if (!fits(inferred, node.types, placeholders)) {
       throw new GraphError('the result types are not what the operator infers', {

@@ -1,6 +1,7 @@
 import { type Dim, sameDim } from '../base/dim.js';
 import { ArgumentError, ShapeError } from '../base/errors.js';
 import type { InferContext } from '../ir/program.js';
+import { atLeast, type Require, requireNow, words } from '../ir/requirement.js';
 import type { Shape, TensorType } from '../ir/types.js';
 
 /** Shape arithmetic that the operators' inference shares. `op` names the operator in errors. */
@@ -85,12 +86,14 @@ export function inferElementwise(
 }
 
 /** Refuses shapes with negative extents. */
-export function checkShape(op: string, shape: Shape): void {
-  if (shape.some((dim) => typeof dim === 'number' && dim < 0)) {
-    throw new ShapeError('a shape has a negative extent', {
+export function checkShape(op: string, shape: Shape, require: Require = requireNow): void {
+  for (const dim of shape) {
+    require(atLeast(dim, 0), () => ({
+      error: 'shape',
       op,
-      expected: 'extents of 0 or more',
-      actual: shapeToString(shape),
-    });
+      problem: words`a shape has a negative extent`,
+      expected: words`extents of 0 or more`,
+      actual: words`${shape}`,
+    }));
   }
 }

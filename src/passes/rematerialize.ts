@@ -3,6 +3,7 @@ import { InternalError } from '../base/errors.js';
 import { type CallNode, Program, type Value } from '../ir/program.js';
 import { barrier } from '../ops/structure/barrier.js';
 import { chooseKept, type SavePolicy } from './keep.js';
+import { carryRequirements } from './transform.js';
 import { isView, viewed } from './views.js';
 
 export type { SavePolicy } from './keep.js';
@@ -34,6 +35,7 @@ export function rematerialize(
     into.setOutputs(
       program.outputs.map(({ name, value }) => ({ name, value: copies.early(value) })),
     );
+    carryRequirements(program, into);
   });
 }
 

@@ -6,6 +6,7 @@ import { type Output, Program, type Value } from '../ir/program.js';
 import { eliminateDeadCode } from './dce.js';
 import { chooseKept, type SavePolicy } from './keep.js';
 import { type Again, Copies } from './rematerialize.js';
+import { carryRequirements } from './transform.js';
 
 /** A program that computes results, and gradients of them behind those; and what the two share. */
 export interface JointRequest {
@@ -132,6 +133,7 @@ function part(
       if (joint.node(id).kind === 'call' && belongs(id)) copies.add(id, true);
     }
     into.setOutputs(outputs.map(({ name, value }) => ({ name, value: copies.late(value) })));
+    carryRequirements(joint, into);
   });
 }
 

@@ -1,4 +1,4 @@
-import { type Dim, substituteDim, symbol } from '../base/dim.js';
+import { type Dim, substituteDim, symbol, symbolsOf } from '../base/dim.js';
 import { InternalError } from '../base/errors.js';
 import { mapAttributeDims, symbolsOfAttributes } from '../base/schema.js';
 import type { NodeId } from '../graph/graph.js';
@@ -11,6 +11,8 @@ import {
   typeToString,
   type Value,
 } from '../ir/program.js';
+import { dimsOf, requireAt, type Requirement, requireOrKeep } from '../ir/requirement.js';
+import { programRanges } from '../ir/text.js';
 import type { TensorType } from '../ir/types.js';
 
 /** A node of the old program on its way into the new one. */
@@ -81,6 +83,7 @@ export function transform(
       results.push(replaced ?? site.copy());
     }
     into.setOutputs(program.outputs.map(({ name, value }) => ({ name, value: moved(value) })));
+    carryRequirements(program, into, dims);
   });
   return changed ? rebuilt : program;
 }
@@ -128,7 +131,36 @@ export function instantiate(
     }
     results.push(append(adapted, program.operands(id).map(moved), into));
   }
+  requireAll(program, into, dims ?? new Map<string, Dim>());
   return program.outputs.map(({ value }) => moved(value));
+}
+
+/**
+ * Requires of a program what the one it is made from requires. What is certain by now is dropped, and so
+ * is what speaks of sizes that only nodes left out would have made.
+ */
+export function carryRequirements(
+  from: Program,
+  into: Program,
+  dims: ReadonlyMap<string, Dim> = new Map(),
+): void {
+  if (from.requirements.length === 0) return;
+  const known = programRanges(into);
+  requireAll(from, into, dims, (requirement) =>
+    dimsOf(requirement).every((dim) => [...symbolsOf(dim)].every((name) => known.has(name))),
+  );
+}
+
+function requireAll(
+  from: Program,
+  into: Program,
+  dims: ReadonlyMap<string, Dim>,
+  isWanted: (requirement: Requirement) => boolean = () => true,
+): void {
+  const keep = requireOrKeep((requirement) => {
+    if (isWanted(requirement)) into.require(requirement);
+  });
+  for (const requirement of from.requirements) requireAt(requirement, dims, keep);
 }
 
 class NodeSite implements Site {

@@ -1,6 +1,7 @@
 import { checkAttributes } from '../../base/schema.js';
 import { symbol } from '../../base/dim.js';
 import type { Program } from '../../ir/program.js';
+import { requireNow } from '../../ir/requirement.js';
 import type { Declaration } from '../../ops/declare.js';
 import type { Executable } from '../../runtime/executable.js';
 import { compile } from '../../runtime/compile.js';
@@ -51,6 +52,7 @@ class OperatorCache {
         attributes,
         regions,
         fresh: (hint, bounds) => symbol(`${hint}_${count++}`, bounds),
+        require: requireNow,
       })
       .map(staticType);
     const known = inferred.every((type) => type !== undefined) ? inferred : null;

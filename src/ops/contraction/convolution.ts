@@ -87,12 +87,20 @@ export const conv: OperatorFunction<Conv, false> = operator({
       attributes: { ...windowsOf('conv', options, spatial, kernel), groups },
     };
   },
-  infer: ({ inputs: [x, w], attributes: { strides, padding, dilation, groups } }) => {
+  infer: ({ inputs: [x, w], attributes: { strides, padding, dilation, groups }, require }) => {
     checkChannels('conv', x.shape, w.shape, groups);
     const spatial = x.shape
       .slice(2)
       .map((size, axis) =>
-        positions('conv', size, padding[axis], w.shape[axis + 2], strides[axis], dilation[axis]),
+        positions(
+          'conv',
+          size,
+          padding[axis],
+          w.shape[axis + 2],
+          strides[axis],
+          dilation[axis],
+          require,
+        ),
       );
     return [{ dtype: x.dtype, shape: [x.shape[0], w.shape[0], ...spatial] }];
   },
@@ -138,7 +146,7 @@ export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
     const [groups] = perAxis('convTranspose', 'groups', options.groups ?? 1, 1);
     return { inputs: [x, w], attributes: { ...placement(options, count, kernel), groups } };
   },
-  infer: ({ inputs: [x, w], attributes: { groups, size } }) => {
+  infer: ({ inputs: [x, w], attributes: { groups, size }, require }) => {
     const actual = `input ${shapeToString(x.shape)}, weights ${shapeToString(w.shape)}, groups ${groups}`;
     if (
       x.shape.length !== w.shape.length ||
@@ -159,7 +167,7 @@ export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
       });
     }
     checkGroups('convTranspose', x.shape[1], groups, actual);
-    checkShape('convTranspose', size);
+    checkShape('convTranspose', size, require);
     return [{ dtype: x.dtype, shape: [x.shape[0], mulDim(w.shape[1], groups), ...size] }];
   },
   gradient: ({ inputs: [x, w], grads: [g], needs, attributes: { before, size, ...options } }) => {
@@ -217,7 +225,7 @@ export const convWeightGradient: OperatorFunction<
       attributes: { ...windows, before: padding.map(([low]) => low), groups, kernel },
     };
   },
-  infer: ({ inputs: [x, g], attributes: { groups, kernel } }) => {
+  infer: ({ inputs: [x, g], attributes: { groups, kernel }, require }) => {
     const op = 'convWeightGradient';
     const actual = `input ${shapeToString(x.shape)}, gradient ${shapeToString(g.shape)}, groups ${groups}`;
     const rank = kernel.length + 2;
@@ -230,7 +238,7 @@ export const convWeightGradient: OperatorFunction<
     }
     checkGroups(op, x.shape[1], groups, actual);
     checkGroups(op, g.shape[1], groups, actual);
-    checkShape(op, kernel);
+    checkShape(op, kernel, require);
     return [{ dtype: x.dtype, shape: [g.shape[1], floorDivDim(x.shape[1], groups), ...kernel] }];
   },
   gradient: ({ inputs: [x, y], grads: [g], needs, attributes: { before, kernel, ...options } }) => {

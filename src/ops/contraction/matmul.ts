@@ -1,5 +1,6 @@
-import { sameDim, sizeOf } from '../../base/dim.js';
+import { type Dim, sameDim, sizeOf } from '../../base/dim.js';
 import { ShapeError } from '../../base/errors.js';
+import { equal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr, Stmt } from '../../loop/nodes.js';
@@ -26,9 +27,10 @@ export const matmul: OperatorFunction<Binary> = operator({
   family: 'contraction',
   attributes: {},
   call: (x, y) => ({ inputs: [x, y], attributes: {} }),
-  infer: ({ inputs: [x, y] }) => [inferProduct(x, y)],
+  infer: ({ inputs: [x, y], require }) => [inferProduct(x, y, require)],
   gradient: ({ inputs: [x, y], grads: [g], needs }) => {
-    const [left, right] = [asRows(x), asColumns(y)];
+    const left = asRows(x);
+    const right = withRows(asColumns(y), left.type.shape.at(-1)!);
     const product = reshape(g!, productShape(left.type.shape, right.type.shape));
     return [
       needs[0] ? reshape(leftGradient(left, right, product), x.type.shape) : null,
@@ -48,7 +50,7 @@ export const matmul: OperatorFunction<Binary> = operator({
   ],
 });
 
-function inferProduct(x: TensorType, y: TensorType): TensorType {
+function inferProduct(x: TensorType, y: TensorType, require: Require): TensorType {
   for (const { shape } of [x, y]) {
     if (shape.length === 0) {
       throw new ShapeError('an operand has rank 0', {
@@ -61,13 +63,13 @@ function inferProduct(x: TensorType, y: TensorType): TensorType {
   }
   const [left, right] = [rowsShape(x.shape), columnsShape(y.shape)];
   const [inner, wanted] = [left.at(-1)!, right.at(-2)!];
-  if (!sameDim(inner, wanted)) {
-    throw new ShapeError('the inner extents differ', {
-      op: 'matmul',
-      expected: `${String(inner)} rows on the right, as the left has ${String(inner)} columns`,
-      actual: `${shapeToString(x.shape)} and ${shapeToString(y.shape)}`,
-    });
-  }
+  require(equal(inner, wanted), () => ({
+    error: 'shape',
+    op: 'matmul',
+    problem: words`the inner extents differ`,
+    expected: words`${inner} rows on the right, as the left has ${inner} columns`,
+    actual: words`${x.shape} and ${y.shape}`,
+  }));
   const full = productShape(left, right);
   const shape = full.filter(
     (_, axis) =>
@@ -83,6 +85,11 @@ const asRows = <T extends Tensor>(x: T): T =>
   x.type.shape.length === 1 ? reshape(x, rowsShape(x.type.shape)) : x;
 const asColumns = <T extends Tensor>(x: T): T =>
   x.type.shape.length === 1 ? reshape(x, columnsShape(x.type.shape)) : x;
+/** The inner extent under the name that the left has for it: the two may be equal only as is required. */
+const withRows = <T extends Tensor>(x: T, rows: Dim): T =>
+  sameDim(x.type.shape.at(-2)!, rows)
+    ? x
+    : reshape(x, [...x.type.shape.slice(0, -2), rows, x.type.shape.at(-1)!]);
 const transposed = <T extends Tensor>(x: T): T => swapaxes(x, -1, -2);
 
 /** The result's shape for operands of rank 2 or more. */

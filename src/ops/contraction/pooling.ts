@@ -1,6 +1,7 @@
 import * as attr from '../../base/attribute.js';
 import { addDim, ceilDivDim, type Dim, minDim, subDim } from '../../base/dim.js';
 import type { HostValue } from '../../ir/host.js';
+import type { Require } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -62,8 +63,8 @@ export const maxPool: OperatorFunction<Pool<PoolOptions>> = operator({
     inputs: [x],
     attributes: covering(poolWindows('maxPool', x, kernelSize, options)),
   }),
-  infer: ({ inputs: [x], attributes: windows }) => [
-    { dtype: x.dtype, shape: pooledShape('maxPool', x.shape, windows) },
+  infer: ({ inputs: [x], attributes: windows, require }) => [
+    { dtype: x.dtype, shape: pooledShape('maxPool', x.shape, windows, require) },
   ],
   gradient: ({ inputs: [x], grads: [g], attributes: windows }) => {
     const { kernel } = windows;
@@ -118,8 +119,8 @@ export const avgPool: OperatorFunction<Pool<AvgPoolOptions>> = operator({
       countIncludePad: options.countIncludePad ?? true,
     },
   }),
-  infer: ({ inputs: [x], attributes: windows }) => [
-    { dtype: x.dtype, shape: pooledShape('avgPool', x.shape, covering(windows)) },
+  infer: ({ inputs: [x], attributes: windows, require }) => [
+    { dtype: x.dtype, shape: pooledShape('avgPool', x.shape, covering(windows), require) },
   ],
   gradient: ({ inputs: [x], grads: [g], attributes }) => {
     const windows = covering(attributes);
@@ -210,12 +211,12 @@ function covering({ kernel, strides, padding, dilation, beyond }: PoolWindows): 
   return { kernel, strides, padding: stretched, dilation };
 }
 
-function pooledShape(op: string, shape: Shape, windows: SizedWindows): Shape {
+function pooledShape(op: string, shape: Shape, windows: SizedWindows, require: Require): Shape {
   const { kernel, strides, padding, dilation } = windows;
   const places = shape
     .slice(2)
     .map((extent, axis) =>
-      positions(op, extent, padding[axis], kernel[axis], strides[axis], dilation[axis]),
+      positions(op, extent, padding[axis], kernel[axis], strides[axis], dilation[axis], require),
     );
   return [...shape.slice(0, 2), ...places];
 }

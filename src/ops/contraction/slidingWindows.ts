@@ -63,7 +63,7 @@ export const slidingWindows: OperatorFunction<
       },
     };
   },
-  infer: ({ inputs: [x], attributes: windows }) => {
+  infer: ({ inputs: [x], attributes: windows, require }) => {
     const { kernel, strides, padding, dilation } = windows;
     const [lead, size] = split('slidingWindows', x.shape, kernel.length);
     const count = size.map((extent, axis) =>
@@ -74,6 +74,7 @@ export const slidingWindows: OperatorFunction<
         kernel[axis],
         strides[axis],
         dilation[axis],
+        require,
       ),
     );
     return [{ dtype: x.dtype, shape: [...lead, ...kernel, ...count] }];
@@ -127,13 +128,13 @@ export const slidingWindowsAdjoint: OperatorFunction<
   operands: 'keep',
   method: false,
   call: (x, size, windows) => ({ inputs: [x], attributes: { ...windows, size } }),
-  infer: ({ inputs: [x], attributes: { size, kernel, strides, padding, dilation } }) => {
+  infer: ({ inputs: [x], attributes: { size, kernel, strides, padding, dilation }, require }) => {
     const op = 'slidingWindowsAdjoint';
     const [lead, tail] = split(op, x.shape, 2 * kernel.length);
     const wanted = [
       ...kernel,
       ...size.map((extent, axis) =>
-        positions(op, extent, padding[axis], kernel[axis], strides[axis], dilation[axis]),
+        positions(op, extent, padding[axis], kernel[axis], strides[axis], dilation[axis], require),
       ),
     ];
     if (!wanted.every((dim, axis) => sameDim(dim, tail[axis]))) {

@@ -1,9 +1,11 @@
 import * as attr from '../../base/attribute.js';
 import {
-  addDim, ceilDivDim, type Dim, floorDivDim, maxDim, mulDim, sameDim, subDim,
+  addDim, ceilDivDim, type Dim, floorDivDim, maxDim,
+  minDim, mulDim, sameDim, subDim,
 } from '../../base/dim.js'; // prettier-ignore
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import { describeHost } from '../../ir/host.js';
+import { atLeast, type Refusal, type Require, words } from '../../ir/requirement.js';
 import { type Shape, Tensor } from '../../ir/types.js';
 import type { Input } from '../declare.js';
 import { shapeToString } from '../infer.js';
@@ -137,7 +139,7 @@ export function reach(kernel: Dim, dilation: number): Dim {
 
 /**
  * How many windows fit: `floor((size + padding - reach) / stride) + 1`. A `ShapeError` where a window is
- * known to be larger than the padded input; only an empty input may have none.
+ * larger than the padded input; only an empty input may have none.
  */
 export function positions(
   op: string,
@@ -146,18 +148,21 @@ export function positions(
   kernel: Dim,
   stride: number,
   dilation: number,
+  require: Require,
 ): Dim {
   const padded = addDim(addDim(size, before), after);
   const span = reach(kernel, dilation);
   const count = addDim(floorDivDim(subDim(padded, span), stride), 1);
-  const isTooLarge = typeof padded === 'number' && typeof span === 'number' && padded < span;
-  if ((isTooLarge && size !== 0) || (typeof count === 'number' && count < 0)) {
-    throw new ShapeError('a window is larger than the padded input', {
-      op,
-      expected: `a padded extent of at least ${String(span)}`,
-      actual: `${String(padded)} (${String(size)} and padding ${shapeToString([before, after])})`,
-    });
-  }
+  const tooLarge = (): Refusal => ({
+    error: 'shape',
+    op,
+    problem: words`a window is larger than the padded input`,
+    expected: words`a padded extent of at least ${span}`,
+    actual: words`${padded} (${size} and padding ${[before, after]})`,
+  });
+  // The factor is 0 for an empty input and 1 for any other.
+  require(atLeast(mulDim(minDim(size, 1), subDim(padded, span)), 0), tooLarge);
+  require(atLeast(count, 0), tooLarge);
   return count;
 }
 

@@ -31,7 +31,7 @@ export const windowCounts: OperatorFunction<
   operands: 'keep',
   method: false,
   call: (x, windows, margin) => ({ inputs: [x], attributes: { ...windows, margin } }),
-  infer: ({ inputs: [x], attributes: { kernel, strides, padding, dilation } }) => [
+  infer: ({ inputs: [x], attributes: { kernel, strides, padding, dilation }, require }) => [
     {
       dtype: x.dtype,
       shape: x.shape
@@ -44,6 +44,7 @@ export const windowCounts: OperatorFunction<
             kernel[axis],
             strides[axis],
             dilation[axis],
+            require,
           ),
         ),
     },

@@ -128,7 +128,7 @@ export const hardSwish: OperatorFunction<Unary> = unary({
   value: (x) => e.select(e.le(x, -3), 0, e.mul(x, hardLogistic(x))),
   gradient: (g, x) => {
     const bent = add(mul(x, 1 / 3), 0.5);
-    return mul(g, where(insideBend(x), bent, where(greater(x, 0), 1, 0)));
+    return where(insideBend(x), mul(g, bent), where(greater(x, 0), g, 0));
   },
   samples: [
     { args: [tensor(['n', 3], { low: -2.9, high: 2.9 })] },

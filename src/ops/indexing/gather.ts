@@ -1,7 +1,8 @@
 import * as attr from '../../base/attribute.js';
-import { boundsOf, isStatic, sameShape, subDim } from '../../base/dim.js';
+import { isStatic, minDim, sameShape, sizeOf } from '../../base/dim.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
+import { atLeast, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -53,9 +54,9 @@ export const gather: OperatorFunction<
     checkPlainPositions('gather', x, indices, attributes.axis);
     return { inputs: [x, indices], attributes };
   },
-  infer: ({ inputs: [x, indices], attributes: { axis } }) => {
+  infer: ({ inputs: [x, indices], attributes: { axis }, require }) => {
     checkIndexDType('gather', indices.dtype);
-    checkAligned('gather', x.shape, indices.shape, axis);
+    checkAligned('gather', x.shape, indices.shape, axis, require);
     return [{ dtype: x.dtype, shape: indices.shape }];
   },
   check: (inputs, { axis }) => checkKnownPositions('gather', inputs, axis),
@@ -107,9 +108,9 @@ function scatterLike(
       checkPlainPositions(name, x, indices, attributes.axis);
       return { inputs: [x, indices, updates], attributes };
     },
-    infer: ({ inputs: [x, indices, updates], attributes: { axis } }) => {
+    infer: ({ inputs: [x, indices, updates], attributes: { axis }, require }) => {
       checkIndexDType(name, indices.dtype);
-      checkAligned(name, x.shape, indices.shape, axis);
+      checkAligned(name, x.shape, indices.shape, axis, require);
       if (!sameShape(updates.shape, indices.shape)) {
         throw new ShapeError('there must be one update for each index', {
           op: name,
@@ -214,24 +215,30 @@ function checkKnownPositions(
 }
 
 /** Refuses indices of another rank, or larger than the array beside the axis. */
-function checkAligned(op: string, shape: Shape, indices: Shape, along: number): void {
+function checkAligned(
+  op: string,
+  shape: Shape,
+  indices: Shape,
+  along: number,
+  require: Require,
+): void {
   const axis = normalizeAxis(op, along, shape.length);
-  const fits =
-    indices.length === shape.length &&
-    indices.every((dim, at) => at === axis || boundsOf(subDim(shape[at], dim)).min >= 0);
-  if (!fits) {
-    throw new ShapeError('the indices do not lie beside the array', {
-      op,
-      expected: `rank ${shape.length} and, except on axis ${axis}, at most ${shapeToString(shape)}`,
-      actual: shapeToString(indices),
-    });
-  }
-  const isEmpty = shape[axis] === 0 && indices.every((dim) => dim !== 0);
-  if (isEmpty) {
-    throw new ShapeError(`axis ${axis} has no positions`, {
-      op,
-      expected: 'an axis with at least one element, or no indices',
-      actual: `${shapeToString(shape)} with indices of shape ${shapeToString(indices)}`,
-    });
-  }
+  const misaligned = (): Refusal => ({
+    error: 'shape',
+    op,
+    problem: words`the indices do not lie beside the array`,
+    expected: words`rank ${shape.length} and, except on axis ${axis}, at most ${shape}`,
+    actual: words`${indices}`,
+  });
+  require(indices.length === shape.length, misaligned);
+  indices.forEach((dim, at) => {
+    if (at !== axis) require(atLeast(shape[at], dim), misaligned);
+  });
+  require(atLeast(shape[axis], minDim(sizeOf(indices), 1)), () => ({
+    error: 'shape',
+    op,
+    problem: words`axis ${axis} has no positions`,
+    expected: words`an axis with at least one element, or no indices`,
+    actual: words`${shape} with indices of shape ${indices}`,
+  }));
 }

@@ -33,9 +33,9 @@ export const oneHot: OperatorFunction<
     inputs: [indices],
     attributes: { depth, dtype: options?.dtype ?? 'float32' },
   }),
-  infer: ({ inputs: [indices], attributes: { depth, dtype } }) => {
+  infer: ({ inputs: [indices], attributes: { depth, dtype }, require }) => {
     checkIndexDType('oneHot', indices.dtype);
-    checkShape('oneHot', [depth]);
+    checkShape('oneHot', [depth], require);
     return [{ dtype, shape: [...indices.shape, depth] }];
   },
   gradient: 'none',

@@ -1,7 +1,7 @@
 import * as attr from '../../base/attribute.js';
-import { isStatic, minDim } from '../../base/dim.js';
-import { ArgumentError, ShapeError } from '../../base/errors.js';
-import type { Tensor } from '../../ir/types.js';
+import { ArgumentError } from '../../base/errors.js';
+import { atLeast, type Require, words } from '../../ir/requirement.js';
+import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
   type Input,
@@ -10,8 +10,9 @@ import {
   type Sample,
   tensor,
 } from '../declare.js';
-import { normalizeAxis, shapeToString } from '../infer.js';
+import { normalizeAxis } from '../infer.js';
 import { zerosLike } from '../movement/fill.js';
+import { reshape } from '../movement/reshape.js';
 import { slice } from '../movement/slice.js';
 import { gather, scatterAdd } from './gather.js';
 import { selectLoops } from './selectLoops.js';
@@ -119,7 +120,7 @@ export const argselect: OperatorFunction<
     inputs: [x],
     attributes: { k, axis, descending: options?.descending ?? false },
   }),
-  infer: ({ inputs: [x], attributes: { k, axis } }) => {
+  infer: ({ inputs: [x], attributes: { k, axis }, require }) => {
     const at = normalizeAxis('argselect', axis, x.shape.length);
     if (k < 1 || k > selectionLimit) {
       throw new ArgumentError('a selection is of a few elements', {
@@ -129,7 +130,8 @@ export const argselect: OperatorFunction<
         advice: 'use argsort',
       });
     }
-    return [{ dtype: 'int64', shape: x.shape.with(at, minDim(k, x.shape[at])) }];
+    requireElements('argselect', x.shape, at, k, require);
+    return [{ dtype: 'int64', shape: x.shape.with(at, k) }];
   },
   gradient: 'none',
   lowering: {
@@ -141,11 +143,27 @@ export const argselect: OperatorFunction<
     },
   },
   samples: [
-    { args: [tensor(['n', 'm']), 3] },
+    { args: [tensor(['n', 'm']), 3], least: { m: 3 } },
     { args: [tensor(['n', 9], { dtype: 'int8', low: -3, high: 3 }), 5, 1, { descending: true }] },
-    { args: [tensor(['n', 2]), 2, 0] },
+    { args: [tensor(['n', 2]), 2, 0], least: { n: 2 } },
   ],
 });
+
+function requireElements(
+  op: string,
+  shape: Shape,
+  axis: number,
+  k: number,
+  require: Require,
+): void {
+  require(atLeast(shape[axis], k), () => ({
+    error: 'shape',
+    op,
+    problem: words`axis ${axis} does not have ${k} elements`,
+    expected: words`at least ${k} elements on axis ${axis}`,
+    actual: words`${shape}`,
+  }));
+}
 
 export interface TopKOptions {
   /** Default true; false gives the least elements. */
@@ -173,9 +191,8 @@ export const topK: OperatorFunction<
     inputs: [x],
     attributes: { k, axis, largest: options?.largest ?? true },
   }),
-  infer: ({ inputs: [x], attributes: { k, axis } }) => {
+  infer: ({ inputs: [x], attributes: { k, axis }, require }) => {
     const at = normalizeAxis('topK', axis, x.shape.length);
-    const extent = x.shape[at];
     if (k < 0) {
       throw new ArgumentError('a negative number of elements was asked for', {
         op: 'topK',
@@ -183,14 +200,8 @@ export const topK: OperatorFunction<
         actual: String(k),
       });
     }
-    if (isStatic(extent) && k > extent) {
-      throw new ShapeError(`axis ${at} does not have ${k} elements`, {
-        op: 'topK',
-        expected: `at least ${k} elements on axis ${at}`,
-        actual: shapeToString(x.shape),
-      });
-    }
-    const shape = x.shape.with(at, minDim(k, extent));
+    requireElements('topK', x.shape, at, k, require);
+    const shape = x.shape.with(at, k);
     return [
       { dtype: x.dtype, shape },
       { dtype: 'int64', shape },
@@ -208,7 +219,7 @@ export const topK: OperatorFunction<
       const indices =
         k >= 1 && k <= selectionLimit
           ? argselect(x, k, at, options)
-          : slice(argsort(x, at, options), ...before, [0, k]);
+          : reshape(slice(argsort(x, at, options), ...before, [0, k]), x.type.shape.with(at, k));
       return [gather(x, indices, at), indices];
     },
   },

@@ -1,7 +1,8 @@
 import * as attr from '../../base/attribute.js';
-import { type Dim, isStatic, sameShape, sizeOf } from '../../base/dim.js';
+import { type Dim, isStatic, minDim, sameShape, sizeOf } from '../../base/dim.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
+import { atLeast, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import type { Expr } from '../../loop/nodes.js';
 import { unravel } from '../contraction/unravel.js';
@@ -57,15 +58,15 @@ export const take: OperatorFunction<
     if (mode === 'error') checkHostIndices('take', indices, extentOf(shape, axis));
     return { inputs: [x, indices], attributes: { axis, mode } };
   },
-  infer: ({ inputs: [x, indices], attributes: { axis } }) => {
+  infer: ({ inputs: [x, indices], attributes: { axis }, require }) => {
     checkIndexDType('take', indices.dtype);
-    if (extentOf(x.shape, axis) === 0 && sizeOf(indices.shape) !== 0) {
-      throw new ShapeError('there is nothing to take from', {
-        op: 'take',
-        expected: 'an axis with at least one element, or no indices',
-        actual: `${shapeToString(x.shape)} with indices of shape ${shapeToString(indices.shape)}`,
-      });
-    }
+    require(atLeast(extentOf(x.shape, axis), minDim(sizeOf(indices.shape), 1)), () => ({
+      error: 'shape',
+      op: 'take',
+      problem: words`there is nothing to take from`,
+      expected: words`an axis with at least one element, or no indices`,
+      actual: words`${x.shape} with indices of shape ${indices.shape}`,
+    }));
     return [{ dtype: x.dtype, shape: takenShape('take', x.shape, indices.shape, axis) }];
   },
   check: ([x, indices], { axis, mode }) => {

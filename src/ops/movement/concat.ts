@@ -1,7 +1,8 @@
 import * as attr from '../../base/attribute.js';
 import { describe } from '../../base/attribute.js';
-import { addDim, type Dim, floorDivDim, modDim, mulDim, sameDim } from '../../base/dim.js';
-import { ArgumentError, ShapeError } from '../../base/errors.js';
+import { addDim, type Dim, floorDivDim, mulDim, sameDim, sameShape } from '../../base/dim.js';
+import { ArgumentError } from '../../base/errors.js';
+import { divisible, equal, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import {
@@ -12,12 +13,12 @@ import {
   tensor,
 } from '../declare.js';
 import { add } from '../elementwise/arithmetic.js';
-import { normalizeAxis, shapeToString } from '../infer.js';
+import { normalizeAxis } from '../infer.js';
 import { example } from '../law.js';
 import { overAll } from '../loops.js';
 import { zerosLike } from './fill.js';
 import { resolveRange, type SliceEntry } from './range.js';
-import { expandDims } from './reshape.js';
+import { expandDims, reshape } from './reshape.js';
 import { slice, sliceAdjoint } from './slice.js';
 
 /** Joining arrays and taking them apart. */
@@ -34,20 +35,21 @@ export const concat: OperatorFunction<Join, false> = operator({
   attributes: { axis: attr.int },
   method: false,
   call: (arrays, axis = 0) => ({ inputs: arrayList('concat', arrays), attributes: { axis } }),
-  infer: ({ inputs, attributes }) => {
+  infer: ({ inputs, attributes, require }) => {
     const [first] = inputs;
     const axis = normalizeAxis('concat', attributes.axis, first.shape.length);
     for (const { shape } of inputs) {
-      const fits =
-        shape.length === first.shape.length &&
-        shape.every((dim, at) => at === axis || sameDim(dim, first.shape[at]));
-      if (!fits) {
-        throw new ShapeError(`the shapes differ on other axes than ${axis}`, {
-          op: 'concat',
-          expected: `${shapeToString(first.shape)} except on axis ${axis}`,
-          actual: shapeToString(shape),
-        });
-      }
+      const different = (): Refusal => ({
+        error: 'shape',
+        op: 'concat',
+        problem: words`the shapes differ on other axes than ${axis}`,
+        expected: words`${first.shape} except on axis ${axis}`,
+        actual: words`${shape}`,
+      });
+      require(shape.length === first.shape.length, different);
+      shape.forEach((dim, at) => {
+        if (at !== axis) require(equal(first.shape[at], dim), different);
+      });
     }
     const total = inputs.map(({ shape }) => shape[axis]).reduce(addDim);
     return [{ dtype: first.dtype, shape: first.shape.with(axis, total) }];
@@ -58,7 +60,7 @@ export const concat: OperatorFunction<Join, false> = operator({
     return inputs.map(({ type }, i) => {
       const start = end;
       end = addDim(start, type.shape[axis]);
-      return needs[i] ? slice(g!, ...along(axis, [start, end])) : null;
+      return needs[i] ? reshaped(slice(g!, ...along(axis, [start, end])), type.shape) : null;
     });
   },
   lowering: {
@@ -113,23 +115,28 @@ export const stack: OperatorFunction<Join, false> = operator({
   attributes: { axis: attr.int },
   method: false,
   call: (arrays, axis = 0) => ({ inputs: arrayList('stack', arrays), attributes: { axis } }),
-  infer: ({ inputs, attributes }) => {
+  infer: ({ inputs, attributes, require }) => {
     const [first] = inputs;
     const axis = normalizeAxis('stack', attributes.axis, first.shape.length + 1);
     for (const { shape } of inputs) {
-      if (shape.length !== first.shape.length || !shape.every((d, i) => sameDim(d, first.shape[i])))
-        throw new ShapeError('the shapes differ', {
-          op: 'stack',
-          expected: shapeToString(first.shape),
-          actual: shapeToString(shape),
-          advice: 'use concat to join arrays along an axis they have',
-        });
+      const different = (): Refusal => ({
+        error: 'shape',
+        op: 'stack',
+        problem: words`the shapes differ`,
+        expected: words`${first.shape}`,
+        actual: words`${shape}`,
+        advice: 'use concat to join arrays along an axis they have',
+      });
+      require(shape.length === first.shape.length, different);
+      shape.forEach((dim, at) => require(equal(first.shape[at], dim), different));
     }
     return [{ dtype: first.dtype, shape: first.shape.toSpliced(axis, 0, inputs.length) }];
   },
   gradient: ({ inputs, grads: [g], attributes, needs }) => {
     const axis = normalizeAxis('stack', attributes.axis, g!.type.shape.length);
-    return inputs.map((_, i) => (needs[i] ? slice(g!, ...along(axis, i)) : null));
+    return inputs.map(({ type }, i) =>
+      needs[i] ? reshaped(slice(g!, ...along(axis, i)), type.shape) : null,
+    );
   },
   lowering: {
     kind: 'decompose',
@@ -175,21 +182,32 @@ export const split: OperatorFunction<
       axis,
     },
   }),
-  infer: ({ inputs: [x], attributes }) => {
-    const axis = normalizeAxis('split', attributes.axis, x.shape.length);
-    return partsOf(x.shape, axis, attributes).map(([start, stop]) => ({
+  infer: ({ inputs: [x], attributes, require }) => {
+    const { shape } = x;
+    const axis = normalizeAxis('split', attributes.axis, shape.length);
+    if (attributes.sections === null) {
+      return cutsOf(shape[axis], attributes.cuts).map(([start, stop]) => ({
+        dtype: x.dtype,
+        shape: shape.with(axis, resolveRange(shape[axis], start, stop, 1).length),
+      }));
+    }
+    const { sections } = attributes;
+    const part = {
       dtype: x.dtype,
-      shape: x.shape.with(axis, resolveRange(x.shape[axis], start, stop, 1).length),
-    }));
+      shape: shape.with(axis, partSize(shape, axis, sections, require)),
+    };
+    return Array.from({ length: sections }, () => part);
   },
   gradient: ({ inputs: [x], outputs, grads, attributes }) => {
     const { shape } = x.type;
     const axis = normalizeAxis('split', attributes.axis, shape.length);
     const total = outputs.map(({ type }) => type.shape[axis]).reduce(addDim, 0);
-    if (sameDim(total, shape[axis]))
-      return [concat(grads.map((g, i) => g ?? zerosLike(outputs[i])), axis)]; // prettier-ignore
+    if (attributes.sections !== null || sameDim(total, shape[axis])) {
+      const all = grads.map((g, i) => g ?? zerosLike(outputs[i]));
+      return [reshaped(concat(all, axis), shape)];
+    }
     // Cuts that are not ascending leave elements out or take them twice.
-    const parts = partsOf(shape, axis, attributes);
+    const parts = cutsOf(shape[axis], attributes.cuts);
     const placed = grads.flatMap((g, i) =>
       g === null ? [] : [sliceAdjoint(g, shape, along(axis, parts[i]))],
     );
@@ -198,8 +216,21 @@ export const split: OperatorFunction<
   lowering: {
     kind: 'decompose',
     decompose: ({ inputs: [x], attributes }) => {
-      const axis = normalizeAxis('split', attributes.axis, x.type.shape.length);
-      return partsOf(x.type.shape, axis, attributes).map((part) => slice(x, ...along(axis, part)));
+      const { shape } = x.type;
+      const axis = normalizeAxis('split', attributes.axis, shape.length);
+      const { sections, cuts } = attributes;
+      if (sections === null) {
+        return cutsOf(shape[axis], cuts).map((part) => slice(x, ...along(axis, part)));
+      }
+      const size = floorDivDim(shape[axis], sections);
+      if (sameDim(mulDim(size, sections), shape[axis])) {
+        return Array.from({ length: sections }, (_, i) =>
+          slice(x, ...along(axis, [mulDim(size, i), mulDim(size, i + 1)])),
+        );
+      }
+      // The sizes of ranges would be right only for those who know that the parts are equal.
+      const parts = reshape(x, shape.toSpliced(axis, 1, sections, size));
+      return Array.from({ length: sections }, (_, i) => slice(parts, ...along(axis, i)));
     },
   },
   samples: [
@@ -209,17 +240,14 @@ export const split: OperatorFunction<
   ],
 });
 
-/** Start and stop of each part. */
-function partsOf(
-  shape: Shape,
-  axis: number,
-  { sections, cuts }: { readonly sections: number | null; readonly cuts: readonly Dim[] },
-): readonly (readonly [Dim, Dim])[] {
-  const extent = shape[axis];
-  if (sections === null) {
-    const edges = [0, ...cuts, extent];
-    return edges.slice(1).map((stop, i) => [edges[i], stop]);
-  }
+/** Start and stop of each part between cuts. */
+function cutsOf(extent: Dim, cuts: readonly Dim[]): readonly (readonly [Dim, Dim])[] {
+  const edges = [0, ...cuts, extent];
+  return edges.slice(1).map((stop, i) => [edges[i], stop]);
+}
+
+/** The size of each of several equal parts of an axis. */
+function partSize(shape: Shape, axis: number, sections: number, require: Require): Dim {
   if (sections < 1) {
     throw new ArgumentError('there must be at least one part', {
       op: 'split',
@@ -227,16 +255,20 @@ function partsOf(
       actual: String(sections),
     });
   }
-  if (modDim(extent, sections) !== 0) {
-    throw new ShapeError(`axis ${axis} does not divide into ${sections} equal parts`, {
-      op: 'split',
-      expected: `an extent that ${sections} certainly divides`,
-      actual: shapeToString(shape),
-      advice: 'give the positions of the cuts as a list',
-    });
-  }
-  const size = floorDivDim(extent, sections);
-  return Array.from({ length: sections }, (_, i) => [mulDim(size, i), mulDim(size, i + 1)]);
+  require(divisible(shape[axis], sections), () => ({
+    error: 'shape',
+    op: 'split',
+    problem: words`axis ${axis} does not divide into ${sections} equal parts`,
+    expected: words`an extent that ${sections} divides`,
+    actual: words`${shape}`,
+    advice: 'give the positions of the cuts as a list',
+  }));
+  return floorDivDim(shape[axis], sections);
+}
+
+/** For gradients: sizes may be equal only because the call requires it. */
+function reshaped<T extends Tensor>(x: T, shape: Shape): T {
+  return sameShape(x.type.shape, shape) ? x : reshape(x, shape);
 }
 
 /** The indices that take a position or a range of one axis and all of the others before it. */

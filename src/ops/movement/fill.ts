@@ -1,7 +1,7 @@
 import * as attr from '../../base/attribute.js';
 import { type Dim, isStatic } from '../../base/dim.js';
 import { type DType, isFloat } from '../../base/dtype.js';
-import type { Value } from '../../ir/program.js';
+import type { InferContext, Value } from '../../ir/program.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
@@ -42,8 +42,8 @@ export const fill: OperatorFunction<
     inputs: [],
     attributes: { shape: shapeList(shape), value, dtype },
   }),
-  infer: ({ attributes: { shape, dtype } }) => {
-    checkShape('fill', shape);
+  infer: ({ attributes: { shape, dtype }, require }) => {
+    checkShape('fill', shape, require);
     return [{ dtype, shape }];
   },
   gradient: 'none',
@@ -85,8 +85,8 @@ export const iota: OperatorFunction<
       dtype: options?.dtype ?? 'float32',
     },
   }),
-  infer: ({ attributes: { length, dtype } }) => {
-    checkShape('iota', [length]);
+  infer: ({ attributes: { length, dtype }, require }) => {
+    checkShape('iota', [length], require);
     return [{ dtype, shape: [length] }];
   },
   gradient: 'none',
@@ -133,8 +133,8 @@ export const eye: OperatorFunction<
       dtype: options?.dtype ?? 'float32',
     },
   }),
-  infer: ({ attributes: { rows, columns, dtype } }) => {
-    checkShape('eye', [rows, columns]);
+  infer: ({ attributes: { rows, columns, dtype }, require }) => {
+    checkShape('eye', [rows, columns], require);
     return [{ dtype, shape: [rows, columns] }];
   },
   gradient: 'none',
@@ -174,7 +174,7 @@ export const fullLike: OperatorFunction<
     inputs: [x],
     attributes: { value, ...likeAttributes(options) },
   }),
-  infer: ({ inputs: [x], attributes }) => [typeLike('fullLike', x, attributes)],
+  infer: (context) => [typeLike('fullLike', context)],
   gradient: 'none',
   lowering: {
     kind: 'point',
@@ -211,7 +211,7 @@ function constantLike(name: string, value: number): OperatorFunction<Like, false
     method: false,
     operands: 'keep',
     call: (x, options) => ({ inputs: [x], attributes: likeAttributes(options) }),
-    infer: ({ inputs: [x], attributes }) => [typeLike(name, x, attributes)],
+    infer: (context) => [typeLike(name, context)],
     gradient: 'none',
     lowering: {
       kind: 'decompose',
@@ -277,7 +277,14 @@ function likeAttributes(options: LikeOptions = {}): LikeAttributes {
   return { dtype, shape: shape === undefined ? null : shapeList(shape) };
 }
 
-function typeLike(op: string, x: TensorType, { dtype, shape }: LikeAttributes): TensorType {
-  checkShape(op, shape ?? []);
+function typeLike(
+  op: string,
+  {
+    inputs: [x],
+    attributes: { dtype, shape },
+    require,
+  }: InferContext & { readonly attributes: LikeAttributes },
+): TensorType {
+  checkShape(op, shape ?? [], require);
   return { dtype: dtype ?? x.dtype, shape: shape ?? x.shape };
 }

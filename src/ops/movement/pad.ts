@@ -2,6 +2,7 @@ import * as attr from '../../base/attribute.js';
 import { describe } from '../../base/attribute.js';
 import { addDim, type Dim, sameShape } from '../../base/dim.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
+import { atLeast, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
@@ -58,8 +59,8 @@ export const pad: OperatorFunction<
       value: options?.value ?? 0,
     },
   }),
-  infer: ({ inputs: [x], attributes: { widths, mode } }) => [
-    { dtype: x.dtype, shape: paddedShape('pad', x.shape, widths, mode) },
+  infer: ({ inputs: [x], attributes: { widths, mode }, require }) => [
+    { dtype: x.dtype, shape: paddedShape('pad', x.shape, widths, mode, require) },
   ],
   gradient: ({ inputs: [x], grads: [g], attributes: { widths, mode } }) => {
     const { shape } = x.type;
@@ -135,8 +136,8 @@ export const padAdjoint: OperatorFunction<
     inputs: [g],
     attributes: { shape, widths: widthList(widths), mode },
   }),
-  infer: ({ inputs: [g], attributes: { shape, widths, mode } }) => {
-    const padded = paddedShape('padAdjoint', shape, widths, mode);
+  infer: ({ inputs: [g], attributes: { shape, widths, mode }, require }) => {
+    const padded = paddedShape('padAdjoint', shape, widths, mode, require);
     if (!sameShape(g.shape, padded)) {
       throw new ShapeError('the gradient does not have the padded shape', {
         op: 'padAdjoint',
@@ -194,6 +195,7 @@ function paddedShape(
   shape: Shape,
   widths: readonly (readonly number[])[],
   mode: PadMode,
+  require: Require,
 ): Shape {
   if (widths.length !== 1 && widths.length !== shape.length) {
     throw new ArgumentError('widths and axes do not pair up', {
@@ -204,12 +206,14 @@ function paddedShape(
   }
   return shape.map((dim, axis): Dim => {
     const [before, after] = widthsOf(widths, axis);
-    if (dim === 0 && before + after > 0 && mode !== 'constant') {
-      throw new ShapeError(`axis ${axis} has no element to pad with`, {
+    if (before + after > 0 && mode !== 'constant') {
+      require(atLeast(dim, 1), () => ({
+        error: 'shape',
         op,
-        expected: `at least one element on axis ${axis}, or mode 'constant'`,
-        actual: shapeToString(shape),
-      });
+        problem: words`axis ${axis} has no element to pad with`,
+        expected: words`at least one element on axis ${axis}, or mode 'constant'`,
+        actual: words`${shape}`,
+      }));
     }
     return addDim(dim, before + after);
   });

@@ -1,7 +1,8 @@
 import type { Attribute, Json } from '../../base/attribute.js';
 import * as attr from '../../base/attribute.js';
-import { addDim, boundsOf, ceilDivDim, type Dim, maxDim, minDim, subDim } from '../../base/dim.js';
+import { addDim, ceilDivDim, type Dim, maxDim, minDim, subDim } from '../../base/dim.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
+import { atLeast, type Refusal, type Require, requireNow, words } from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
 import { shapeToString } from '../infer.js';
 
@@ -58,11 +59,12 @@ export interface Selection {
   readonly kept: readonly number[];
 }
 
-/** Applies indices to a shape; errors name `op`. */
+/** Applies indices to a shape; errors name `op`. Without `require`, symbolic extents are taken to be large enough. */
 export function resolveIndices(
   op: string,
   shape: Shape,
   indices: readonly SliceEntry[],
+  require: Require = requireNow,
 ): Selection {
   const used = indices.filter((entry) => entry !== null && entry !== '...').length;
   const ellipses = indices.filter((entry) => entry === '...').length;
@@ -95,7 +97,7 @@ export function resolveIndices(
         kept.push(ranges.length);
         ranges.push(resolveRange(extent, entry[0], entry[1], entry[2]));
       } else {
-        const start = resolvePosition(op, extent, entry as Dim, ranges.length);
+        const start = resolvePosition(op, extent, entry as Dim, ranges.length, require);
         ranges.push({ start, step: 1, length: 1 });
       }
     }
@@ -119,16 +121,24 @@ export function resolveRange(
   return { start: from, step, length: maxDim(0, ceilDivDim(span, Math.abs(step))) };
 }
 
-function resolvePosition(op: string, extent: Dim, position: Dim, axis: number): Dim {
+function resolvePosition(
+  op: string,
+  extent: Dim,
+  position: Dim,
+  axis: number,
+  require: Require,
+): Dim {
   const at = fromFront(position, extent);
   const last = subDim(extent, 1);
-  if (boundsOf(at).max < 0 || boundsOf(subDim(last, at)).max < 0) {
-    throw new ArgumentError(`index ${String(position)} is outside axis ${axis}`, {
-      op,
-      expected: `an integer from -${String(extent)} to ${String(last)}`,
-      actual: String(position),
-    });
-  }
+  const outside = (): Refusal => ({
+    error: 'argument',
+    op,
+    problem: words`index ${position} is outside axis ${axis}`,
+    expected: words`an integer from -${extent} to ${last}`,
+    actual: words`${position}`,
+  });
+  require(atLeast(at, 0), outside);
+  require(atLeast(last, at), outside);
   return maxDim(0, minDim(last, at));
 }
 

@@ -26,8 +26,8 @@ export const tile: OperatorFunction<
   attributes: { repeats: attr.dims },
   operands: 'keep',
   call: (x, repeats) => ({ inputs: [x], attributes: { repeats: shapeList(repeats) } }),
-  infer: ({ inputs: [x], attributes: { repeats } }) => {
-    checkShape('tile', repeats);
+  infer: ({ inputs: [x], attributes: { repeats }, require }) => {
+    checkShape('tile', repeats, require);
     const pairs = tilePairs(x.shape, repeats);
     return [{ dtype: x.dtype, shape: pairs.map(([count, extent]) => mulDim(count, extent)) }];
   },

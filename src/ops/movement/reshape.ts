@@ -1,14 +1,14 @@
 import * as attr from '../../base/attribute.js';
+import { type Dim, floorDivDim, sameShape, sizeOf } from '../../base/dim.js';
+import { ArgumentError } from '../../base/errors.js';
 import {
-  type Dim,
-  floorDivDim,
-  modDim,
-  mulDim,
-  sameDim,
-  sameShape,
-  sizeOf,
-} from '../../base/dim.js';
-import { ArgumentError, ShapeError } from '../../base/errors.js';
+  atLeast,
+  divisible,
+  equal,
+  type Refusal,
+  type Require,
+  words,
+} from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -64,8 +64,8 @@ const restoreShape: Gradient = ({ inputs: [x], grads: [g] }) => [reshape(g!, x.t
 
 /**
  * The same elements in row-major order under another shape. One extent may be -1: it is computed.
- * A `ShapeError` unless the number of elements is certain to stay the same, which for symbolic
- * extents means that the two products are the same polynomial.
+ * A `ShapeError` where the number of elements would change; what symbolic extents leave open is required
+ * of the sizes of a run.
  */
 export const reshape: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, shape: ShapeArgument) => T
@@ -75,8 +75,8 @@ export const reshape: OperatorFunction<
   attributes: { shape: attr.dims },
   operands: 'keep',
   call: (x, shape) => ({ inputs: [x], attributes: { shape: shapeList(shape) } }),
-  infer: ({ inputs: [x], attributes: { shape } }) => [
-    { dtype: x.dtype, shape: resolveShape(x.shape, shape) },
+  infer: ({ inputs: [x], attributes: { shape }, require }) => [
+    { dtype: x.dtype, shape: resolveShape(x.shape, shape, require) },
   ],
   gradient: restoreShape,
   lowering: view,
@@ -89,7 +89,7 @@ export const reshape: OperatorFunction<
 });
 
 /** The shape with its -1 replaced, when it holds as many elements as `from`. */
-function resolveShape(from: Shape, shape: Shape): Shape {
+function resolveShape(from: Shape, shape: Shape, require: Require): Shape {
   const unknown = shape.flatMap((dim, axis) => (dim === -1 ? [axis] : []));
   if (unknown.length > 1) {
     throw new ArgumentError('only one extent can be computed', {
@@ -99,29 +99,24 @@ function resolveShape(from: Shape, shape: Shape): Shape {
     });
   }
   const known = shape.filter((dim) => dim !== -1);
-  checkShape('reshape', known);
+  checkShape('reshape', known, require);
   const size = sizeOf(from);
   const knownSize = sizeOf(known);
+  const differentSize = (): Refusal => ({
+    error: 'shape',
+    op: 'reshape',
+    problem: words`the number of elements would change`,
+    expected: words`a shape of ${size} elements, as ${from} has`,
+    actual: words`${shape}`,
+  });
   if (unknown.length === 0) {
-    if (!sameDim(size, knownSize)) throw differentSize(from, size, shape, knownSize);
+    require(equal(size, knownSize), differentSize);
     return shape;
   }
-  if (knownSize === 0 || modDim(size, knownSize) !== 0)
-    throw differentSize(from, size, shape, mulDim(knownSize, -1));
+  require(atLeast(knownSize, 1), differentSize);
+  require(divisible(size, knownSize), differentSize);
   const computed = floorDivDim(size, knownSize);
   return shape.map((dim) => (dim === -1 ? computed : dim));
-}
-
-function differentSize(from: Shape, size: Dim, to: Shape, wanted: Dim): ShapeError {
-  const isSymbolic = typeof size !== 'number' || typeof wanted !== 'number';
-  return new ShapeError('the number of elements would change', {
-    op: 'reshape',
-    expected: `a shape of ${String(size)} elements, as ${shapeToString(from)} has`,
-    actual: shapeToString(to),
-    ...(isSymbolic
-      ? { advice: 'name extents so that the products agree for every size, or keep them static' }
-      : {}),
-  });
 }
 
 /**
@@ -153,7 +148,7 @@ export const expandDims: OperatorFunction<
 
 /**
  * `x` without axes of size 1: those named, or by default all whose size is known to be 1. A
- * `ShapeError` when a named axis has, or may have, another size.
+ * `ShapeError` when a named axis has another size.
  */
 export const squeeze: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, axis?: Axes) => T
@@ -163,18 +158,19 @@ export const squeeze: OperatorFunction<
   attributes: { axes: attr.optional(attr.ints) },
   operands: 'keep',
   call: (x, axis) => ({ inputs: [x], attributes: { axes: axisList(axis) } }),
-  infer: ({ inputs: [x], attributes: { axes } }) => {
+  infer: ({ inputs: [x], attributes: { axes }, require }) => {
     const removed =
       axes === null
         ? x.shape.flatMap((dim, axis) => (dim === 1 ? [axis] : []))
         : normalizeAxes('squeeze', axes, x.shape.length);
-    const wrong = removed.find((axis) => x.shape[axis] !== 1);
-    if (wrong !== undefined) {
-      throw new ShapeError(`axis ${wrong} cannot be removed`, {
+    for (const axis of removed) {
+      require(equal(x.shape[axis], 1), () => ({
+        error: 'shape',
         op: 'squeeze',
-        expected: `size 1 on axis ${wrong}`,
-        actual: shapeToString(x.shape),
-      });
+        problem: words`axis ${axis} cannot be removed`,
+        expected: words`size 1 on axis ${axis}`,
+        actual: words`${x.shape}`,
+      }));
     }
     return [{ dtype: x.dtype, shape: x.shape.filter((_, axis) => !removed.includes(axis)) }];
   },

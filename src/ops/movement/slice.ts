@@ -37,8 +37,7 @@ type SliceBound = Exclude<SliceEntry, '...' | readonly unknown[]>;
 /**
  * Part of `x`, NumPy's basic indexing: `slice(x, 0, [1, -1], '...', [null, null, -1])`. Negative numbers
  * count from the end, ranges are cut to the extent, steps may be negative. A symbolic bound counts from
- * the front. A number outside the extent is an `ArgumentError`; where the extent is symbolic and turns
- * out too small, the nearest position is taken.
+ * the front. A number outside the extent is an `ArgumentError`.
  */
 export const slice: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, ...indices: SliceIndex[]) => T
@@ -48,8 +47,8 @@ export const slice: OperatorFunction<
   attributes: { indices: attr.list(sliceEntry) },
   operands: 'keep',
   call: (x, ...indices) => ({ inputs: [x], attributes: { indices: indices.map(entryOf) } }),
-  infer: ({ inputs: [x], attributes: { indices } }) => [
-    { dtype: x.dtype, shape: resultShape(resolveIndices('slice', x.shape, indices)) },
+  infer: ({ inputs: [x], attributes: { indices }, require }) => [
+    { dtype: x.dtype, shape: resultShape(resolveIndices('slice', x.shape, indices, require)) },
   ],
   gradient: ({ inputs: [x], grads: [g], attributes: { indices } }) => [
     sliceAdjoint(g!, x.type.shape, indices),

@@ -5,6 +5,7 @@ import { cast } from '../elementwise/conversion.js';
 import { rsqrt } from '../elementwise/root.js';
 import { dimLike } from '../movement/fill.js';
 import { mean } from '../reduction/average.js';
+import { broadcastTo } from '../reduction/sum.js';
 
 /*
  * Standardising and its derivative, in operators: what all normalisations are made of. Statistics keep the
@@ -82,7 +83,7 @@ export function throughMoments<T extends Tensor>(
   const size: Dim = sizeOf(axes.map((axis) => x.type.shape[axis]));
   const count = isStatic(size) ? size : dimLike(x, size);
   const ofMean = gradients.mean === null ? null : div(gradients.mean, count);
-  if (gradients.variance === null) return ofMean;
+  if (gradients.variance === null) return ofMean && broadcastTo(ofMean, x.type.shape);
   const distance = sub(x, mean(x, axes, keepdims));
   const ofVariance = mul(distance, div(mul(gradients.variance, 2), count));
   return ofMean === null ? ofVariance : add(ofVariance, ofMean);

@@ -23,7 +23,7 @@ export const randomBits: OperatorFunction<RandomBits, false> = operator({
   method: false,
   operands: withState,
   call: (state, shape) => ({ inputs: [state], attributes: { shape: shapeList(shape) } }),
-  infer: ({ inputs, attributes: { shape } }) => inferRandom('randomBits', 'int32', shape, inputs),
+  infer: (context) => inferRandom('randomBits', 'int32', context.attributes.shape, context),
   gradient: 'none',
   lowering: fromWords(([word]) => word),
   samples: [
@@ -72,7 +72,8 @@ export const randomInteger: OperatorFunction<RandomInteger, false> = operator({
     inputs: [state],
     attributes: { shape: shapeList(shape), low, high, dtype },
   }),
-  infer: ({ inputs, attributes: { shape, low, high, dtype } }) => {
+  infer: (context) => {
+    const { shape, low, high, dtype } = context.attributes;
     const range = integerRanges[dtype];
     if (range === undefined || kindOf(dtype) !== 'int') {
       throw new DTypeError('draws integers', {
@@ -89,7 +90,7 @@ export const randomInteger: OperatorFunction<RandomInteger, false> = operator({
         actual: `low ${low}, high ${high}`,
       });
     }
-    return inferRandom('randomInteger', dtype, shape, inputs);
+    return inferRandom('randomInteger', dtype, shape, context);
   },
   gradient: 'none',
   lowering: fromWords<AttributesOf<typeof span>>(([first, second], { low, high }, dtype) => {

@@ -49,7 +49,8 @@ export const randomNormal: OperatorFunction<RandomNormal, false> = operator({
       dtype: options?.dtype ?? 'float32',
     },
   }),
-  infer: ({ inputs, attributes: { shape, mean, std, dtype } }) => {
+  infer: (context) => {
+    const { shape, mean, std, dtype } = context.attributes;
     checkFloat('randomNormal', dtype);
     if (!(std >= 0 && Number.isFinite(mean + std))) {
       throw new ArgumentError('there is no such normal distribution', {
@@ -58,7 +59,7 @@ export const randomNormal: OperatorFunction<RandomNormal, false> = operator({
         actual: `mean ${mean}, std ${std}`,
       });
     }
-    return inferRandom('randomNormal', dtype, shape, inputs);
+    return inferRandom('randomNormal', dtype, shape, context);
   },
   gradient: 'none',
   lowering: fromWords<AttributesOf<typeof bell>>((words, { mean, std }, dtype) =>

@@ -1,6 +1,7 @@
 import type { Dim } from '../../base/dim.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
+import type { InferContext } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type SampleArray, tensor } from '../declare.js';
@@ -24,9 +25,10 @@ export function inferRandom(
   op: string,
   dtype: DType,
   shape: readonly Dim[],
-  [{ dtype: stateType, shape: stateShape }]: readonly TensorType[],
+  { inputs: [state], require }: InferContext,
 ): readonly TensorType[] {
-  checkShape(op, shape);
+  checkShape(op, shape, require);
+  const { dtype: stateType, shape: stateShape } = state;
   if (stateType !== 'int64' || stateShape.length !== 1 || stateShape[0] !== 2) {
     throw new ShapeError('the random state is not a seed and a counter', {
       op,

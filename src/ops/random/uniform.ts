@@ -47,10 +47,11 @@ export const randomUniform: OperatorFunction<RandomUniform, false> = operator({
       dtype: options?.dtype ?? 'float32',
     },
   }),
-  infer: ({ inputs, attributes: { shape, low, high, dtype } }) => {
+  infer: (context) => {
+    const { shape, low, high, dtype } = context.attributes;
     checkFloat('randomUniform', dtype);
     checkSpan('randomUniform', low, high, Number.isFinite(high - low) && low < high);
-    return inferRandom('randomUniform', dtype, shape, inputs);
+    return inferRandom('randomUniform', dtype, shape, context);
   },
   gradient: 'none',
   lowering: fromWords<Span>((words, { low, high }, dtype) => {

@@ -153,9 +153,9 @@ function argExtremum(name: string, side: 'max' | 'min'): OperatorFunction<ArgRed
       inputs: [x],
       attributes: { axis: axis ?? null, keepdims: options?.keepdims ?? false },
     }),
-    infer: ({ inputs: [x], attributes: { axis, keepdims } }) => {
+    infer: ({ inputs: [x], attributes: { axis, keepdims }, require }) => {
       const folded = axesOf(axis, x.shape.length);
-      checkNotEmpty(name, x.shape, folded);
+      checkNotEmpty(name, x.shape, folded, require);
       return [{ dtype: 'int64', shape: reducedShape(x.shape, folded, keepdims) }];
     },
     gradient: 'none',

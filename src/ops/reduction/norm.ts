@@ -49,9 +49,9 @@ export const norm: OperatorFunction<
     }
     return { inputs: [x], attributes: { axes: axisList(axis), keepdims, ord } };
   },
-  infer: ({ inputs: [x], attributes: { axes, keepdims, ord } }) => {
+  infer: ({ inputs: [x], attributes: { axes, keepdims, ord }, require }) => {
     const folded = normalizeAxes('norm', axes, x.shape.length);
-    if (!(Number.isFinite(ord) && ord > 0)) checkNotEmpty('norm', x.shape, folded);
+    if (!(Number.isFinite(ord) && ord > 0)) checkNotEmpty('norm', x.shape, folded, require);
     return [{ dtype: x.dtype, shape: reducedShape(x.shape, folded, keepdims) }];
   },
   gradient: ({ inputs: [x], outputs: [result], grads: [g], attributes: { axes, ord } }) => {

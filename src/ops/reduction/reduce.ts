@@ -1,7 +1,7 @@
 import * as attr from '../../base/attribute.js';
-import { sizeOf } from '../../base/dim.js';
+import { minDim, sizeOf } from '../../base/dim.js';
 import type { DType } from '../../base/dtype.js';
-import { ShapeError } from '../../base/errors.js';
+import { atLeast, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type Conversion,
@@ -10,7 +10,7 @@ import {
   type Sample,
   tensor,
 } from '../declare.js';
-import { normalizeAxes, reducedShape, shapeToString } from '../infer.js';
+import { normalizeAxes, reducedShape } from '../infer.js';
 import type { Law } from '../law.js';
 import type { Decomposition, ReduceLowering } from '../lowering.js';
 import { axisList, type Reduction } from '../signatures.js';
@@ -80,10 +80,10 @@ export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
       inputs: [x],
       attributes: { axes: axisList(axis), keepdims: options?.keepdims ?? false },
     }),
-    infer: ({ inputs: [x], attributes: { axes, keepdims } }) => {
+    infer: ({ inputs: [x], attributes: { axes, keepdims }, require }) => {
       const folded = normalizeAxes(name, axes, x.shape.length);
       const shape = reducedShape(x.shape, folded, keepdims);
-      if (!ofNothing) checkNotEmpty(name, x.shape, folded);
+      if (!ofNothing) checkNotEmpty(name, x.shape, folded, require);
       const dtype = typeof spec.result === 'function' ? spec.result(x.dtype) : (spec.result ?? x.dtype); // prettier-ignore
       return [{ dtype, shape }];
     },
@@ -106,15 +106,20 @@ export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
   });
 }
 
-/** Refuses a reduction of no elements to at least one result. Symbolic extents pass. */
-export function checkNotEmpty(op: string, shape: Shape, folded: readonly number[]): void {
-  const isEmpty = folded.some((axis) => shape[axis] === 0);
-  const hasResult = sizeOf(shape.filter((_, axis) => !folded.includes(axis))) !== 0;
-  if (isEmpty && hasResult) {
-    throw new ShapeError('there is no element to choose from', {
-      op,
-      expected: 'reduced axes with at least one element',
-      actual: shapeToString(shape),
-    });
-  }
+/** Refuses a reduction of no elements to at least one result. */
+export function checkNotEmpty(
+  op: string,
+  shape: Shape,
+  folded: readonly number[],
+  require: Require,
+): void {
+  const count = sizeOf(folded.map((axis) => shape[axis]));
+  const results = sizeOf(shape.filter((_, axis) => !folded.includes(axis)));
+  require(atLeast(count, minDim(results, 1)), () => ({
+    error: 'shape',
+    op,
+    problem: words`there is no element to choose from`,
+    expected: words`reduced axes with at least one element`,
+    actual: words`${shape}`,
+  }));
 }

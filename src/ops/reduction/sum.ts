@@ -62,8 +62,8 @@ export const broadcastTo: OperatorFunction<
   attributes: { shape: attr.dims },
   operands: 'keep',
   call: (x, shape) => ({ inputs: [x], attributes: { shape: shapeList(shape) } }),
-  infer: ({ inputs: [x], attributes: { shape } }) => {
-    checkShape('broadcastTo', shape);
+  infer: ({ inputs: [x], attributes: { shape }, require }) => {
+    checkShape('broadcastTo', shape, require);
     const lead = shape.length - x.shape.length;
     const fits = x.shape.every((dim, axis) => dim === 1 || sameDim(dim, shape[lead + axis] ?? -1));
     if (lead < 0 || !fits) {

@@ -4,6 +4,7 @@ import { GraphError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/schema.js';
 import { bindTypes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
+import { requireAt } from '../../ir/requirement.js';
 import type { Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -57,13 +58,14 @@ export const call: OperatorFunction<
     const { forward, backward, saved, flows, wrt } = program;
     return { inputs, attributes: { saved, flows, wrt }, regions: [forward, backward] };
   },
-  infer: ({ inputs, regions: [body], fresh }) => {
+  infer: ({ inputs, regions: [body], fresh, require }) => {
     if (body === undefined) throw new GraphError('there is no program to run', { op: 'call' });
     const dims: Map<string, Dim> = bindTypes(namedInputs(body), inputs, 'call');
     const types = body.outputs.map(({ value }) => value.type);
     for (const [name, bounds] of symbolsOfTypes(types)) {
       if (!dims.has(name)) dims.set(name, fresh(name, bounds));
     }
+    for (const requirement of body.requirements) requireAt(requirement, dims, require);
     return types.map((type) => substituteType(type, dims));
   },
   gradient: <T extends Tensor>({

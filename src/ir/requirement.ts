@@ -1,0 +1,220 @@
+/**
+ * What a program needs of sizes that are not known yet. Where numbers or the ranges of symbols decide a
+ * condition, it is settled at once; the others are kept as data and settled when the sizes of a run are
+ * known, with the error that the operator would have thrown on these sizes.
+ */
+import type { Json } from '../base/attribute.js';
+import {
+  boundsOf,
+  type Dim,
+  DimExpr,
+  floorDivDim,
+  mulDim,
+  sameDim,
+  subDim,
+  substituteDim,
+} from '../base/dim.js';
+import { ArgumentError, type KaonError, ShapeError } from '../base/errors.js';
+import type { JsonReader } from '../base/reader.js';
+import type { Shape } from './types.js';
+
+/** A comparison of sizes in its one normal form: `dim = 0` or `dim >= 0`. */
+export interface Comparison {
+  readonly relation: '=' | '>=';
+  readonly dim: DimExpr;
+}
+
+/** A comparison, or the answer where it is known. */
+export type Condition = boolean | Comparison;
+
+/** Text with dimensions in it, at the odd places. */
+export type Words = readonly (string | Dim)[];
+
+/** What is said when a condition does not hold. */
+export interface Refusal {
+  readonly error: 'shape' | 'argument';
+  readonly op: string;
+  readonly problem: Words;
+  readonly expected: Words;
+  readonly actual: Words;
+  readonly advice?: string;
+  /** The user's line; where absent, that of the call whose inference refuses. */
+  readonly source?: string | undefined;
+}
+
+/** A condition that only the sizes of a run decide. */
+export interface Requirement extends Refusal {
+  readonly condition: Comparison;
+}
+
+/** States a condition. One that does not hold is an error at once; what only a run decides is kept. */
+export type Require = (condition: Condition, refusal: () => Refusal) => void;
+
+/** `dim >= bound`. */
+export function atLeast(dim: Dim, bound: Dim): Condition {
+  const difference = subDim(dim, bound);
+  if (typeof difference === 'number') return difference >= 0;
+  const { min, max } = boundsOf(difference);
+  if (min >= 0) return true;
+  return max < 0 ? false : { relation: '>=', dim: difference };
+}
+
+/** `a = b`. */
+export function equal(a: Dim, b: Dim): Condition {
+  if (sameDim(a, b)) return true;
+  const difference = subDim(a, b);
+  if (typeof difference === 'number') return difference === 0;
+  const { min, max } = boundsOf(difference);
+  if (min > 0 || max < 0) return false;
+  const isNegative = difference.terms[0].coefficient < 0;
+  // One of the two signs, so that a = b and b = a are the same.
+  return { relation: '=', dim: isNegative ? (mulDim(difference, -1) as DimExpr) : difference };
+}
+
+/** Whether `dim` is a multiple of `by`, which must be 1 or more. */
+export function divisible(dim: Dim, by: Dim): Condition {
+  return equal(mulDim(floorDivDim(dim, by), by), dim);
+}
+
+/** A template for words: `` words`axis ${axis} of ${shape}` ``. Only symbolic sizes stay apart. */
+export function words(
+  texts: TemplateStringsArray,
+  ...holes: readonly (string | Dim | Shape)[]
+): Words {
+  const parts: (string | Dim)[] = [texts[0]];
+  const say = (text: string): void => {
+    parts[parts.length - 1] += text;
+  };
+  const put = (dim: Dim): void => {
+    if (typeof dim === 'number') say(String(dim));
+    else parts.push(dim, '');
+  };
+  holes.forEach((hole, i) => {
+    if (typeof hole === 'string') say(hole);
+    else if (typeof hole === 'number' || hole instanceof DimExpr) put(hole);
+    else {
+      say('[');
+      hole.forEach((dim, axis) => {
+        if (axis > 0) say(', ');
+        put(dim);
+      });
+      say(']');
+    }
+    say(texts[i + 1]);
+  });
+  return parts;
+}
+
+/** Settles what it can, and hands the rest to `keep`. */
+export function requireOrKeep(keep: (requirement: Requirement) => void): Require {
+  return (condition, refusal) => {
+    if (condition === true) return;
+    if (condition === false) throw refusalError(refusal());
+    keep({ ...refusal(), condition });
+  };
+}
+
+/** For places where sizes are numbers, or where requirements are collected elsewhere. */
+export const requireNow: Require = (condition, refusal) => {
+  if (condition === false) throw refusalError(refusal());
+};
+
+/** Equal for requirements of the same condition. */
+export function conditionKey({ condition: { relation, dim } }: Requirement): string {
+  return `${dim.key} ${relation} 0`;
+}
+
+/** States a requirement in another world of symbols, or of numbers. */
+export function requireAt(
+  requirement: Requirement,
+  sizes: ReadonlyMap<string, Dim>,
+  require: Require,
+): void {
+  const { relation, dim } = requirement.condition;
+  if (sizes.size === 0) return require(requirement.condition, () => requirement);
+  const value = substituteDim(dim, sizes);
+  require(relation === '=' ? equal(value, 0) : atLeast(value, 0), () => {
+    const { condition: _, ...refusal } = requirement;
+    const moved = (parts: Words): Words => joined(parts, (part) => substituteDim(part, sizes));
+    return {
+      ...refusal,
+      problem: moved(refusal.problem),
+      expected: moved(refusal.expected),
+      actual: moved(refusal.actual),
+    };
+  });
+}
+
+/** A requirement as JSON, without its source. */
+export function requirementToJSON(requirement: Requirement): { readonly [key: string]: Json } {
+  const { condition, error, op, problem, expected, actual, advice } = requirement;
+  const json = (parts: Words): Json => parts.map(String);
+  return {
+    dim: condition.dim.key,
+    is: condition.relation === '=' ? 'zero' : 'natural',
+    error,
+    op,
+    problem: json(problem),
+    expected: json(expected),
+    actual: json(actual),
+    ...(advice !== undefined && { advice }),
+  };
+}
+
+/** Reads what `requirementToJSON` wrote; `dimOf` reads dimensions. */
+export function requirementFromJSON(
+  json: JsonReader,
+  dimOf: (json: JsonReader) => Dim,
+): Requirement {
+  const read = (name: string): Words =>
+    json
+      .field(name)
+      .list()
+      .map((part, i) => (i % 2 === 0 ? part.string() : dimOf(part)));
+  const dim = dimOf(json.field('dim'));
+  const is = json.field('is').string();
+  const error = json.field('error').string();
+  if (typeof dim === 'number') return json.field('dim').fail('a size that a symbol decides');
+  if (is !== 'zero' && is !== 'natural') return json.field('is').fail('zero or natural');
+  if (error !== 'shape' && error !== 'argument') {
+    return json.field('error').fail('shape or argument');
+  }
+  const advice = json.optional('advice')?.string();
+  return {
+    condition: { relation: is === 'zero' ? '=' : '>=', dim },
+    error,
+    op: json.field('op').string(),
+    problem: read('problem'),
+    expected: read('expected'),
+    actual: read('actual'),
+    ...(advice !== undefined && { advice }),
+  };
+}
+
+/** The dimensions that a requirement speaks of. */
+export function dimsOf({ condition, problem, expected, actual }: Requirement): readonly Dim[] {
+  const said = [problem, expected, actual].flatMap((parts) => parts.filter((_, i) => i % 2 === 1));
+  return [condition.dim, ...(said as Dim[])];
+}
+
+function joined(parts: Words, map: (dim: Dim) => Dim): Words {
+  const result: (string | Dim)[] = [parts[0]];
+  for (let i = 1; i + 1 < parts.length; i += 2) {
+    const dim = map(parts[i] as Dim);
+    if (typeof dim === 'number') result[result.length - 1] += `${dim}${parts[i + 1] as string}`;
+    else result.push(dim, parts[i + 1]);
+  }
+  return result;
+}
+
+const errors = { shape: ShapeError, argument: ArgumentError } as const;
+
+function refusalError({ error, op, problem, source, ...said }: Refusal): KaonError {
+  return new errors[error](problem.map(String).join(''), {
+    op,
+    expected: said.expected.map(String).join(''),
+    actual: said.actual.map(String).join(''),
+    ...(said.advice !== undefined && { advice: said.advice }),
+    ...(source !== undefined && { source }),
+  });
+}
