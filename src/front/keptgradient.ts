@@ -13,8 +13,13 @@ export class KeptGradient {
   #home: NDArray | null = null;
   #isHome = false;
 
-  constructor(req: GradReq) {
+  /**
+   * Zeros at first. The memory of an `earlier` gradient of the array goes on being used: pinned anew at
+   * each reset, it would pile up in a loop without pauses, where finalizers do not run.
+   */
+  constructor(req: GradReq, earlier: KeptGradient | null = null) {
     this.req = req;
+    this.#home = earlier === null ? null : earlier.#home;
   }
 
   /** The gradient as a value of its own; null while it is the zeros that attaching starts with. */

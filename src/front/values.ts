@@ -62,7 +62,9 @@ export function attachGrad(array: NDArray, req: GradReq): void {
   }
   const trace = currentTrace();
   const isKept = trace !== null && isOutside(array, trace);
-  if (!isKept || array.gradient?.req !== req) array.gradient = new KeptGradient(req);
+  if (!isKept || array.gradient?.req !== req) {
+    array.gradient = new KeptGradient(req, array.gradient);
+  }
   if (isKept) {
     trace.attached.set(array, req);
     const zeros = withMode({ session: null }, 'attachGrad', () => zerosLike(array));

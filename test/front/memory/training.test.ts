@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as kn from '../../../src/index.js';
+import { type Footprint, footprint, inChild, isLong, servedCase, startCounting } from './child.js';
+
+/**
+ * Captured training in one loop without a single pause, so that no finalizer runs before it is over:
+ * whatever a step takes beyond its results must be given back by the step itself.
+ */
+const steps = isLong ? 10_000 : 1_000;
+/** By then everything that is done once has been done: tracing, compiling, optimizing by the engine. */
+const settledAfter = isLong ? 1_000 : 400;
+
+const rows = 256;
+const batchSize = 32;
+
+class Net extends kn.nn.HybridBlock {
+  first: kn.nn.Dense = new kn.nn.Dense(32, { activation: 'tanh' });
+  norm: kn.nn.BatchNorm = new kn.nn.BatchNorm();
+  drop: kn.nn.Dropout = new kn.nn.Dropout(0.2);
+  last: kn.nn.Dense = new kn.nn.Dense(3);
+
+  override forward(x: kn.NDArray): kn.NDArray {
+    return this.last.call(this.drop.call(this.norm.call(this.first.call(x))));
+  }
+}
+
+interface Training {
+  readonly net: Net;
+  readonly optimizer: kn.optim.Optimizer;
+}
+
+interface Report {
+  readonly before: Footprint;
+  readonly after: Footprint;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Trains on shuffled batches; `makeStep` says how. */
+function train(
+  makeStep: (training: Training) => (x: kn.NDArray, y: kn.NDArray) => kn.NDArray,
+): Report {
+  startCounting();
+  kn.random.seed(1);
+  const x = kn.random.normal([rows, 8]);
+  const y = x.matmul(kn.random.normal([8, 3])).argmax(1);
+  const net = new Net().initialize();
+  net.call(x);
+  const optimizer = new kn.optim.Adam(net.parameters(), { learningRate: 0.003 });
+  const step = makeStep({ net, optimizer });
+  const losses: number[] = [];
+  let before: Footprint | undefined;
+  let order = kn.random.permutation(rows);
+  for (let i = 0; i < steps; i++) {
+    if (i === settledAfter) before = footprint();
+    const at = (i * batchSize) % rows;
+    if (at === 0) order = kn.random.permutation(rows);
+    const picked = order.slice([at, at + batchSize]);
+    const loss = step(x.take(picked, { axis: 0 }), y.take(picked, { axis: 0 }));
+    if (i < 20 || i >= steps - 20) losses.push(Number(loss.item()));
+  }
+  const after = footprint();
+  const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b) / 20;
+  return { before: before!, after, first: mean(losses.slice(0, 20)), last: mean(losses.slice(20)) };
+}
+
+const lossOf = ({ net }: Training, x: kn.NDArray, y: kn.NDArray): kn.NDArray =>
+  kn.autograd.record(() => kn.nn.loss.softmaxCrossEntropy(net.call(x), y));
+
+const cases = {
+  'whole steps': () =>
+    train((training) =>
+      kn.hybridize((x: kn.NDArray, y: kn.NDArray) => {
+        const loss = lossOf(training, x, y);
+        loss.backward();
+        training.optimizer.step();
+        return loss;
+      }),
+    ),
+  'whole steps whose gradients are read and reset': () =>
+    train((training) => {
+      const step = kn.hybridize((x: kn.NDArray, y: kn.NDArray) => {
+        const loss = lossOf(training, x, y);
+        loss.backward();
+        training.optimizer.step();
+        return loss;
+      });
+      return (x, y) => {
+        const loss = step(x, y);
+        for (const { grad } of training.net.parameters().values()) grad?.dataSync();
+        training.optimizer.zeroGrad();
+        return loss;
+      };
+    }),
+  'a hybridized network, its backward passes and an optimizer beside it': () =>
+    train((training) => {
+      training.net.hybridize();
+      return (x, y) => {
+        const loss = lossOf(training, x, y);
+        loss.backward();
+        training.optimizer.step();
+        return loss;
+      };
+    }),
+};
+
+if (!(await servedCase(cases))) {
+  for (const name of Object.keys(cases)) {
+    test(`${steps} steps at constant memory: ${name}`, () => {
+      const { before, after, first, last } = inChild<Report>(import.meta.url, name);
+      assert.ok(last < first / 2, `the loss went from ${first} to ${last}`);
+      assert.deepEqual(
+        [after.device, after.deviceSize, after.modules],
+        [before.device, before.deviceSize, before.modules],
+      );
+      assert.ok(after.heap - before.heap < 2 ** 18, `${after.heap - before.heap} bytes of heap`);
+      assert.ok(
+        after.buffers - before.buffers < 2 ** 14,
+        `${after.buffers - before.buffers} bytes of buffers`,
+      );
+    });
+  }
+}
