@@ -13,10 +13,15 @@ export interface Named {
   readonly array: NDArray;
 }
 
+export interface OutputRequest extends Named {
+  /** Whether gradients may enter there, and so must be kept from what was not recorded. */
+  readonly flows: boolean;
+}
+
 export interface LayoutRequest {
   /** Arrays that become inputs under their names, whatever made them. Their types may be given anew. */
   readonly inputs: readonly (Named & { readonly type?: TensorType })[];
-  readonly outputs: readonly Named[];
+  readonly outputs: readonly OutputRequest[];
   /** What an array that no captured call made becomes; `program` is the one being built. */
   leaf(array: NDArray, reader: Origin | null, program: Program): Value;
   /** Whether to look behind an array. */
@@ -52,9 +57,13 @@ export function layOut({
   }
   const isInput = new Set(inputs.map(({ array }) => array));
   const stops = new Map<NDArray, Value>();
-  const valueOf = (array: NDArray, reader: Origin | null): Value => {
+  const plainValueOf = (array: NDArray, reader: Origin | null): Value => {
     let value = values.get(array);
     if (value === undefined) values.set(array, (value = leaf(array, reader, program)));
+    return value;
+  };
+  const valueOf = (array: NDArray, reader: Origin | null): Value => {
+    const value = plainValueOf(array, reader);
     if (!mustStop(array, reader)) return value;
     let stop = stops.get(array);
     if (stop === undefined) {
@@ -94,7 +103,12 @@ export function layOut({
       noteNames(array.type, results[i].type, renamed);
     });
   }
-  program.setOutputs(outputs.map(({ name, array }) => ({ name, value: valueOf(array, null) })));
+  program.setOutputs(
+    outputs.map(({ name, array, flows }) => ({
+      name,
+      value: flows ? valueOf(array, null) : plainValueOf(array, null),
+    })),
+  );
   return { program, values, backward };
 }
 

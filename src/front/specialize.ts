@@ -4,6 +4,8 @@ import { namedAxes } from './dynamic.js';
 import { SizeHistory } from './generalize.js';
 import type { Facts } from './guards.js';
 import type { HybridizeOptions } from './hybridizeoptions.js';
+import { nameOfArray } from './names.js';
+import type { NDArray } from './ndarray.js';
 import type { Signature } from './signature.js';
 import { type AxisNames, exactTypes, sizesOf, symbolicTypes, type SymbolicTypes } from './sizes.js';
 import { CutError } from './staticcode.js';
@@ -73,7 +75,8 @@ export class Specializer {
     { types, sizes }: SymbolicTypes,
     sideEffects: SideEffects,
   ): { readonly trace: Trace; readonly firstRun: FirstRun | null } {
-    const { nameOf = (): undefined => undefined } = this.#options;
+    const nameOf = (array: NDArray): string | undefined =>
+      this.#options.nameOf?.(array) ?? nameOfArray(array);
     return traceFunction(this.#fn, { signature, types, sizes, nameOf, sideEffects });
   }
 

@@ -3,6 +3,7 @@ import { ArgumentError, ShapeError } from '../base/errors.js';
 import { isCapturing, outsideCapture } from '../front/capture.js';
 import type { GradReq } from '../front/autograd/index.js';
 import { array } from '../front/creation.js';
+import { nameArray } from '../front/names.js';
 import { NDArray } from '../front/ndarray.js';
 import type { HostValue } from '../ir/host.js';
 import { type Initializer, zeros } from './initializer.js';
@@ -120,6 +121,7 @@ export class Parameter {
 
   #adopt(value: NDArray): void {
     this.#value = value;
+    nameArray(value, () => this.name);
     outsideCapture(() => value.attachGrad({ req: this.gradReq }));
     value.pin();
   }

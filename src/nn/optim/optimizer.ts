@@ -10,6 +10,7 @@ import {
 } from '../../front/capture.js';
 import { array, zerosLike } from '../../front/creation.js';
 import { hybridize } from '../../front/hybridize.js';
+import { nameArray } from '../../front/names.js';
 import type { NDArray } from '../../front/ndarray.js';
 import type { Parameter } from '../parameter.js';
 
@@ -193,7 +194,10 @@ export abstract class Optimizer {
     let slots = this.#state.get(parameter);
     if (slots === undefined) {
       slots = outsideCapture(() => this.slotNames.map(() => zerosLike(parameter.value)));
-      for (const slot of slots) slot.pin();
+      slots.forEach((slot, k) => {
+        slot.pin();
+        nameArray(slot, () => `${parameter.name || 'parameter'}/${this.slotNames[k]}`);
+      });
       this.#state.set(parameter, slots);
     }
     return slots;
@@ -204,5 +208,6 @@ export abstract class Optimizer {
 function countArray(): NDArray {
   const count = outsideCapture(() => array(0n));
   count.pin();
+  nameArray(count, () => 'steps');
   return count;
 }

@@ -323,3 +323,20 @@ test('backward uses state as forward has read it, though it was written in betwe
     }
   }
 });
+
+test('the graph of a step names what it reads: parameters by path, optimizer state, the rate', () => {
+  const run = prepare((p) => new kn.optim.SGD(p, { learningRate: 0.1, momentum: 0.9 }));
+  const { x, y } = data();
+  const graph = kn.hybridize(run.step).graphFor(x, y);
+  const names = [...graph.parameters.keys()];
+  for (const name of [
+    'first.weight',
+    'norm.runningMean',
+    'last.bias',
+    'last.bias/momentum',
+    'steps',
+  ]) {
+    assert.ok(names.includes(name), `${name} among ${names.join(', ')}`);
+  }
+  assert.ok(graph.program.inputs.length > names.length + 2);
+});
