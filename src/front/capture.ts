@@ -1,4 +1,5 @@
 import { type Bounds, type Dim, evaluateDim, symbol, symbolsOf } from '../base/dim.js';
+import type { Requirement } from '../ir/requirement.js';
 import type { TensorType } from '../ir/types.js';
 import { type ArrayType, arrayType } from './arraytype.js';
 import type { Origin, Session } from './history.js';
@@ -55,8 +56,14 @@ export class Capture {
   readonly gradientReads: Map<NDArray, NDArray> = new Map();
   /** Stand-ins for numbers that the host is asked for before each replay. */
   readonly hostReads: Map<NDArray, HostNumber> = new Map();
-  /** Sizes of input dimensions that traced code has read as numbers, and so relies on. */
-  readonly sizesRead: Set<string> = new Set();
+  /**
+   * Sizes of input dimensions that traced code has read as numbers, and so relies on; what is read inside
+   * of a body, the code around it relies on.
+   */
+  readonly sizesRead: Set<string>;
+
+  /** What captured calls require of sizes, also those that nothing reads, with the serials of the calls. */
+  readonly requirements: { readonly serial: number; readonly requirement: Requirement }[] = [];
 
   /** Arrays that recorded calls have read: they take part in recordings of the replays. */
   readonly touched: Set<NDArray> = new Set();
@@ -80,6 +87,7 @@ export class Capture {
     this.kind = kind;
     this.sizes = new Map(sizes);
     this.parent = parent;
+    this.sizesRead = parent?.sizesRead ?? new Set();
   }
 
   /** Whether an array stands for a value that only a replay has. */
@@ -163,18 +171,19 @@ export class Capture {
   }
 
   /**
-   * A type as traced code sees it when it asks for numbers. The trace then holds for these sizes only.
-   * Undefined when the data decides a size.
+   * The number that a dimension is in the call at hand, which the trace then holds for only. Undefined
+   * when the data decides it.
    */
-  readSizes(type: TensorType): ArrayType | undefined {
-    const names = new Set<string>();
-    for (const dim of type.shape) symbolsOf(dim, names);
-    for (const name of names) if (!this.sizes.has(name)) return undefined;
-    for (const name of names) this.sizesRead.add(name);
-    return arrayType(
-      type.dtype,
-      type.shape.map((dim) => evaluateDim(dim, this.sizes)),
-    );
+  readSize(dim: Dim): number | undefined {
+    const size = this.sizeOf(dim);
+    if (size !== undefined) for (const name of symbolsOf(dim)) this.sizesRead.add(name);
+    return size;
+  }
+
+  /** The same for those who do not rely on it. */
+  sizeOf(dim: Dim): number | undefined {
+    for (const name of symbolsOf(dim)) if (!this.sizes.has(name)) return undefined;
+    return evaluateDim(dim, this.sizes);
   }
 
   /** A symbol that no other capture uses either: arrays of several captures may meet in one graph. */
@@ -193,6 +202,21 @@ export function isCapturing(): boolean {
 /** The trace that is going on, if any. */
 export function currentTrace(): Capture | null {
   return mode.capture?.kind === 'trace' ? mode.capture : null;
+}
+
+/**
+ * Runs `fn` in the middle of a trace without the sizes that it reads becoming the trace's: for what is
+ * decided once, by the first call, and holds for all calls.
+ */
+export function withoutNotingSizes<R>(fn: () => R): R {
+  const trace = currentTrace();
+  if (trace === null) return fn();
+  const before = new Set(trace.sizesRead);
+  try {
+    return fn();
+  } finally {
+    for (const name of trace.sizesRead) if (!before.has(name)) trace.sizesRead.delete(name);
+  }
 }
 
 /** A number of the host's as a rank-0 float32 array: in a trace, an input whose value each call asks for anew. */

@@ -1,7 +1,7 @@
 import { currentSource, TraceError } from '../base/errors.js';
 import { checkAttributes } from '../base/schema.js';
 import type { DType } from '../base/dtype.js';
-import { requireNow } from '../ir/requirement.js';
+import { requireOrKeep } from '../ir/requirement.js';
 import {
   type Call,
   conversionOperator,
@@ -13,7 +13,7 @@ import type { Capture } from './capture.js';
 import { operandsOf } from './eager/operands.js';
 import type { Operation } from './eager/operation.js';
 import { runNow } from './eager/run.js';
-import { Origin, Session } from './history.js';
+import { currentSerial, Origin, Session } from './history.js';
 import { mode, withMode } from './mode.js';
 import { NDArray } from './ndarray.js';
 
@@ -111,8 +111,11 @@ function defer(
     attributes,
     regions,
     fresh: (hint, bounds) => capture.freshDim(hint, bounds),
-    // The program that the call becomes part of keeps what is not certain yet.
-    require: requireNow,
+    require: requireOrKeep((requirement) => {
+      const { source = currentSource() } = requirement;
+      const serial = currentSerial();
+      capture.requirements.push({ serial, requirement: { ...requirement, source } });
+    }),
   });
   return types.map((type) => new NDArray(type, null));
 }

@@ -1,3 +1,7 @@
+import { symbolsOf } from '../base/dim.js';
+import type { Program } from '../ir/program.js';
+import { dimsOf } from '../ir/requirement.js';
+import { programRanges } from '../ir/text.js';
 import type { TensorType } from '../ir/types.js';
 import type { Structure } from '../base/tree.js';
 import type { Capture } from './capture.js';
@@ -165,7 +169,20 @@ function layOutStretch(
       return { name: nameOf(array) ?? 'captured', source: outsideArray(array) };
     },
   });
+  requireUnread(capture, start, stretches[k].end, parts.program);
   return { parts, takes: given.map(({ array }) => locals.of(array)) };
+}
+
+/** Calls whose results nothing reads are left out of a program, but not what they refuse. */
+function requireUnread(capture: Capture, start: number, end: number, program: Program): void {
+  if (capture.requirements.length === 0) return;
+  const known = programRanges(program);
+  for (const { serial, requirement } of capture.requirements) {
+    if (serial < start || serial >= end) continue;
+    if (dimsOf(requirement).every((dim) => [...symbolsOf(dim)].every((name) => known.has(name)))) {
+      program.require(requirement);
+    }
+  }
 }
 
 function outsideArray(array: NDArray): Outside {
