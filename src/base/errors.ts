@@ -126,9 +126,14 @@ function render(problem: string, error: KaonError): string {
   return lines.join('\n');
 }
 
+/** How the names of files begin, other than the runtime's own. */
+const filePattern = /^(?:file:\/\/|https?:\/\/|\/|[A-Za-z]:\\)/;
+
 /** The file, line and column that a line of a stack names; undefined for the runtime's own. */
 function placeIn(line: string): string | undefined {
-  return /(?:\(|at |@)((?:file:\/\/|https?:\/\/|\/|[A-Za-z]:\\)[^()]*:\d+:\d+)\)?$/.exec(line)?.[1];
+  return /(?:\(|at |async |@)((?:file:\/\/|https?:\/\/|\/|[A-Za-z]:\\)[^()]*:\d+:\d+)\)?$/.exec(
+    line,
+  )?.[1];
 }
 
 function hrefOf(place: string): string {
@@ -147,6 +152,11 @@ const homes: readonly string[] = [import.meta.url, placeIn(new Error().stack?.sp
     return /\/base\/errors\.[jt]s$/.test(file) ? new URL('../', file).href : file;
   });
 
+function isHome(place: string): boolean {
+  const href = hrefOf(place);
+  return homes.some((home) => href.startsWith(home));
+}
+
 /**
  * The innermost frame of a stack that is the user's own: neither Kaon's nor the runtime's.
  * Returns `file:line:column`, or undefined when the stack holds no such frame.
@@ -156,17 +166,80 @@ export function userFrame(stack: string | undefined): string | undefined {
   for (const line of stack.split('\n')) {
     const place = placeIn(line);
     if (place === undefined) continue;
-    if (homes.some((home) => hrefOf(place).startsWith(home))) continue;
+    if (isHome(place)) continue;
     return place.replace(/^file:\/\//, '');
   }
   return undefined;
 }
 
-/** The user's line that is executing now. Costs a few microseconds: for tracing, not for eager calls. */
+/** What V8 tells of a frame of the stack. */
+interface CallSite {
+  getFileName(): string | null | undefined;
+  /** Where in the file, in characters. */
+  getPosition(): number;
+}
+
+/** Whether files tell the user's frames from Kaon's: not if one bundle holds both and stacks are mapped. */
+const filesTell = new Set(homes).size === 1 || homes.every((home) => home.endsWith('/'));
+
+/** How many frames are looked at first: about as deep as the user's have been of late. */
+let reach = 16;
+
+/** Whether a file is the user's. */
+const usersFiles: Map<string, boolean> = new Map();
+
+/** Sources by file and position: printing a stack costs many times more than looking at it. */
+const knownSources: Map<string, Map<number, string | undefined>> = new Map();
+
+/**
+ * The user's line that is executing now. Costs a few microseconds, and more where it is new: for
+ * tracing, not for eager calls.
+ */
 export function currentSource(): string | undefined {
+  let site = filesTell ? userSite(reach) : null;
+  if (site === undefined) site = userSite(deepest);
+  if (site === undefined || site === null) return printedSource();
+  const file = site.getFileName()!;
+  let sources = knownSources.get(file);
+  if (sources === undefined) knownSources.set(file, (sources = new Map()));
+  const position = site.getPosition();
+  let source = sources.get(position);
+  if (source === undefined) sources.set(position, (source = printedSource()));
+  return source;
+}
+
+/** From the stack as the runtime prints it, with source maps applied where it applies them. */
+function printedSource(): string | undefined {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = deepest;
-  const stack = new Error().stack;
+  const { stack } = new Error();
   Error.stackTraceLimit = limit;
   return userFrame(stack);
+}
+
+/** The user's innermost frame among so many; null where the runtime does not give frames as data. */
+function userSite(depth: number): CallSite | null | undefined {
+  const { stackTraceLimit, prepareStackTrace } = Error;
+  let sites: readonly CallSite[] | undefined;
+  Error.stackTraceLimit = depth;
+  Error.prepareStackTrace = (_, frames) => (sites = frames);
+  // The frames are handed over when the stack is first read.
+  void new Error().stack;
+  Error.stackTraceLimit = stackTraceLimit;
+  Error.prepareStackTrace = prepareStackTrace;
+  if (sites === undefined) return null;
+  const at = sites.findIndex((site) => isUsers(site.getFileName()));
+  if (at < 0) return undefined;
+  reach = Math.max(at + 2, reach - 1);
+  return sites[at];
+}
+
+function isUsers(file: string | null | undefined): boolean {
+  if (typeof file !== 'string') return false;
+  let isKnown = usersFiles.get(file);
+  if (isKnown === undefined) {
+    isKnown = filePattern.test(file) && !isHome(file);
+    usersFiles.set(file, isKnown);
+  }
+  return isKnown;
 }

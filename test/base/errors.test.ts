@@ -65,6 +65,59 @@ test('an error knows the line that caused it, without being told', () => {
   assert.equal(Error.stackTraceLimit, limit);
 });
 
+/** The line and column at which the caller of this was called, from the stack as it is printed. */
+function printedHere(): string {
+  const line = new Error().stack!.split('\n')[2];
+  return /([^/\\]+:\d+:\d+)\)?$/.exec(line)![1];
+}
+
+test('the current source is what the stack says, wherever it is asked for and however often', () => {
+  const name = (source: string | undefined): string => source!.replace(/^.*[/\\]/, '');
+  const here = (): [string | undefined, string] => [currentSource(), printedHere()];
+  const deep = (depth: number): [string | undefined, string] =>
+    depth === 0 ? here() : deep(depth - 1);
+  for (const depth of [0, 3, 60, 0]) {
+    const [source, printed] = deep(depth);
+    const [place, column] = [/^.*:/.exec(name(source))![0], Number(/\d+$/.exec(source!)![0])];
+    assert.equal(place, /^.*:/.exec(printed)![0]);
+    assert.ok(column < Number(/\d+$/.exec(printed)![0]), 'the first call of the two on the line');
+  }
+  const pair = [currentSource(), currentSource()];
+  assert.notEqual(pair[0], pair[1]);
+  const again = [1, 2].map(() => currentSource());
+  assert.equal(again[0], again[1]);
+});
+
+test('asking for the source leaves how the user prints stacks as it was', () => {
+  const before = Error.prepareStackTrace;
+  const prepare = (): string => 'mine';
+  try {
+    Error.prepareStackTrace = prepare;
+    currentSource();
+    assert.equal(Error.prepareStackTrace, prepare);
+  } finally {
+    Error.prepareStackTrace = before;
+  }
+});
+
+test('the current source is found where the runtime gives stacks as text only', () => {
+  const before = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+  const find = (): string | undefined => currentSource();
+  const known = [1, 2].map(() => {
+    const source = find();
+    Object.defineProperty(Error, 'prepareStackTrace', {
+      get: () => undefined,
+      set: () => {},
+      configurable: true,
+    });
+    return source;
+  });
+  if (before === undefined) delete (Error as { prepareStackTrace?: unknown }).prepareStackTrace;
+  else Object.defineProperty(Error, 'prepareStackTrace', before);
+  assert.match(known[0] ?? '', /errors\.test\.[jt]s:\d+:\d+$/);
+  assert.equal(known[1], known[0]);
+});
+
 test('in context an error keeps its class and what it knew', () => {
   const inner = new ShapeError('no such axis', {
     op: 'sum',
