@@ -1,5 +1,5 @@
 import { bindShapes } from '../ir/bind.js';
-import { isStatic, substituteDim } from '../base/dim.js';
+import { type Dim, isStatic, substituteDim } from '../base/dim.js';
 import type { HostArray } from '../base/dtype.js';
 import { inContext, TraceError } from '../base/errors.js';
 import { mapAttributeDims } from '../base/schema.js';
@@ -11,7 +11,8 @@ import { escaped } from './dispatch.js';
 import { runNow } from './eager/run.js';
 import { collectOrigins, type Origin } from './history.js';
 import { typeToString } from '../ir/program.js';
-import { type NDArray } from './ndarray.js';
+import type { ArraySizes, NDArray } from './ndarray.js';
+import { tracedShape } from './tracedshape.js';
 
 /**
  * Computes lazy arrays and what they need, each call once. The calls run one by one on the eager path,
@@ -36,19 +37,44 @@ export function computeLazy(arrays: readonly NDArray[]): void {
 }
 
 /**
- * Sizes as numbers: in a trace those of the inputs it runs on, which it then relies on; otherwise the
- * array is computed.
+ * Sizes as numbers: in a trace those of the inputs it runs on, and it relies on those that are looked at;
+ * otherwise the array is computed.
  */
-export function sizedType(array: NDArray): ArrayType {
+export function sizedType(array: NDArray): ArraySizes {
   const trace = currentTrace();
-  if (trace === null) return array.computed().type as ArrayType;
-  const known = trace.readSizes(array.type);
-  if (known !== undefined) return known;
-  throw new TraceError('a size that only the data decides was read while tracing', {
-    op: array.origin?.declaration.name ?? 'shape',
-    actual: typeToString(array.type),
-    advice: 'use shapeOf(x), which gives the sizes as an array',
-  });
+  return trace === null ? (array.computed().type as ArrayType) : new TracedSizes(array, trace);
+}
+
+/** The sizes of an array of traced code. */
+class TracedSizes implements ArraySizes {
+  readonly #array: NDArray;
+  readonly #trace: Capture;
+
+  constructor(array: NDArray, trace: Capture) {
+    this.#array = array;
+    this.#trace = trace;
+  }
+
+  get shape(): readonly number[] {
+    const { shape } = this.#array.type;
+    const known = shape.map((dim) => this.#trace.sizeOf(dim) ?? NaN);
+    return tracedShape(shape, known, (dim) => this.#read(dim));
+  }
+
+  get size(): number {
+    return this.#array.type.shape.reduce<number>((size, dim) => size * this.#read(dim), 1);
+  }
+
+  #read(dim: Dim): number {
+    const size = this.#trace.readSize(dim);
+    if (size !== undefined) return size;
+    const { origin, type } = this.#array;
+    throw new TraceError('a size that only the data decides was read while tracing', {
+      op: origin?.declaration.name ?? 'shape',
+      actual: typeToString(type),
+      advice: 'use shapeOf(x), which gives the sizes as an array',
+    });
+  }
 }
 
 /**

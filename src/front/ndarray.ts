@@ -19,14 +19,17 @@ export type ArrayData = Exclude<HostArray, Uint16Array>;
  */
 export type GradReq = 'write' | 'add' | 'null';
 
+/** The sizes of an array as numbers. */
+export type ArraySizes = Pick<ArrayType, 'shape' | 'size'>;
+
 /** What arrays need from the rest of the front floor, which is built on them. */
 export interface ArrayRuntime {
   /** Computes a lazy array and what it needs. */
   compute(array: NDArray): void;
   /** The elements for the user to see, which captured code must not depend on. */
   read(array: NDArray): HostArray;
-  /** The type of an array with symbolic sizes, once it has to have numbers. */
-  sizedType(array: NDArray): ArrayType;
+  /** What the type of an array with symbolic sizes says of them, once they have to be numbers. */
+  sizedType(array: NDArray): ArraySizes;
   backward(head: NDArray, headGrad: NDArray | undefined, options: BackwardOptions): void;
   attachGrad(array: NDArray, req: GradReq): void;
   gradOf(array: NDArray): NDArray | null;

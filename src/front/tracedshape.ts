@@ -1,0 +1,23 @@
+import type { Dim } from '../base/dim.js';
+
+/**
+ * A shape as traced code sees it: numbers, each of which tells when it is looked at. What code reads is
+ * what its trace relies on, so asking for one axis leaves the others free, and the rank is always free.
+ *
+ * @param read The number of a symbolic extent; throws where there is none.
+ * @param known The extents as a debugger may show them, without anybody having read them.
+ */
+export function tracedShape(
+  dims: readonly Dim[],
+  known: readonly number[],
+  read: (dim: Dim) => number,
+): readonly number[] {
+  return new Proxy(Object.freeze([...known]), {
+    get(target, key) {
+      if (typeof key === 'string' && key !== 'length' && Object.hasOwn(target, key)) {
+        return read(dims[Number(key)]);
+      }
+      return Reflect.get(target, key) as unknown;
+    },
+  });
+}
