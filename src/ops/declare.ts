@@ -12,6 +12,7 @@ import type { InferContext, Operator, Program } from '../ir/program.js';
 import { Value } from '../ir/program.js';
 import { describeHost, hostConstant, type HostValue } from '../ir/host.js';
 import { Tensor, type TensorType } from '../ir/types.js';
+import { checkShape } from './infer.js';
 import type { Law } from './law.js';
 import type { Lowering } from './lowering.js';
 
@@ -107,11 +108,15 @@ export function tensor(
   return { kind: 'array', shape, dtype: 'float32', low: -2, high: 2, ...options };
 }
 
-/** An operand whose elements are at hand before the operator runs. */
-export interface KnownOperand {
-  readonly type: TensorType;
-  /** Row-major. */
-  readonly elements: HostArray;
+/**
+ * Refuses elements that make no sense, positions outside an axis above all. A kernel cannot throw, so it
+ * must stay in bounds whatever it reads; elements that are at hand before it runs are checked.
+ */
+export interface ElementCheck<A = Attributes> {
+  /** The operand that is looked at. */
+  readonly operand: number;
+  /** Throws for elements, row-major, that calls on operands of these types cannot have. */
+  refuse(elements: HostArray, types: readonly TensorType[], attributes: A): void;
 }
 
 export type Family =
@@ -135,7 +140,7 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   readonly method: boolean;
   readonly operands: Conversion;
   infer(context: InferContext): readonly TensorType[];
-  check?(inputs: readonly KnownOperand[], attributes: AttributesOf<S>): void;
+  readonly check?: ElementCheck<AttributesOf<S>>;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
   readonly lowering: Lowering<AttributesOf<S>>;
   /** What calls with one result are equal to, most useful first; none when absent. */
@@ -159,11 +164,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   /** Default `promote`. */
   readonly operands?: Conversion;
   infer(context: InferContext & { readonly attributes: AttributesOf<S> }): readonly TensorType[];
-  /**
-   * Refuses elements that make no sense, positions outside an axis above all. Calls that run at once are
-   * checked; a kernel cannot throw, so it must stay in bounds whatever it reads.
-   */
-  check?(inputs: readonly KnownOperand[], attributes: AttributesOf<S>): void;
+  /** Default none. */
+  readonly check?: ElementCheck<AttributesOf<S>>;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
   readonly lowering: Lowering<AttributesOf<S>>;
   /** Default none. */
@@ -234,6 +236,12 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     method: true,
     operands: 'promote',
     ...spec,
+    infer: (context: Parameters<typeof spec.infer>[0]) => {
+      const types = spec.infer(context);
+      // Attributes may hold any numbers; what symbols leave open, operators require themselves.
+      for (const { shape } of types) checkShape(spec.name, shape);
+      return types;
+    },
   } as unknown as Declaration;
   const { results } = declaration;
   const call = (...args: Parameters<F>): unknown => {

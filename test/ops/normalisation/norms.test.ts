@@ -7,7 +7,7 @@ import {
 import type { Operand } from '../../../src/runtime/executable.js';
 import { indicesOf, numbersOf, positionOf, randomOperand } from '../../support/arrays.js';
 import { assertClose } from '../../support/close.js';
-import { evaluate } from '../../support/evaluate.js';
+import { evaluate, gradientsOf } from '../../support/evaluate.js';
 import { operand } from '../../support/programs.js';
 import { generator } from '../../support/samples.js';
 
@@ -141,6 +141,15 @@ for (const axis of [1, -1]) {
     assertClose(numbersOf(variance), first.map((each) => each.variance), 1e-12); // prettier-ignore
   });
 }
+
+test('statistics alone have gradients: 1 / n of the mean, 2 (x - mean) / n of the variance', () => {
+  const x = operand('float64', [2, 2, 2], [1, 5, 0, 2, 3, 7, 4, 6]);
+  const along = (statistic: 'mean' | 'variance'): readonly (number[] | null)[] =>
+    gradientsOf([x], (a) => batchNormTraining(a)[statistic], operand('float64', [2], [1, 10]));
+  assert.deepEqual(along('mean'), [[0.25, 0.25, 2.5, 2.5, 0.25, 0.25, 2.5, 2.5]]);
+  // The means of the two channels are 4 and 3.
+  assert.deepEqual(along('variance'), [[-1.5, 0.5, -15, -5, -0.5, 1.5, 5, 15]]);
+});
 
 test('unit vectors have length 1, and zero stays zero', () => {
   const x = operand('float64', [3, 2], [3, 4, 0, 0, 0, -2]);
