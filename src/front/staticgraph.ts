@@ -1,17 +1,21 @@
-import type { Json } from '../base/attribute.js';
+import * as attr from '../base/attribute.js';
+import { describe, type Json } from '../base/attribute.js';
 import { type Dim, parseDim } from '../base/dim.js';
-import type { DType } from '../base/dtype.js';
-import { ArgumentError, DTypeError } from '../base/errors.js';
+import { type DType, dtypes, isDType } from '../base/dtype.js';
+import { ArgumentError, DTypeError, inContext } from '../base/errors.js';
+import { bindShapes } from '../ir/bind.js';
 import type { HostValue } from '../ir/host.js';
 import { toDot } from '../graph/dot.js';
 import type { NodeId } from '../graph/graph.js';
 import { namedInputs, type Program, typeToString } from '../ir/program.js';
-import type { TensorType } from '../ir/types.js';
+import type { Shape, TensorType } from '../ir/types.js';
+import { checkShape } from '../ops/infer.js';
 import { constantArray } from './eager/operands.js';
 import { graphFromJSON, graphToJSON } from './graphjson.js';
 import { graphText } from './graphtext.js';
-import { type GraphParts, GraphRunner } from './graph.js';
+import { type GraphParts, GraphRunner, holderAmong } from './graph.js';
 import { install } from './install.js';
+import { mode } from './mode.js';
 import { NDArray } from './ndarray.js';
 import { inferOutputTypes } from './retype.js';
 
@@ -95,8 +99,24 @@ export class StaticGraph {
         advice: `convert it with astype('${dtype}')`,
       });
     });
+    this.#checkShapes(operands);
     const results = this.#runner.run(operands);
     return Object.fromEntries(this.outputNames.map((name, i) => [name, results[i]]));
+  }
+
+  /** Shapes are compared here, where inputs have names, and before anything is drawn. */
+  #checkShapes(given: readonly NDArray[]): void {
+    const { program, reads } = this.parts;
+    // Outside of captured code every size is a number, once lazy arrays are computed.
+    const shapeOf = (array: NDArray): Shape =>
+      (mode.capture === null ? array.computed() : array).type.shape;
+    const holder = holderAmong(given);
+    const outside = reads.map((read) => (read.kind === 'array' ? holder(read.of) : null));
+    const matches = namedInputs(program).flatMap(({ name, type }, i) => {
+      const array = given[i] ?? outside[i - given.length];
+      return array === null ? [] : [{ name, declared: type.shape, actual: shapeOf(array) }];
+    });
+    bindShapes<Dim>(matches, 'StaticGraph.run');
   }
 
   /**
@@ -115,10 +135,7 @@ export class StaticGraph {
           actual: name,
         });
       }
-      types.set(name, {
-        dtype: dtype ?? known.dtype,
-        shape: shape.map((dim) => (typeof dim === 'string' ? parseDim(dim) : dim)),
-      });
+      types.set(name, requestedType(name, { shape, dtype: dtype ?? known.dtype }));
     }
     const found = inferOutputTypes(this.program, types);
     return Object.fromEntries(this.outputNames.map((name, i) => [name, found[i]]));
@@ -162,5 +179,30 @@ export class StaticGraph {
    */
   static fromJSON(json: unknown): StaticGraph {
     return new StaticGraph(graphFromJSON(json));
+  }
+}
+
+/** The type that a user asks for, with dimensions in place of their names. */
+function requestedType(name: string, { shape, dtype }: Required<TypeRequest>): TensorType {
+  const op = 'inferTypes';
+  if (!isDType(dtype)) {
+    throw new DTypeError(`there is no such dtype for input ${name}`, {
+      op,
+      expected: dtypes.join(', '),
+      actual: describe(dtype),
+    });
+  }
+  try {
+    const dims = shape.map((dim) => (typeof dim === 'string' ? parseDim(dim) : dim));
+    if (!attr.dims.accepts(dims)) {
+      throw new ArgumentError('an extent is neither an integer nor a dimension', {
+        expected: attr.dims.expected,
+        actual: describe(shape),
+      });
+    }
+    checkShape(op, dims);
+    return { dtype, shape: dims };
+  } catch (error) {
+    throw inContext(error, `input ${name}`, { op });
   }
 }

@@ -55,6 +55,19 @@ test('graph.run refuses unknown names, missing ones, and arrays that do not fit'
   refused(() => graph.run({ x, w, v: x }), { kind: kn.ArgumentError, op, says: 'no input v' });
   refused(() => graph.run({ x }), { kind: kn.ArgumentError, op, says: 'input w is missing' });
   refused(() => graph.run({ x: x.astype('float64'), w }), { kind: kn.DTypeError, op, says: 'input x has another dtype' }); // prettier-ignore
+  refused(() => graph.run({ x, w: kn.ones([3, 1]) }), { kind: kn.ShapeError, op, says: 'input w has another size' }); // prettier-ignore
+  refused(() => graph.run({ x: kn.ones([2]), w }), { kind: kn.ShapeError, op, says: 'input x has another rank' }); // prettier-ignore
+});
+
+test('a run of a graph that is refused draws nothing', () => {
+  const x = kn.ones([2]);
+  const y = kn.deferredCompute(() => x.add(kn.random.uniform([2])));
+  const graph = kn.exportGraph({ inputs: { x }, outputs: { y } });
+  const refusal = { kind: kn.ShapeError, op: 'StaticGraph.run', says: 'input x' };
+  refused(() => graph.run({ x: kn.ones([3]) }), refusal);
+  kn.deferredCompute(() => refused(() => graph.run({ x: kn.ones([3]) }), refusal));
+  const hybrid = kn.hybridize((given: kn.NDArray) => graph.run({ x: given })['y']);
+  refused(() => hybrid(kn.ones([3])), refusal);
 });
 
 test('graph.run accepts any sizes where dimensions are symbolic', () => {
@@ -179,6 +192,15 @@ test('inferTypes refuses unknown names and types that do not fit', () => {
   const graph = sample();
   refused(() => graph.inferTypes({ v: { shape: [1] } }), { kind: kn.ArgumentError, op: 'inferTypes', says: 'no input v' }); // prettier-ignore
   refused(() => graph.inferTypes({ x: { shape: [1, 5] } }), { kind: kn.ShapeError, op: 'matmul', says: '5' }); // prettier-ignore
+  refused(() => graph.inferTypes({ x: { shape: [4, 6], dtype: 'float8' as never } }), { kind: kn.DTypeError, op: 'inferTypes', says: 'input x' }); // prettier-ignore
+  for (const [shape, kind] of [
+    [[-1, 2], kn.ShapeError],
+    [[1.5, 2], kn.ArgumentError],
+    [['2 +', 2], kn.GraphError],
+    [[null, 2], kn.ArgumentError],
+  ] as const) {
+    refused(() => graph.inferTypes({ x: { shape: shape as never } }), { kind, op: 'inferTypes', says: 'input x', lacks: ['expected', 'actual'] }); // prettier-ignore
+  }
 });
 
 test('An input may be an output; one array may be two outputs; an output may use no input if it uses only constants made inside', () => {
