@@ -27,9 +27,7 @@ import { broadcastTo, restoreAxes, sum, unreduce } from './sum.js';
 
 /*
  * The greatest and the least element, and where they are. NaN counts as greater and less than any
- * number, as in NumPy. Over axes that are known to be empty they are a `ShapeError`; where the extent is
- * symbolic and turns out 0, the result is the state before the first element: the least or greatest
- * value of the dtype, or position 0.
+ * number, as in NumPy. Where there is a result there must be an element: anything else is a `ShapeError`.
  */
 
 const ranges: Partial<Record<DType, readonly [bigint, bigint]>> = {
