@@ -8,6 +8,7 @@ import { compile } from '../runtime/compile.js';
 import type { Executable, Operand } from '../runtime/executable.js';
 import type { Storage } from '../runtime/storage.js';
 import { joinRecording } from './dispatch.js';
+import { ElementChecks } from './elementchecks.js';
 import {
   type CapturedDraws,
   drawsFrom,
@@ -179,6 +180,7 @@ export class GraphRunner {
   readonly #draws: number;
   readonly #save: SavePolicy;
   #executable: Executable | undefined;
+  #checks: ElementChecks | undefined;
 
   constructor(parts: GraphParts, save: SavePolicy = 'all') {
     this.parts = parts;
@@ -221,6 +223,8 @@ export class GraphRunner {
       }
     }
     const operands = this.operands(given);
+    if (mode.capture === null)
+      (this.#checks ??= new ElementChecks(this.parts.program)).run(operands);
     if (mode.capture === null && mode.session === null) {
       return this.parts.isRecording === true
         ? withMode({ session: new Session() }, 'hybridize', () => this.#runAsCall(operands, holder))

@@ -2,11 +2,10 @@ import type { Json } from '../base/attribute.js';
 import { FormatError, UnsupportedError } from '../base/errors.js';
 import { JsonReader } from '../base/reader.js';
 import { programFromJSON, programToJSON } from '../ir/json.js';
-import { type ConstantNode, namedInputs, Program, sameType, typeToString } from '../ir/program.js';
+import { type ConstantNode, Program, sameType, typeToString } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
 import { registry } from '../ops/registry.js';
-import { eliminateDeadCode } from '../passes/dce.js';
-import { instantiate } from '../passes/transform.js';
+import { withOutputs } from '../passes/outputs.js';
 import { arrayType } from './arraytype.js';
 import { hostNumberType, numberArray } from './capture.js';
 import { stateType } from './generator.js';
@@ -68,15 +67,11 @@ function withoutGradients({ program, reads, writes }: GraphParts): GraphParts {
   const returned = program.outputs.length - writes.length;
   const isKept = program.outputs.map((_, k) => writes[k - returned]?.kind !== 'gradient');
   if (isKept.every((kept) => kept)) return { program, reads, writes };
-  const rest = Program.from(program, (into) => {
-    const inputs = namedInputs(program).map(({ name, type }) => into.variable(name, type));
-    const values = instantiate(program, into, inputs);
-    into.setOutputs(
-      program.outputs.flatMap(({ name }, k) => (isKept[k] ? [{ name, value: values[k] }] : [])),
-    );
-  });
   return {
-    program: eliminateDeadCode(rest),
+    program: withOutputs(
+      program,
+      program.outputs.filter((_, k) => isKept[k]),
+    ),
     reads,
     writes: writes.filter((_, i) => isKept[returned + i]),
   };

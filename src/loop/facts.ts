@@ -59,9 +59,12 @@ export class Facts {
     this.#traits.set(loop.variable, { depth, readsMemory: false });
   }
 
-  /** Tells of a local; `value`, when it is never assigned, bounds it. */
+  /**
+   * Tells of a local; `value`, when it is never assigned, bounds it. One that is assigned holds data: it
+   * is a sum or the state of a scan, never an index.
+   */
   enterLocal(local: Var, depth: number, value: Expr | null): void {
-    this.#traits.set(local, { depth, readsMemory: false });
+    this.#traits.set(local, { depth, readsMemory: value === null || this.readsMemory(value) });
     if (value !== null && value.type.scalar === 'i32' && value.type.lanes === 1)
       this.#ranges.set(local, this.interval(value));
   }

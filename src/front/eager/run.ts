@@ -12,8 +12,8 @@ export function runNow(operation: Operation, operands: readonly NDArray[]): read
   const plan = planFor(operation, types);
   const { declaration, attributes } = operation;
   if (declaration.check !== undefined) {
-    const known = operands.map(({ type, storage }) => ({ type, elements: storage.host }));
-    declaration.check(known, attributes);
+    const { operand, refuse } = declaration.check;
+    refuse(operands[operand].storage.host, types, attributes);
   }
   if (plan.executable === null) {
     if (plan.types === null) throw new InternalError('a view whose size the data decides');

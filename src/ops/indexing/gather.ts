@@ -7,7 +7,7 @@ import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
   type Input,
-  type KnownOperand,
+  type ElementCheck,
   operator,
   type OperatorFunction,
   tensor,
@@ -59,7 +59,7 @@ export const gather: OperatorFunction<
     checkAligned('gather', x.shape, indices.shape, axis, require);
     return [{ dtype: x.dtype, shape: indices.shape }];
   },
-  check: (inputs, { axis }) => checkKnownPositions('gather', inputs, axis),
+  check: positionsAlong('gather'),
   gradient: ({ inputs: [x, indices], grads: [g], attributes: { axis } }) => [
     scatterAdd(zerosLike(x), indices, g!, axis),
     null,
@@ -120,7 +120,7 @@ function scatterLike(
       }
       return [x];
     },
-    check: (inputs, { axis }) => checkKnownPositions(name, inputs, axis),
+    check: positionsAlong(name),
     gradient: ({ inputs: [_x, indices, updates], grads: [g], needs, attributes: { axis } }) => [
       needs[0] ? gradientOfX(g!, indices, updates, axis) : null,
       null,
@@ -204,14 +204,14 @@ function checkPlainPositions(
   checkHostIndices(op, indices, shape[normalizeAxis(op, axis, shape.length)]);
 }
 
-function checkKnownPositions(
-  op: string,
-  [x, indices]: readonly KnownOperand[],
-  axis: number,
-): void {
-  const { shape } = x.type;
-  const extent = shape[normalizeAxis(op, axis, shape.length)];
-  if (isStatic(extent)) checkPositions(op, indices.elements, extent);
+function positionsAlong(op: string): ElementCheck<{ readonly axis: number }> {
+  return {
+    operand: 1,
+    refuse: (positions, [{ shape }], { axis }) => {
+      const extent = shape[normalizeAxis(op, axis, shape.length)];
+      if (isStatic(extent)) checkPositions(op, positions, extent);
+    },
+  };
 }
 
 /** Refuses indices of another rank, or larger than the array beside the axis. */

@@ -69,9 +69,12 @@ export const take: OperatorFunction<
     }));
     return [{ dtype: x.dtype, shape: takenShape('take', x.shape, indices.shape, axis) }];
   },
-  check: ([x, indices], { axis, mode }) => {
-    const extent = extentOf(x.type.shape, axis);
-    if (mode === 'error' && isStatic(extent)) checkPositions('take', indices.elements, extent);
+  check: {
+    operand: 1,
+    refuse: (positions, [x], { axis, mode }) => {
+      const extent = extentOf(x.shape, axis);
+      if (mode === 'error' && isStatic(extent)) checkPositions('take', positions, extent);
+    },
   },
   gradient: ({ inputs: [x, indices], grads: [g], attributes }) => [
     takeAdjoint(g!, indices, x.type.shape, attributes),

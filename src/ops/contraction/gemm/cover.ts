@@ -21,6 +21,7 @@ export function tiled(
     const from: number | null = known(begin);
     const to = known(extent);
     if (from !== null && from === to) break;
+    if (from !== null && to !== null && to - from < size) continue; // not even one fits
     const whole: Expr =
       from !== null && to !== null
         ? e.i32(to - ((to - from) % size))

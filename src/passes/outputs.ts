@@ -1,0 +1,13 @@
+import { type Output, Program } from '../ir/program.js';
+import { eliminateDeadCode } from './dce.js';
+import { Copies } from './rematerialize.js';
+
+/** A program with other outputs, without what they do not need. All inputs stay. */
+export function withOutputs(program: Program, outputs: readonly Output[]): Program {
+  const all = Program.from(program, (into) => {
+    const copies = new Copies(program, into, { nodes: new Set(), isApart: false });
+    for (const id of program.graph.nodes()) copies.add(id, false);
+    into.setOutputs(outputs.map(({ name, value }) => ({ name, value: copies.early(value) })));
+  });
+  return eliminateDeadCode(all);
+}
