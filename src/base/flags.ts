@@ -7,11 +7,13 @@ export interface FlagInfo {
   readonly default: boolean;
 }
 
+export type Flag = 'passes' | 'laws' | 'programs' | 'groups' | 'kernels' | 'memory';
+
 /**
  * Every debug flag: the environment variable `KAON_DEBUG` names those that are wanted, separated by
  * commas. What they print goes to the standard error stream.
  */
-export const flagTable = {
+export const flagTable: Readonly<Record<Flag, FlagInfo>> = {
   passes: {
     doc: 'every stage of every compilation: milliseconds, and nodes before and after or "(unchanged)"',
     default: false,
@@ -30,9 +32,8 @@ export const flagTable = {
     default: false,
   },
   memory: { doc: 'what lies in memory, when, and at which offset', default: false },
-} as const satisfies Readonly<Record<string, FlagInfo>>;
+};
 
-export type Flag = keyof typeof flagTable;
 export type Flags = Readonly<Record<Flag, boolean>>;
 
 /**
