@@ -90,7 +90,7 @@ export class Value extends Tensor {
  */
 export class Program {
   /** Edge weights are the port of the source that is read; in-edges are in operand order. */
-  readonly graph: Graph<ProgramNode, number> = new Graph<ProgramNode, number>(Uint32Array);
+  readonly graph: Graph<ProgramNode, number>;
   readonly #values: Value[][] = [];
   readonly #inputs: Value[] = [];
   readonly #names: Set<string> = new Set();
@@ -104,12 +104,18 @@ export class Program {
   readonly #dimCounts: Map<string, number> = new Map();
   #origin: Program | undefined;
 
+  /** @param capacity How many nodes and edges there is room for before more is made. */
+  constructor(capacity?: number) {
+    this.graph = new Graph<ProgramNode, number>(Uint32Array, capacity);
+  }
+
   /**
    * A new program made from another by `fill`. While it is filled, fresh dimensions also avoid the
    * names of the original, whose later nodes may yet be copied.
    */
   static from(original: Program, fill: (program: Program) => void): Program {
-    const program = new Program();
+    const { nodeCount, edgeCount } = original.graph;
+    const program = new Program(Math.max(nodeCount, edgeCount));
     program.#origin = original;
     fill(program);
     program.#origin = undefined;
@@ -191,6 +197,11 @@ export class Program {
       source: details.source ?? this.#source,
     };
     return this.#add(node, types, inputs);
+  }
+
+  /** Adds a call that is what a node of some program is: its operator, attributes, regions, types and source. */
+  appendNode(node: CallNode, inputs: readonly Value[]): readonly Value[] {
+    return this.#add(node, node.types, inputs);
   }
 
   setOutputs(outputs: readonly Output[]): void {

@@ -9,7 +9,11 @@ import { throughRegions, transform } from './transform.js';
 export function eliminateDeadCode(program: Program): Program {
   return throughRegions(program, (inner, region) => {
     const live = liveNodes(inner);
-    return transform(inner, () => undefined, { region, keep: (id) => live[id] === 1 });
+    return transform(inner, () => undefined, {
+      region,
+      keep: (id) => live[id] === 1,
+      wanted: () => false,
+    });
   });
 }
 

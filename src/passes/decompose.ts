@@ -12,20 +12,24 @@ const deepest = 64;
  */
 export function decompose(program: Program): Program {
   return throughRegions(program, (inner, region) => {
-    let current = transform(inner, () => undefined, { region });
+    let current = transform(inner, () => undefined, { region, wanted: () => false });
     for (let depth = 0; ; depth++) {
       let last: CallNode | undefined;
-      const next = transform(current, ({ node, operands }) => {
-        if (node.kind !== 'call') return undefined;
-        const { lowering } = declarationOf(node.op);
-        if (lowering.kind !== 'decompose') return undefined;
-        last = node;
-        return lowering.decompose({
-          attributes: node.attributes,
-          inputs: operands,
-          outputTypes: node.types,
-        });
-      });
+      const next = transform(
+        current,
+        ({ node, operands }) => {
+          if (node.kind !== 'call') return undefined;
+          const { lowering } = declarationOf(node.op);
+          if (lowering.kind !== 'decompose') return undefined;
+          last = node;
+          return lowering.decompose({
+            attributes: node.attributes,
+            inputs: operands,
+            outputTypes: node.types,
+          });
+        },
+        { wanted: ({ op }) => declarationOf(op).lowering.kind === 'decompose' },
+      );
       if (last === undefined) return current;
       if (depth === deepest) {
         throw new InternalError('the decomposition never ends', { op: last.op.name });

@@ -16,8 +16,7 @@ export function inline(
     transform(
       inner,
       ({ node, operands, into }) => {
-        if (node.kind !== 'call' || !wanted(node)) return undefined;
-        if (declarationOf(node.op).lowering.kind !== 'inline') return undefined;
+        if (node.kind !== 'call') return undefined;
         const [body] = node.regions;
         const dims: Map<string, Dim> = bindTypes(
           namedInputs(body),
@@ -26,7 +25,10 @@ export function inline(
         );
         return instantiate(body, into, operands, dims);
       },
-      { region },
+      {
+        region,
+        wanted: (call) => declarationOf(call.op).lowering.kind === 'inline' && wanted(call),
+      },
     ),
   );
 }

@@ -40,6 +40,8 @@ export interface TransformOptions {
   readonly region?: (region: Program) => Program;
   /** Nodes for which this is false are left out; nothing that stays may read them. */
   readonly keep?: (id: NodeId) => boolean;
+  /** Calls to visit; everything else is copied. Nothing is built where there are none. Default all nodes. */
+  readonly wanted?: (call: CallNode) => boolean;
 }
 
 /**
@@ -48,20 +50,20 @@ export interface TransformOptions {
  * the replaced node introduced a dimension of its own, the replacement's dimension takes its place in
  * everything that follows. When nothing was replaced or left out, the result is `program` itself.
  */
-export function transform(
-  program: Program,
-  visit: Visit,
-  { region = (inner) => inner, keep = () => true }: TransformOptions = {},
-): Program {
+export function transform(program: Program, visit: Visit, options: TransformOptions = {}): Program {
+  if (hasNothingToDo(program, options)) return program;
+  const { region = (inner) => inner, keep = () => true, wanted } = options;
   let changed = false;
   const rebuilt = Program.from(program, (into) => {
     const dims = new Map<string, Dim>();
     const results: (readonly Value[])[] = [];
     const moved = (value: Value): Value => results[value.node][value.port];
-    for (const id of program.graph.nodes()) {
-      const old = program.node(id);
+    const { graph } = program;
+    for (const id of graph.nodes()) {
+      const old = graph.node(id);
       if (old.kind === 'variable') {
-        results.push([into.variable(old.name, substituteType(old.type, dims))]);
+        const type = dims.size === 0 ? old.type : substituteType(old.type, dims);
+        results.push([into.variable(old.name, type)]);
         continue;
       }
       if (!keep(id)) {
@@ -71,7 +73,14 @@ export function transform(
       }
       const node = old.kind === 'call' ? adapt(old, dims, region) : old;
       if (node.kind === 'call' && node.regions !== (old as CallNode).regions) changed = true;
-      const operands = program.operands(id).map(moved);
+      const operands: Value[] = [];
+      graph.forEachInEdge(id, (edge) => {
+        operands.push(results[graph.source(edge)][graph.edge(edge)]);
+      });
+      if (wanted !== undefined && !(node.kind === 'call' && wanted(node))) {
+        results.push(append(node, operands, into));
+        continue;
+      }
       const site = new NodeSite(node, id, operands, into);
       const source = node.kind === 'call' ? node.source : undefined;
       const replaced =
@@ -86,6 +95,20 @@ export function transform(
     carryRequirements(program, into, dims);
   });
   return changed ? rebuilt : program;
+}
+
+/** Whether it is plain before anything is built that a program will stay as it is. */
+function hasNothingToDo(program: Program, { region, keep, wanted }: TransformOptions): boolean {
+  if (wanted === undefined) return false;
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind === 'variable') continue;
+    if (keep?.(id) === false) return false;
+    if (node.kind === 'constant') continue;
+    if (wanted(node)) return false;
+    if (region !== undefined && node.regions.some((inner) => region(inner) !== inner)) return false;
+  }
+  return true;
 }
 
 /** A pass over one program, given how to treat the regions inside. */
@@ -193,6 +216,7 @@ function append(
   into: Program,
 ): readonly Value[] {
   if (node.kind === 'constant') return [into.constant(node.data)];
+  if (node.source !== undefined) return into.appendNode(node, operands);
   return into.appendTyped(node.op, operands, node.attributes, node.types, node);
 }
 
