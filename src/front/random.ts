@@ -1,4 +1,5 @@
 import { describe } from '../base/attribute.js';
+import type { Dim } from '../base/dim.js';
 import type { DType } from '../base/dtype.js';
 import { isFloat } from '../base/dtype.js';
 import { ArgumentError, ShapeError, TraceError } from '../base/errors.js';
@@ -12,11 +13,13 @@ import {
   randomNormal,
   randomUniform,
 } from '../ops/index.js';
+import { shapeList } from '../ops/signatures.js';
 import type { HostValue } from '../ir/host.js';
 import { currentTrace } from './capture.js';
 import { array } from './creation.js';
 import { type GeneratorState, generatorState, setGeneratorState, takeState } from './generator.js';
 import { NDArray } from './ndarray.js';
+import { extentsOf } from './tracedshape.js';
 
 /*
  * Random arrays. There is one generator; a call takes its state and moves it on by one, so equal seeds
@@ -25,8 +28,8 @@ import { NDArray } from './ndarray.js';
 
 export type { GeneratorState };
 
-/** A shape: extents, or one extent for rank 1; none for a scalar. */
-export type RandomShape = number | readonly number[];
+/** A shape: extents, which may be symbolic, or one extent for rank 1; none for a scalar. */
+export type RandomShape = Dim | readonly Dim[];
 
 /** Starts the generator anew. Equal seeds give equal numbers. */
 export function seed(value: number | bigint): void {
@@ -112,9 +115,9 @@ export function randint(
   shape?: RandomShape,
   options?: { readonly dtype?: DType },
 ): NDArray;
-export function randint(shape: readonly number[], options: IntegerOptions): NDArray;
+export function randint(shape: readonly Dim[], options: IntegerOptions): NDArray;
 export function randint(
-  first: number | readonly number[],
+  first: number | readonly Dim[],
   second: number | IntegerOptions,
   shape: RandomShape = [],
   options: { readonly dtype?: DType } = {},
@@ -167,9 +170,9 @@ export function categorical(
       actual: '[]',
     });
   }
-  const rows = options.shape === undefined ? [] : [options.shape].flat();
+  const rows = options.shape === undefined ? [] : shapeList(options.shape);
   const dtype = isFloat(scores.dtype) ? scores.dtype : 'float32';
-  const draws = uniform([...rows, ...scores.shape], {
+  const draws = uniform([...rows, ...extentsOf(scores)], {
     dtype: dtype === 'float64' ? dtype : 'float32',
   });
   // A draw of exactly 0 gives -infinity: that category is not chosen, as one draw of 2^24 should not be.
@@ -179,8 +182,11 @@ export function categorical(
 
 /** The numbers below `n`, or the rows of an array, in random order. */
 export function permutation(n: number | NDArray): NDArray {
-  const count = typeof n === 'number' ? n : n.shape[0];
-  if (!Number.isSafeInteger(count) || count < 0) {
+  const count = typeof n === 'number' ? n : extentsOf(n).at(0);
+  if (
+    count === undefined ||
+    (typeof count === 'number' && !(Number.isSafeInteger(count) && count >= 0))
+  ) {
     throw new ArgumentError('there is nothing to permute', {
       op: 'random.permutation',
       expected: 'a number that is not negative, or an array with at least one axis',

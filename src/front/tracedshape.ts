@@ -1,11 +1,13 @@
 import type { Dim } from '../base/dim.js';
+import { mode } from './mode.js';
+import type { NDArray } from './ndarray.js';
 
 /**
  * A shape as traced code sees it: numbers, each of which tells when it is looked at. What code reads is
  * what its trace relies on, so asking for one axis leaves the others free, and the rank is always free.
  *
- * @param read The number of a symbolic extent; throws where there is none.
  * @param known The extents as a debugger may show them, without anybody having read them.
+ * @param read The number of a symbolic extent; throws where there is none.
  */
 export function tracedShape(
   dims: readonly Dim[],
@@ -20,4 +22,9 @@ export function tracedShape(
       return Reflect.get(target, key) as unknown;
     },
   });
+}
+
+/** The extents of an array for other arrays to have: in captured code symbols stay symbols, and nothing is read. */
+export function extentsOf(array: NDArray): readonly Dim[] {
+  return mode.capture === null ? array.shape : array.type.shape;
 }

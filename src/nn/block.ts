@@ -1,10 +1,11 @@
 import { ArgumentError } from '../base/errors.js';
 import type { Capturable } from '../front/capturable.js';
+import { withoutNotingSizes } from '../front/capture.js';
 import { hybridize, type Hybridized } from '../front/hybridize.js';
 import type { HybridizeOptions } from '../front/hybridizeoptions.js';
 import type { Explanation } from '../front/explain.js';
-import type { NDArray } from '../front/ndarray.js';
 import type { StaticGraph } from '../front/staticgraph.js';
+
 import { Parameter } from './parameter.js';
 import {
   loadParameterFile,
@@ -12,6 +13,7 @@ import {
   parametersToSafetensors,
   saveParameterFile,
 } from './persistence.js';
+import { Structure } from './structure.js';
 import { summarize } from './summary.js';
 
 /**
@@ -63,7 +65,11 @@ export abstract class Block implements Capturable {
     return found;
   }
 
-  /** Gives every parameter its first value, now or, where sizes are unknown, at the first call. */
+  /**
+   * Gives every parameter its first value, now or, where sizes are unknown, at the first call. Random
+   * ones depend on the generator as it is now and on the order of `parameters()`, not on when sizes
+   * become known.
+   */
   initialize(options: { readonly force?: boolean } = {}): this {
     this.#awaitsFirstCall = true;
     for (const [, member] of this.members()) member.initialize(options);
@@ -74,24 +80,26 @@ export abstract class Block implements Capturable {
 
   /** Resolves and initializes this block's own parameters before their first use. */
   protected resolve(args: readonly unknown[]): void {
-    const own = [...this.members()].flatMap(([path, member]) =>
-      member instanceof Parameter ? [[path, member] as const] : [],
+    if (!isWaiting(this)) return;
+    const waiting = [...this.members()].flatMap(([path, member]) =>
+      member instanceof Parameter && !member.isInitialized ? [[path, member] as const] : [],
     );
-    const waiting = own.filter(([, parameter]) => !parameter.isInitialized);
-    if (waiting.length === 0) return;
     if (!this.#awaitsFirstCall) {
       throw new ArgumentError(
         `parameter ${waiting[0][0]} of ${this.constructor.name} is not initialized`,
         {
           op: `${this.constructor.name}.call`,
+          expected: 'parameters that have values, or get them at the first call',
+          actual: `no value, shape ${waiting[0][1].shapeText}`,
           advice:
             'call initialize() on the network, or load parameters into it, before its first use',
         },
       );
     }
-    this.inferShape?.(...(args as never[]));
+    // Parameters get their sizes once and for all: that is nothing that graphs for other sizes rely on.
+    withoutNotingSizes(() => this.inferShape?.(...(args as never[])));
     for (const [path, parameter] of waiting) {
-      parameter.initialize();
+      parameter.begin();
       if (!parameter.isInitialized) {
         throw new ArgumentError(
           `the sizes of parameter ${path} of ${this.constructor.name} are still unknown`,
@@ -126,11 +134,17 @@ export abstract class Block implements Capturable {
 
   /** @internal What graphs captured from methods of the block depend on. */
   captureOptions(): ReturnType<Capturable['captureOptions']> {
+    const structure = new Structure(this, isBlock);
     return {
-      nameOf: (array) => nameOf(this, array),
-      keyOf: () => structureKey(this),
-      partsOf: () => structureParts(this),
+      nameOf: (array) => structure.nameOf(array),
+      keyOf: () => structure.key,
+      partsOf: () => structure.names,
     };
+  }
+
+  /** @internal Runs eagerly from now on, until the returned function is called. */
+  suspendCapture(): () => void {
+    return () => undefined;
   }
 
   /** A table of blocks, output shapes and parameter counts, from one call on `args` in predict mode. */
@@ -156,6 +170,12 @@ export abstract class HybridBlock extends Block {
       : (this.#captured(...args) as ReturnType<this['forward']>);
   }
 
+  override suspendCapture(): () => void {
+    const captured = this.#captured;
+    this.#captured = undefined;
+    return () => (this.#captured = captured);
+  }
+
   /** What was captured, how often it was used, and why it was captured again. */
   explain(): Explanation {
     return this.#captured === undefined ? this.#capture({}).explain() : this.#captured.explain();
@@ -179,42 +199,18 @@ export abstract class HybridBlock extends Block {
   }
 }
 
-/** The path of the parameter that holds an array. */
-function nameOf(block: Block, array: NDArray): string | undefined {
-  for (const [name, parameter] of block.parameters()) {
-    if (parameter.isInitialized && parameter.value === array) return name;
-  }
-  return undefined;
+function isBlock(value: unknown): value is Block {
+  return value instanceof Block;
 }
 
-const identities = new WeakMap<object, number>();
-let nextIdentity = 0;
-
-function identityOf(member: object): number {
-  let identity = identities.get(member);
-  if (identity === undefined) identities.set(member, (identity = nextIdentity++));
-  return identity;
+/** Whether a block has parameters of its own without a value. Asked before every call, so it builds nothing. */
+function isWaiting(block: Block): boolean {
+  for (const value of Object.values(block) as unknown[]) {
+    if (Array.isArray(value) ? value.some(lacksValue) : lacksValue(value)) return true;
+  }
+  return false;
 }
 
-/** Which blocks and parameters a block is made of, by identity: replacing one means another graph. */
-function structureKey(block: Block): string {
-  let key = '';
-  for (const [, member] of block.members()) {
-    const identity = identityOf(member);
-    key += member instanceof Block ? `${identity}(${structureKey(member)})` : `${identity},`;
-  }
-  return key;
-}
-
-/** The same by path, for people: `encoder.fc` is `Dense#3`. */
-function structureParts(
-  block: Block,
-  prefix: string = '',
-  parts: Map<string, string> = new Map(),
-): ReadonlyMap<string, string> {
-  for (const [path, member] of block.members()) {
-    parts.set(`${prefix}${path}`, `${member.constructor.name}#${identityOf(member)}`);
-    if (member instanceof Block) structureParts(member, `${prefix}${path}.`, parts);
-  }
-  return parts;
+function lacksValue(value: unknown): boolean {
+  return value instanceof Parameter && !value.isInitialized;
 }

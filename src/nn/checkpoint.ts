@@ -64,22 +64,33 @@ export function encodeCheckpoint({ net, optimizer, loader }: Checkpoint): Uint8A
 }
 
 /** Takes back what `encodeCheckpoint` gave: the run goes on as if it had not been interrupted. */
-export function decodeCheckpoint(bytes: Uint8Array, { net, optimizer, loader }: Checkpoint): void {
+export function decodeCheckpoint(bytes: Uint8Array, checkpoint: Checkpoint): void {
+  restore('decodeCheckpoint', bytes, checkpoint);
+}
+
+/** @param op On whose behalf, for messages. */
+function restore(op: string, bytes: Uint8Array, { net, optimizer, loader }: Checkpoint): void {
   const file = decodeSafetensors(bytes);
-  const metadata = readMetadata(file.metadata.get(metadataKey));
+  const metadata = readMetadata(op, file.metadata.get(metadataKey));
   const missing = (what: string): FormatError =>
     new FormatError(`the checkpoint has no ${what}`, {
+      op,
+      expected: `a checkpoint that was saved with a ${what}`,
+      actual: `one of ${Object.keys(metadata)
+        .filter((key) => key !== 'version')
+        .join(' and ')}`,
       advice: `save it with the ${what}, or load it without`,
     });
   if (optimizer !== undefined && metadata.optimizer === undefined) throw missing('optimizer');
   if (loader !== undefined && metadata.loader === undefined) throw missing('loader');
   if (optimizer !== undefined && metadata.optimizer!.kind !== optimizer.constructor.name) {
     throw new FormatError('the checkpoint belongs to another optimizer', {
+      op,
       expected: optimizer.constructor.name,
       actual: metadata.optimizer!.kind,
     });
   }
-  assignParameters(net.parameters(), ungroup('net', file.tensors));
+  assignParameters(op, net.parameters(), ungroup('net', file.tensors));
   if (optimizer !== undefined) {
     const slots = [...ungroup('optimizer', file.tensors)].map(
       ([name, tensor]): [string, NDArray] => [name, fromFileTensor(tensor)],
@@ -93,9 +104,12 @@ export function decodeCheckpoint(bytes: Uint8Array, { net, optimizer, loader }: 
   });
 }
 
-function readMetadata(text: string | undefined): Metadata {
+function readMetadata(op: string, text: string | undefined): Metadata {
   if (text === undefined) {
     throw new FormatError('this file is no checkpoint', {
+      op,
+      expected: `metadata under ${metadataKey}`,
+      actual: 'a file of tensors without',
       advice: 'read bare parameters with loadParameters',
     });
   }
@@ -103,10 +117,16 @@ function readMetadata(text: string | undefined): Metadata {
   try {
     metadata = JSON.parse(text) as Partial<Metadata> | null;
   } catch (cause) {
-    throw new FormatError('the metadata of the checkpoint are not JSON', { cause });
+    throw new FormatError('the metadata of the checkpoint are not JSON', {
+      op,
+      expected: 'JSON',
+      actual: String((cause as Error).message),
+      cause,
+    });
   }
   if (metadata?.version !== 1 || metadata.random === undefined) {
     throw new FormatError('the checkpoint is of another version', {
+      op,
       expected: '1',
       actual: String(metadata?.version),
     });
@@ -116,10 +136,11 @@ function readMetadata(text: string | undefined): Metadata {
 
 /** Writes parameters, optimizer, random state and loader position to one safetensors file, whole or not at all. */
 export async function saveCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
-  await replaceFile(path, encodeCheckpoint(checkpoint));
+  await replaceFile('saveCheckpoint', path, encodeCheckpoint(checkpoint));
 }
 
 /** Reads what `saveCheckpoint` wrote; training then continues bit for bit. */
 export async function loadCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
-  decodeCheckpoint(await readFile(path), checkpoint);
+  const op = 'loadCheckpoint';
+  restore(op, await readFile(op, path), checkpoint);
 }

@@ -4,23 +4,28 @@ import { FormatError, UnsupportedError } from '../base/errors.js';
 type FileSystem = typeof nodeFiles;
 
 /** Node's file system; places without one have the byte forms. */
-async function fileSystem(): Promise<FileSystem> {
+async function fileSystem(op: string): Promise<FileSystem> {
   try {
     return await import('node:fs/promises');
   } catch (cause) {
     throw new UnsupportedError('this place has no files', {
+      op,
+      expected: 'node:fs/promises',
       advice: 'use the forms that give and take bytes: toSafetensors and fromSafetensors',
       cause,
     });
   }
 }
 
-export async function readFile(path: string): Promise<Uint8Array> {
-  const { readFile: read } = await fileSystem();
+/** @param op On whose behalf, for messages. */
+export async function readFile(op: string, path: string): Promise<Uint8Array> {
+  const { readFile: read } = await fileSystem(op);
   try {
     return await read(path);
   } catch (cause) {
     throw new FormatError(`${path} cannot be read`, {
+      op,
+      expected: 'a file that can be read',
       actual: String((cause as Error).message),
       cause,
     });
@@ -31,8 +36,8 @@ export async function readFile(path: string): Promise<Uint8Array> {
  * Writes a file whole or not at all: the bytes go to a temporary file beside it, reach the disk, and
  * then take its name. Whatever fails, the old file is untouched and the temporary one is removed.
  */
-export async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
-  const { open, rename, rm } = await fileSystem();
+export async function replaceFile(op: string, path: string, bytes: Uint8Array): Promise<void> {
+  const { open, rename, rm } = await fileSystem(op);
   const temporary = `${path}.${process.pid}-${Math.random().toString(36).slice(2)}.tmp`;
   try {
     const file = await open(temporary, 'wx');
@@ -46,6 +51,8 @@ export async function replaceFile(path: string, bytes: Uint8Array): Promise<void
   } catch (cause) {
     await rm(temporary, { force: true });
     throw new FormatError(`${path} cannot be written`, {
+      op,
+      expected: 'a place that can be written to',
       actual: String((cause as Error).message),
       cause,
     });

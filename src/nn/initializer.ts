@@ -30,18 +30,19 @@ export function normal(std: number): Initializer {
  * linear layers. Source: Glorot and Bengio, AISTATS 2010.
  */
 export const xavier: Initializer = (shape, dtype) => {
-  const { fanIn, fanOut } = fans(shape);
+  const { fanIn, fanOut } = fans('initializer.xavier', shape);
   return uniform(Math.sqrt(6 / Math.max(1, fanIn + fanOut)))(shape, dtype);
 };
 
 /** Variance 2 / fanIn, for layers followed by a rectifier. Source: He et al., ICCV 2015. */
 export const he: Initializer = (shape, dtype) =>
-  normal(Math.sqrt(2 / Math.max(1, fans(shape).fanIn)))(shape, dtype);
+  normal(Math.sqrt(2 / Math.max(1, fans('initializer.he', shape).fanIn)))(shape, dtype);
 
 /** Weights are (outputs, inputs, ...kernel): each kernel position adds to both counts. */
-function fans(shape: readonly number[]): { fanIn: number; fanOut: number } {
+function fans(op: string, shape: readonly number[]): { fanIn: number; fanOut: number } {
   if (shape.length < 2) {
     throw new ArgumentError('this initializer needs inputs and outputs to count', {
+      op,
       expected: 'a parameter of rank 2 or more',
       actual: `shape [${shape.join(', ')}]`,
       advice: 'use uniform, normal or constant for vectors',

@@ -4,9 +4,11 @@ import { isCapturing, outsideCapture } from '../front/capture.js';
 import type { GradReq } from '../front/autograd/index.js';
 import { array } from '../front/creation.js';
 import { nameArray } from '../front/names.js';
+import type { GeneratorState } from '../front/generator.js';
 import { NDArray } from '../front/ndarray.js';
 import type { HostValue } from '../ir/host.js';
 import { type Initializer, zeros } from './initializer.js';
+import { drawFrom, reserveStream } from './stream.js';
 
 export interface ParameterOptions {
   /** Extents; null where only the first call will tell. */
@@ -17,6 +19,13 @@ export interface ParameterOptions {
   readonly init?: Initializer;
   /** `null` for state that is not trained, such as running statistics. Default `write`. */
   readonly gradReq?: GradReq;
+}
+
+const owners = new WeakMap<NDArray, Parameter>();
+
+/** The parameter whose value an array is. */
+export function parameterOf(array: NDArray): Parameter | undefined {
+  return owners.get(array);
 }
 
 /**
@@ -31,11 +40,14 @@ export class Parameter {
   readonly #init: Initializer;
   #shape: readonly (number | null)[];
   #value: NDArray | undefined;
+  /** Where its first value is drawn from, since `initialize()`. */
+  #stream: GeneratorState | undefined;
 
   constructor(options: ParameterOptions) {
     for (const extent of options.shape) {
       if (extent !== null && !(Number.isSafeInteger(extent) && extent >= 0)) {
         throw new ShapeError('this is no shape of a parameter', {
+          op: 'Parameter',
           expected: 'extents of 0 or more, or null where the first call will tell',
           actual: `[${options.shape.join(', ')}]`,
         });
@@ -65,6 +77,7 @@ export class Parameter {
   get value(): NDArray {
     if (this.#value === undefined) {
       throw new ArgumentError(`parameter ${this.name || '(unnamed)'} has no value yet`, {
+        op: 'Parameter.value',
         expected: 'initialize() and, where sizes are unknown, one call of the block',
         actual: `shape ${this.shapeText}`,
       });
@@ -84,32 +97,68 @@ export class Parameter {
       shape.every((extent, axis) => (this.#shape[axis] ?? extent) === extent);
     if (!fits) {
       throw new ShapeError(`parameter ${this.name || '(unnamed)'} cannot take this shape`, {
+        op: 'Parameter.resolveShape',
         expected: this.shapeText,
         actual: `[${shape.join(', ')}]`,
       });
     }
-    this.#shape = shape;
+    this.#shape = [...shape];
   }
 
-  /** Gives the parameter its first value; a no-op while extents are unknown or when it has one already. */
+  /**
+   * Gives the parameter its first value, now or as soon as its extents are known; a no-op when it has
+   * one. Takes one draw of `kn.random`'s generator, and the first value is drawn from that alone, so it
+   * is the same whenever the extents become known.
+   */
   initialize(options: { readonly force?: boolean } = {}): void {
+    const isAgain = options.force === true;
+    if (isAgain || (this.#value === undefined && this.#stream === undefined)) {
+      this.#stream = reserveStream();
+    }
+    if (isAgain || this.#value === undefined) this.#makeValue();
+  }
+
+  /**
+   * @internal Gives the parameter its first value if the extents are known by now. One that nobody has
+   * initialized before draws from the generator as it stands.
+   */
+  begin(): void {
+    if (this.#value === undefined) this.#makeValue();
+  }
+
+  /** @internal Goes back to the first value, if there is one. */
+  reset(): void {
+    if (this.#value !== undefined) this.#makeValue();
+  }
+
+  #makeValue(): void {
     const shape = this.#shape.filter((extent) => extent !== null);
     if (shape.length !== this.#shape.length) return;
-    if (this.#value !== undefined && options.force !== true) return;
-    const fresh = outsideCapture(() => this.#init(shape, this.dtype));
+    const make = (): NDArray => this.#init(shape, this.dtype);
+    const fresh = this.#stream === undefined ? outsideCapture(make) : drawFrom(this.#stream, make);
     if (this.#value === undefined) this.#adopt(fresh);
     else this.#value.assign(fresh);
   }
 
   /**
    * Replaces the elements. In captured code this is an update of state, carried out once after each
-   * call; it may also give an uninitialized parameter its first value.
+   * call; elsewhere it may also give an uninitialized parameter its first value.
    */
   assign(value: NDArray | HostValue): void {
     const next = value instanceof NDArray ? value : array(value, { dtype: this.dtype });
     if (this.#value !== undefined) return this.#value.assign(next);
-    if (isCapturing())
-      throw new ArgumentError(`parameter ${this.name} gets its first value in captured code`);
+    if (isCapturing()) {
+      throw new ArgumentError(
+        `parameter ${this.name || '(unnamed)'} gets its first value in captured code`,
+        {
+          op: 'Parameter.assign',
+          expected: 'a parameter that has a value to be updated',
+          actual: `shape ${this.shapeText}`,
+          advice:
+            'call initialize() and, where sizes are unknown, the block once before it is captured',
+        },
+      );
+    }
     this.resolveShape(next.shape);
     this.#adopt(next.astype(this.dtype).add(0));
   }
@@ -121,6 +170,7 @@ export class Parameter {
 
   #adopt(value: NDArray): void {
     this.#value = value;
+    owners.set(value, this);
     nameArray(value, () => this.name);
     outsideCapture(() => value.attachGrad({ req: this.gradReq }));
     value.pin();

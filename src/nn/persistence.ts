@@ -22,8 +22,13 @@ export function parameterTensors(
   return new Map([...parameters].map(([name, parameter]) => [name, toFileTensor(parameter.value)]));
 }
 
-/** Gives every parameter its tensor of that name. All are checked before the first one changes. */
+/**
+ * Gives every parameter its tensor of that name. All are checked before the first one changes.
+ *
+ * @param op On whose behalf, for messages.
+ */
 export function assignParameters(
+  op: string,
   parameters: ReadonlyMap<string, Parameter>,
   tensors: ReadonlyMap<string, FileTensor>,
 ): void {
@@ -31,6 +36,7 @@ export function assignParameters(
     const tensor = tensors.get(name);
     if (tensor === undefined) {
       throw new FormatError(`the file has no parameter ${name}`, {
+        op,
         expected: [...parameters.keys()].join(', '),
         actual: [...tensors.keys()].join(', '),
       });
@@ -41,6 +47,7 @@ export function assignParameters(
       tensor.shape.every((extent, axis) => (parameter.shape[axis] ?? extent) === extent);
     if (!fits) {
       throw new FormatError(`parameter ${name} of the file is of another type`, {
+        op,
         expected: `${parameter.dtype}${parameter.shapeText}`,
         actual: `${tensor.dtype}[${tensor.shape.join(', ')}]`,
       });
@@ -57,19 +64,20 @@ export function parametersFromSafetensors(
   bytes: Uint8Array,
   parameters: ReadonlyMap<string, Parameter>,
 ): void {
-  assignParameters(parameters, decodeSafetensors(bytes).tensors);
+  assignParameters('fromSafetensors', parameters, decodeSafetensors(bytes).tensors);
 }
 
 export async function saveParameterFile(
   path: string,
   parameters: ReadonlyMap<string, Parameter>,
 ): Promise<void> {
-  await replaceFile(path, parametersToSafetensors(parameters));
+  await replaceFile('saveParameters', path, parametersToSafetensors(parameters));
 }
 
 export async function loadParameterFile(
   path: string,
   parameters: ReadonlyMap<string, Parameter>,
 ): Promise<void> {
-  parametersFromSafetensors(await readFile(path), parameters);
+  const op = 'loadParameters';
+  assignParameters(op, parameters, decodeSafetensors(await readFile(op, path)).tensors);
 }

@@ -11,7 +11,7 @@ interface Row {
   readonly parameters: number;
 }
 
-/** The table of `Block.summary`: blocks in the order in which they first ran. */
+/** The table of `Block.summary`: blocks in the order in which they first ran. State is left as it was. */
 export function summarize(block: Block, args: readonly unknown[]): string {
   const names = new Map<Block, string>();
   const name = (owner: Block, prefix: string): void => {
@@ -23,13 +23,20 @@ export function summarize(block: Block, args: readonly unknown[]): string {
   };
   name(block, '');
   const outputs = new Map<Block, string>();
-  const restore = [block, ...names.keys()].map((member) =>
+  const restore = [block, ...names.keys()].flatMap((member) => [
+    member.suspendCapture(),
     observe(member, (output) => outputs.set(member, output)),
-  );
+  ]);
+  const before = stateOf(block);
   try {
     pause(() => predictMode(() => block.call(...(args as never[]))));
   } finally {
     for (const undo of restore) undo();
+    for (const parameter of stateOf(block).keys()) {
+      const value = before.get(parameter);
+      if (value === undefined) parameter.reset();
+      else parameter.assign(value);
+    }
   }
   const rows = [...outputs].map(([member, output]): Row => ({
     name: names.get(member) ?? '(whole)',
@@ -38,6 +45,14 @@ export function summarize(block: Block, args: readonly unknown[]): string {
     parameters: ownParameters(member),
   }));
   return render(rows, [...block.parameters().values()]);
+}
+
+/** The state of a block and all below, as far as there is any yet. */
+function stateOf(block: Block): ReadonlyMap<Parameter, NDArray> {
+  const kept = [...block.parameters().values()].filter(
+    ({ gradReq, isInitialized }) => gradReq === 'null' && isInitialized,
+  );
+  return new Map(kept.map((parameter) => [parameter, parameter.value.detach()]));
 }
 
 function observe(block: Block, report: (output: string) => void): () => void {

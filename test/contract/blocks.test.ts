@@ -47,14 +47,14 @@ test('`new nn.Parameter({ shape, dtype, init, gradReq })` with `value`, `grad`, 
 
 test('a parameter without a value says so; null dimensions until known', () => {
   const w = new nn.Parameter({ shape: [2, null] });
-  refused(() => w.value, { kind: kn.ArgumentError, says: 'no value yet' });
+  refused(() => w.value, { kind: kn.ArgumentError, op: 'Parameter.value', says: 'no value yet' });
   w.initialize();
   assert.deepEqual([w.isInitialized, w.shape], [false, [2, null]]);
-  refused(() => w.resolveShape([3, 4]), { kind: kn.ShapeError, says: 'cannot take' }); // prettier-ignore
+  refused(() => w.resolveShape([3, 4]), { kind: kn.ShapeError, op: 'Parameter.resolveShape', says: 'cannot take' }); // prettier-ignore
   w.resolveShape([2, 4]);
   w.initialize();
   assert.deepEqual([w.shape, w.value.shape], [[2, 4], [2, 4]]); // prettier-ignore
-  refused(() => new nn.Parameter({ shape: [-1] }), { kind: kn.ShapeError, says: 'no shape' }); // prettier-ignore
+  refused(() => new nn.Parameter({ shape: [-1] }), { kind: kn.ShapeError, op: 'Parameter', says: 'no shape' }); // prettier-ignore
 });
 
 test('`net.parameters()` is a `Map` from dotted path to parameter, which optimizers accept', () => {
@@ -106,7 +106,8 @@ bothWays('`inferShape` is only needed for own parameters of unknown shape', (hyb
       .tolist(),
     [[1, 1]],
   );
-  refused(() => hybridize(new Forgetful().initialize()).call(kn.zeros([1, 2])), { kind: kn.ArgumentError, op: 'Forgetful.call', says: 'still unknown' }); // prettier-ignore
+  const forgetful = hybridize(new Forgetful().initialize());
+  refused(() => forgetful.call(kn.zeros([1, 2])), { kind: kn.ArgumentError, op: 'Forgetful.call', says: 'still unknown' }); // prettier-ignore
 });
 
 bothWays('a network that was not initialized says so, and nothing happens', (hybridize) => {
@@ -201,7 +202,7 @@ test('`saveParameters` and `loadParameters` are asynchronous, work before sizes 
 
 test('saveParameters and loadParameters have byte forms (`toSafetensors`, `fromSafetensors`)', () => {
   const net = new Net().initialize();
-  refused(() => net.toSafetensors(), { kind: kn.ArgumentError, says: 'no value yet' }); // prettier-ignore
+  refused(() => net.toSafetensors(), { kind: kn.ArgumentError, op: 'Parameter.value', says: 'no value yet' }); // prettier-ignore
   net.call(input());
   const bytes = net.toSafetensors();
   assert.ok(bytes instanceof Uint8Array);
@@ -210,7 +211,7 @@ test('saveParameters and loadParameters have byte forms (`toSafetensors`, `fromS
   assert.deepEqual(valuesOf(other), valuesOf(net));
   const foreign = new nn.Dense(4, { inputs: 2 }).initialize();
   const before = valuesOf(foreign);
-  refused(() => foreign.fromSafetensors(bytes), { kind: kn.FormatError, says: 'no parameter weight' }); // prettier-ignore
+  refused(() => foreign.fromSafetensors(bytes), { kind: kn.FormatError, op: 'fromSafetensors', says: 'no parameter weight' }); // prettier-ignore
   refused(() => foreign.fromSafetensors(bytes.slice(0, 20)), { kind: kn.FormatError, says: /./, lacks: ['expected', 'actual'] }); // prettier-ignore
   assert.deepEqual(valuesOf(foreign), before);
 });
@@ -307,4 +308,14 @@ bothWays('cells: `cell.call(x, states)` returns `[output, states]`, `cell.beginS
     assert.deepEqual([output.shape, next.length, next[0].shape, again.shape], [[2, 3], count, [2, 3], [2, 3]]);
     assert.deepEqual(output.tolist(), next[0].tolist());
   }
+}); // prettier-ignore
+
+test('`dynamic` works through the layers, and on the first call', () => {
+  const net = new nn.Sequential(new nn.Dense(4, { flatten: true }), new nn.BatchNorm(), new nn.Dropout(0.5)).initialize();
+  net.hybridize({ dynamic: [['n', null]] });
+  for (const n of [2, 5, 3]) {
+    assert.deepEqual(net.call(kn.ones([n, 3])).shape, [n, 4]);
+    assert.deepEqual(autograd.trainMode(() => net.call(kn.ones([n, 3]))).shape, [n, 4]);
+  }
+  assert.equal(net.explain().traces.length, 2);
 }); // prettier-ignore

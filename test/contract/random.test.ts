@@ -119,3 +119,21 @@ test('kn.checkpoint: the pass draws what the call drew, and nothing of its own',
   };
   assert.deepEqual(run((fn) => kn.hybridize(fn)), run((fn) => fn)); // prettier-ignore
 });
+
+test('equal seeds give equal numbers: sizes that the first call finds, with dropout before them', () => {
+  const run = (active: boolean): unknown => {
+    random.seed(12);
+    const net = new kn.nn.Sequential(
+      new kn.nn.Dense(4),
+      new kn.nn.Dropout(0.5),
+      new kn.nn.Dense(3),
+    ).initialize();
+    net.hybridize({ active });
+    return [
+      autograd.trainMode(() => net.call(kn.ones([2, 5]))).tolist(),
+      [...net.parameters().values()].map(({ value }) => value.tolist()),
+      random.getState().counter,
+    ];
+  };
+  assert.deepEqual(run(true), run(false));
+});

@@ -26,6 +26,7 @@ export class ArrayDataset<R extends ArrayRecord> implements Dataset<R> {
     if (lengths.size !== 1 || lengths.has(-1)) {
       throw new ShapeError('the arrays of a dataset need one common first extent', {
         op: 'ArrayDataset',
+        expected: 'arrays of rank 1 or more, as long as each other',
         actual:
           arraysOf(arrays)
             .map(({ shape }) => `[${shape.join(', ')}]`)
@@ -62,8 +63,13 @@ function mapArrays(record: ArrayRecord, f: (array: NDArray) => NDArray): ArrayRe
 /** Samples of arrays stacked along a new first axis. */
 export function collate<R extends ArrayRecord>(samples: readonly R[]): R {
   const [first] = samples;
-  if (first === undefined)
-    throw new ArgumentError('there is no sample to stack', { op: 'collate' });
+  if (first === undefined) {
+    throw new ArgumentError('there is no sample to stack', {
+      op: 'collate',
+      expected: 'one sample or more',
+      actual: 'none',
+    });
+  }
   if (isArray(first)) return stack(samples as unknown as NDArray[]) as unknown as R;
   const keys = Object.keys(first) as (keyof R & string)[];
   const stacked = keys.map((key) =>

@@ -80,6 +80,7 @@ export class Loader<S, B = S> implements AsyncIterable<B> {
       batch > this.length
     ) {
       throw new FormatError('this is no position of this loader', {
+        op: 'Loader.loadState',
         expected: `an epoch, and a batch up to ${this.length}`,
         actual: `epoch ${epoch}, batch ${batch}`,
       });

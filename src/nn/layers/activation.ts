@@ -23,6 +23,7 @@ export function activationFunction(
   const named = byName.get(activation);
   if (typeof named !== 'function') {
     throw new ArgumentError('no such activation', {
+      op: 'activation',
       expected: 'the name of an operator of one array, such as relu, or a function',
       actual: JSON.stringify(activation),
     });

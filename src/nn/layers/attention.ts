@@ -1,5 +1,7 @@
+import type { Dim } from '../../base/dim.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { NDArray } from '../../front/ndarray.js';
+import { extentsOf } from '../../front/tracedshape.js';
 import { attention } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { type Activation, activationFunction } from './activation.js';
@@ -51,17 +53,21 @@ export class MultiHeadAttention extends HybridBlock {
     value: NDArray = key,
     options: AttentionOptions = {},
   ): NDArray {
-    const [batch, time] = query.shape;
     const split = (x: NDArray): NDArray =>
-      x.reshape([batch, x.shape[1], this.#heads, this.#size / this.#heads]).transpose([0, 2, 1, 3]);
+      x.reshape([...rowsOf(x), this.#heads, this.#size / this.#heads]).transpose([0, 2, 1, 3]);
     const mixed = attention(
       split(this.query.call(query)),
       split(this.key.call(key)),
       split(this.value.call(value)),
       options,
     );
-    return this.output.call(mixed.transpose([0, 2, 1, 3]).reshape([batch, time, this.#size]));
+    return this.output.call(mixed.transpose([0, 2, 1, 3]).reshape([...rowsOf(query), this.#size]));
   }
+}
+
+/** The extents of batch and time. */
+function rowsOf(x: NDArray): readonly Dim[] {
+  return extentsOf(x).slice(0, 2);
 }
 
 export interface TransformerOptions {

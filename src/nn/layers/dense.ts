@@ -1,5 +1,6 @@
 import type { DType } from '../../base/dtype.js';
 import type { NDArray } from '../../front/ndarray.js';
+import { extentsOf } from '../../front/tracedshape.js';
 import { HybridBlock } from '../block.js';
 import { type Initializer, xavier } from '../initializer.js';
 import { Parameter } from '../parameter.js';
@@ -46,8 +47,9 @@ export class Dense extends HybridBlock {
   }
 
   override forward(x: NDArray): NDArray {
-    const rows = this.#flatten ? x.reshape([x.shape[0], -1]) : x;
-    const product = rows.matmul(this.weight.value.transpose());
+    const weight = this.weight.value;
+    const rows = this.#flatten ? x.reshape([extentsOf(x)[0], weight.shape[1]]) : x;
+    const product = rows.matmul(weight.transpose());
     const sum = this.bias === null ? product : product.add(this.bias.value);
     return this.#activation === null ? sum : this.#activation(sum);
   }

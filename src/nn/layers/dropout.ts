@@ -2,6 +2,7 @@ import { ArgumentError } from '../../base/errors.js';
 import { isTraining } from '../../front/autograd/index.js';
 import type { NDArray } from '../../front/ndarray.js';
 import * as random from '../../front/random.js';
+import { extentsOf } from '../../front/tracedshape.js';
 import { HybridBlock } from '../block.js';
 
 /**
@@ -25,7 +26,7 @@ export class Dropout extends HybridBlock {
 
   override forward(x: NDArray): NDArray {
     if (!isTraining() || this.rate === 0) return x;
-    const kept = random.bernoulli(x.shape, { p: 1 - this.rate, dtype: x.dtype });
+    const kept = random.bernoulli(extentsOf(x), { p: 1 - this.rate, dtype: x.dtype });
     return x.mul(kept).mul(1 / (1 - this.rate));
   }
 }

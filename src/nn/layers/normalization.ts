@@ -42,8 +42,9 @@ export class BatchNorm extends HybridBlock {
 
   override forward(x: NDArray): NDArray {
     const channels = this.#axis < 0 ? this.#axis + x.ndim : this.#axis;
-    const others = x.shape.map((_, axis) => axis).filter((axis) => axis !== channels);
-    const along = x.shape.map((extent, axis) => (axis === channels ? extent : 1));
+    const axes = Array.from({ length: x.ndim }, (_, axis) => axis);
+    const others = axes.filter((axis) => axis !== channels);
+    const along = axes.map((axis) => (axis === channels ? -1 : 1));
     const perChannel = (parameter: Parameter): NDArray => parameter.value.reshape(along);
     let mean = perChannel(this.runningMean);
     let variance = perChannel(this.runningVariance);

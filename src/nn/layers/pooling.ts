@@ -10,35 +10,35 @@ export interface PoolOptions {
   readonly padding?: Extents;
 }
 
-/** The greatest element of each window of (batch, channels, height, width). */
-export class MaxPool2d extends HybridBlock {
-  readonly #size: Extents;
-  readonly #options: PoolOptions;
+/** What becomes of each window of (batch, channels, height, width). */
+abstract class Pool2d extends HybridBlock {
+  readonly #pool: (x: NDArray) => NDArray;
 
-  constructor(poolSize: Extents = 2, options: PoolOptions = {}) {
+  constructor(
+    pool: (x: NDArray, size: Extents, options: PoolOptions) => NDArray,
+    poolSize: Extents,
+    options: PoolOptions,
+  ) {
     super();
-    this.#size = poolSize;
-    this.#options = options;
+    this.#pool = (x) => pool(x, poolSize, options);
   }
 
   override forward(x: NDArray): NDArray {
-    return maxPool2d(x, this.#size, this.#options);
+    return this.#pool(x);
+  }
+}
+
+/** The greatest element of each window of (batch, channels, height, width). */
+export class MaxPool2d extends Pool2d {
+  constructor(poolSize: Extents = 2, options: PoolOptions = {}) {
+    super(maxPool2d, poolSize, options);
   }
 }
 
 /** The mean of each window of (batch, channels, height, width). */
-export class AvgPool2d extends HybridBlock {
-  readonly #size: Extents;
-  readonly #options: PoolOptions;
-
+export class AvgPool2d extends Pool2d {
   constructor(poolSize: Extents = 2, options: PoolOptions = {}) {
-    super();
-    this.#size = poolSize;
-    this.#options = options;
-  }
-
-  override forward(x: NDArray): NDArray {
-    return avgPool2d(x, this.#size, this.#options);
+    super(avgPool2d, poolSize, options);
   }
 }
 

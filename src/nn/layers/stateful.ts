@@ -39,7 +39,7 @@ export class CarriedState extends Block {
   begin(batch: number): void {
     for (const parameter of this.values) {
       parameter.resolveShape([batch, ...(parameter.shape.slice(1) as number[])]);
-      parameter.initialize();
+      parameter.begin();
     }
   }
 

@@ -1,4 +1,5 @@
 /** Loss functions: each takes predictions and targets, and reduces over all examples. */
+import { type Dim, sameDim } from '../../base/dim.js';
 import { isFloat } from '../../base/dtype.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import type { NDArray } from '../../front/ndarray.js';
@@ -18,13 +19,20 @@ function reduce(losses: NDArray, options: LossOptions): NDArray {
 }
 
 function checkSameShape(op: string, a: NDArray, b: NDArray): void {
-  if (a.ndim !== b.ndim || a.shape.some((extent, axis) => extent !== b.shape[axis])) {
+  if (!sameSizes(a, b)) {
     throw new ShapeError('predictions and targets differ in shape', {
       op,
       expected: `[${a.shape.join(', ')}]`,
       actual: `[${b.shape.join(', ')}]`,
     });
   }
+}
+
+/** Sizes that are one symbol are equal without being read. */
+function sameSizes(a: NDArray, b: NDArray): boolean {
+  const isSame = (dim: Dim, axis: number): boolean =>
+    sameDim(dim, b.type.shape[axis]) || a.shape[axis] === b.shape[axis];
+  return a.ndim === b.ndim && a.type.shape.every(isSame);
 }
 
 export interface CrossEntropyOptions extends LossOptions {

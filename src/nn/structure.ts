@@ -1,0 +1,151 @@
+import type { NDArray } from '../front/ndarray.js';
+import type { Block } from './block.js';
+import { Parameter, parameterOf } from './parameter.js';
+
+/** What a block consists of at a time, as graphs captured from it rely on. */
+interface Snapshot {
+  /** Every block once, with its properties. */
+  readonly parts: readonly Part[];
+  /** Equal for equal structures: which block or parameter is where, by identity. */
+  readonly key: string;
+  readonly paths: ReadonlyMap<Parameter, string>;
+  /** For people, by path: `encoder.fc` is `Dense#3`. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
+interface Part {
+  readonly block: Block;
+  readonly slots: readonly Slot[];
+}
+
+/** A property of a block: a member, a list that may have members, or of no interest. */
+interface Slot {
+  readonly property: string;
+  readonly member: object | null;
+  /** For a list, its members by place; null where it has something else. */
+  readonly entries: readonly (object | null)[] | null;
+}
+
+/** Of so many structures that a block had the numbers are remembered. */
+const capacity = 64;
+
+const identities = new WeakMap<object, number>();
+let nextIdentity = 0;
+
+function identityOf(member: object): number {
+  let identity = identities.get(member);
+  if (identity === undefined) identities.set(member, (identity = nextIdentity++));
+  return identity;
+}
+
+/**
+ * The structure of a block, looked at before each call of its graphs. Properties are plain, so there is
+ * nobody to tell of a change; but comparing them with those of the last call builds nothing.
+ */
+export class Structure {
+  readonly #root: Block;
+  readonly #isBlock: (value: unknown) => value is Block;
+  /** Short keys by the structure in full, so that a call does not carry the long ones around. */
+  readonly #keys: Map<string, string> = new Map();
+  #last: Snapshot | undefined;
+  #made = 0;
+
+  constructor(root: Block, isBlock: (value: unknown) => value is Block) {
+    this.#root = root;
+    this.#isBlock = isBlock;
+  }
+
+  /** Differs when a block or parameter was replaced, added or removed, anywhere below. */
+  get key(): string {
+    return this.#current().key;
+  }
+
+  /** Every block and parameter by path, with its kind and identity. */
+  get names(): ReadonlyMap<string, string> {
+    return this.#current().names;
+  }
+
+  /** The path of the parameter that holds an array. */
+  nameOf(array: NDArray): string | undefined {
+    const parameter = parameterOf(array);
+    return parameter === undefined ? undefined : this.#current().paths.get(parameter);
+  }
+
+  #current(): Snapshot {
+    if (this.#last === undefined || !this.#last.parts.every((part) => this.#isUnchanged(part))) {
+      this.#last = this.#walk();
+    }
+    return this.#last;
+  }
+
+  #isUnchanged({ block, slots }: Part): boolean {
+    const values = block as unknown as Readonly<Record<string, unknown>>;
+    const properties = Object.keys(block);
+    if (properties.length !== slots.length) return false;
+    for (let i = 0; i < slots.length; i++) {
+      const { property, member, entries } = slots[i];
+      if (properties[i] !== property) return false;
+      const value = values[property];
+      if (Array.isArray(value)) {
+        if (entries === null || value.length !== entries.length) return false;
+        for (let k = 0; k < entries.length; k++) {
+          if (this.#memberIn(value[k]) !== entries[k]) return false;
+        }
+      } else if (entries !== null || this.#memberIn(value) !== member) return false;
+    }
+    return true;
+  }
+
+  #memberIn(value: unknown): Block | Parameter | null {
+    if (typeof value !== 'object') return null;
+    return value instanceof Parameter || this.#isBlock(value) ? value : null;
+  }
+
+  #walk(): Snapshot {
+    const parts: Part[] = [];
+    const paths = new Map<Parameter, string>();
+    const names = new Map<string, string>();
+    const seen = new Set<Block>();
+    let text = '';
+    const visitMember = (
+      member: Block | Parameter | null,
+      path: string,
+    ): Block | Parameter | null => {
+      if (member === null) return null;
+      const identity = identityOf(member);
+      text += `${path}#${identity};`;
+      names.set(path, `${member.constructor.name}#${identity}`);
+      if (member instanceof Parameter) {
+        if (!paths.has(member)) paths.set(member, path);
+      } else if (!seen.has(member)) visit(member, `${path}.`);
+      return member;
+    };
+    const visit = (block: Block, prefix: string): void => {
+      seen.add(block);
+      const slots: Slot[] = [];
+      parts.push({ block, slots });
+      for (const [property, value] of Object.entries(block)) {
+        const path = `${prefix}${property}`;
+        if (Array.isArray(value)) {
+          const entries = value.map((entry: unknown, i) =>
+            visitMember(this.#memberIn(entry), `${path}.${i}`),
+          );
+          slots.push({ property, member: null, entries });
+        } else {
+          slots.push({ property, member: visitMember(this.#memberIn(value), path), entries: null });
+        }
+      }
+    };
+    visit(this.#root, '');
+    return { parts, key: this.#shortKey(text), paths, names };
+  }
+
+  #shortKey(text: string): string {
+    let key = this.#keys.get(text);
+    if (key === undefined) {
+      if (this.#keys.size >= capacity) this.#keys.delete(this.#keys.keys().next().value!);
+      this.#keys.set(text, (key = String(this.#made++)));
+    }
+    return key;
+  }
+}
