@@ -1,6 +1,6 @@
 import { symbolsOf } from '../base/dim.js';
 import type { Program } from '../ir/program.js';
-import { dimsOf } from '../ir/requirement.js';
+import { dimsOf, type Requirement } from '../ir/requirement.js';
 import { programRanges } from '../ir/text.js';
 import type { TensorType } from '../ir/types.js';
 import type { Structure } from '../base/tree.js';
@@ -169,20 +169,22 @@ function layOutStretch(
       return { name: nameOf(array) ?? 'captured', source: outsideArray(array) };
     },
   });
-  requireUnread(capture, start, stretches[k].end, parts.program);
+  const demanded = capture.requirements.filter(
+    ({ serial }) => serial >= start && serial < stretches[k].end,
+  );
+  requireAll(parts.program, demanded.map(({ requirement }) => requirement)); // prettier-ignore
   return { parts, takes: given.map(({ array }) => locals.of(array)) };
 }
 
-/** Calls whose results nothing reads are left out of a program, but not what they refuse. */
-function requireUnread(capture: Capture, start: number, end: number, program: Program): void {
-  if (capture.requirements.length === 0) return;
+/** Calls whose results nothing reads are left out of a program, but not what they refuse, in its order. */
+function requireAll(program: Program, demanded: readonly Requirement[]): void {
+  if (demanded.length === 0) return;
   const known = programRanges(program);
-  for (const { serial, requirement } of capture.requirements) {
-    if (serial < start || serial >= end) continue;
-    if (dimsOf(requirement).every((dim) => [...symbolsOf(dim)].every((name) => known.has(name)))) {
-      program.require(requirement);
-    }
-  }
+  program.requireFirst(
+    demanded.filter((requirement) =>
+      dimsOf(requirement).every((dim) => [...symbolsOf(dim)].every((name) => known.has(name))),
+    ),
+  );
 }
 
 function outsideArray(array: NDArray): Outside {

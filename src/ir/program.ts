@@ -144,6 +144,13 @@ export class Program {
     this.#requirements.push(requirement);
   }
 
+  /** The same for several that were demanded before those there are. */
+  requireFirst(requirements: readonly Requirement[]): void {
+    const later = this.#requirements.splice(0);
+    this.#required.clear();
+    for (const requirement of [...requirements, ...later]) this.require(requirement);
+  }
+
   variable(name: string, type: TensorType): Value {
     if (this.#names.has(name)) throw new GraphError(`there are two inputs named ${name}`);
     this.#names.add(name);

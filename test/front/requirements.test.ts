@@ -44,6 +44,8 @@ const cases: readonly Case[] = [
   { name: 'pad with the edge', body: (x) => kn.pad(x, 1, { mode: 'edge' }), works: one([4], [5], [6], [1]), fails: one([0]) },
   { name: 'maxPool', body: (x) => kn.maxPool(x, 3), works: one([1, 1, 4], [1, 1, 5], [1, 1, 6], [1, 1, 3], [1, 1, 7]), fails: one([1, 1, 2], [1, 1, 1]) },
   { name: 'what nothing reads', body: (x) => { kn.topK(x, 3); return x.mul(2); }, works: one([4], [5], [6], [7]), fails: one([2]) },
+  { name: 'what nothing reads, before what is read', body: (x) => { kn.topK(x, 3); return kn.topK(x, 5).values; }, works: one([6], [7], [8], [9]), fails: one([2], [4]) },
+  { name: 'what a checkpoint does', body: (x) => kn.checkpoint((y: kn.NDArray) => kn.topK(y.mul(2), 3).values)(x.slice([1])), works: one([5], [6], [7], [8]), fails: one([3]) },
   { name: 'the first of two', body: (x) => [kn.topK(x.slice([1]), 3).values, x.slice(4)], works: one([5], [6], [7], [8]), fails: one([4], [3], [2]) },
 ]; // prettier-ignore
 
