@@ -65,6 +65,8 @@ export class Capture {
   /** What captured calls require of sizes, also those that nothing reads, with the serials of the calls. */
   readonly requirements: { readonly serial: number; readonly requirement: Requirement }[] = [];
 
+  /** Calls that may refuse the elements they get, also those whose results nothing reads. */
+  readonly checked: Origin[] = [];
   /** Arrays that recorded calls have read: they take part in recordings of the replays. */
   readonly touched: Set<NDArray> = new Set();
   /** The recordings that captured calls took part in. */

@@ -65,6 +65,7 @@ export function link(
     origin.isPaused = mode.isPaused;
     origin.isBackward = mode.isBackward;
     capture.log?.push(origin);
+    if (operation.declaration.check !== undefined) capture.checked.push(origin);
   }
   for (const operand of read) noteUse(operand, origin);
 }

@@ -68,6 +68,7 @@ export interface GraphRequest {
   readonly writes: readonly { readonly target: Outside; readonly array: NDArray }[];
   readonly touched?: readonly Holder[];
   /** See `LayoutRequest`. */
+  readonly kept?: readonly Origin[];
   readonly stopsUnrecorded?: boolean;
   /** The draws that the code has made, whether or not anything depends on them. */
   readonly draws?: CapturedDraws | undefined;
@@ -85,6 +86,7 @@ export function layOutGraph({
   outputs,
   writes,
   touched,
+  kept = [],
   stopsUnrecorded = false,
   draws,
   follow,
@@ -100,6 +102,7 @@ export function layOutGraph({
       ...writes.map(({ array }, i) => ({ name: `state_${i}`, array, flows: false })),
     ],
     follow,
+    kept,
     stopsUnrecorded,
     leaf(array, reader, into) {
       if (array.isConstant && array.elements !== null) {

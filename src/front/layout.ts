@@ -26,6 +26,8 @@ export interface LayoutRequest {
   leaf(array: NDArray, reader: Origin | null, program: Program): Value;
   /** Whether to look behind an array. */
   follow(origin: Origin): boolean;
+  /** Calls that belong to the program though no output needs them. */
+  readonly kept?: readonly Origin[];
   /** Whether gradients of outputs that no recording made stop there. */
   readonly stopsUnrecorded?: boolean;
 }
@@ -46,6 +48,7 @@ export function layOut({
   outputs,
   leaf,
   follow,
+  kept = [],
   stopsUnrecorded = false,
 }: LayoutRequest): Layout {
   const program = new Program();
@@ -73,7 +76,7 @@ export function layOut({
     return stop;
   };
   const origins = collectOrigins(
-    outputs.map(({ array }) => array),
+    [...outputs.map(({ array }) => array), ...kept.flatMap(({ results }) => results)],
     (array, origin) => !values.has(array) && follow(origin),
   );
   const mustStop = (array: NDArray, reader: Origin | null): boolean => {

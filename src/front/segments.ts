@@ -125,7 +125,12 @@ function layOutStretch(
     if (!isEarlier) return;
     wanted[stretches.findIndex(({ end }) => origin.serial < end)].add(array);
   };
-  const heads = [...results.map(({ array }) => array), ...written];
+  const kept = capture.checked.filter(isInside);
+  const heads = [
+    ...results.map(({ array }) => array),
+    ...written,
+    ...kept.flatMap(({ results }) => results),
+  ];
   for (const head of heads) take(head);
   for (const { operands } of collectOrigins(heads, (_, origin) => isInside(origin))) {
     for (const operand of operands) take(operand);
@@ -154,6 +159,7 @@ function layOutStretch(
     touched: [...new Set([...capture.touched, ...heads])]
       .filter((array) => positions.has(array) || (array.elements !== null && !array.isConstant))
       .map(holder),
+    kept,
     stopsUnrecorded,
     draws: stretches[k].draws,
     follow: isInside,

@@ -13,6 +13,7 @@ const bodies: Record<string, Body> = {
   'positions that arithmetic has made': (x, i) => x.take(i.mul(2).sub(1), { axis: 0 }),
   'positions along an axis': (x, i) => kn.gather(x, i, 0),
   'positions of updates': (x, i) => kn.scatterAdd(x, i, kn.zerosLike(i).astype('float32'), 0),
+  'positions that are read for nothing': (x, i) => (x.take(i, { axis: 0 }), x.mul(2)),
   'positions inside another function': (x, i) => kn.hybridize((v: kn.NDArray) => v.take(i, { axis: 0 }))(x),
 }; // prettier-ignore
 
