@@ -152,6 +152,7 @@ export function joinRecording(array: NDArray, session: Session = openSession()):
 }
 
 function noteUse(operand: NDArray, origin: Origin): void {
+  if (operand.isShared) return;
   const { session, capture } = origin;
   if (session !== null) {
     joinRecording(operand, session);

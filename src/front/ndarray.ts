@@ -78,6 +78,8 @@ export class NDArray extends Tensor implements Operand {
   reader: Origin | null = null;
   /** @internal Plain data that captured code brought in: part of the graph, not an input of it. */
   isConstant = false;
+  /** @internal A number that all calls share: it outlives them, so it must not remember who has read it. */
+  isShared = false;
 
   /** @internal Use `array`, `zeros` and so on. */
   constructor(type: TensorType, elements: Storage | null) {

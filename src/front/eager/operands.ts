@@ -66,6 +66,7 @@ function scalarArray(value: number, dtype: DType): NDArray {
   if (array === undefined) {
     array = constantArray(value, dtype);
     if (isNegativeZero) return array;
+    array.isShared = true;
     if (known.size >= scalarCapacity) known.delete(known.keys().next().value!);
     known.set(value, array);
   }

@@ -18,9 +18,12 @@ export interface Plan {
   readonly executable: Executable | null;
 }
 
-/** How many plans and executables an operator may have before the oldest goes. */
+/**
+ * How many plans and executables an operator may have before the oldest goes. An executable takes the
+ * plans that run it along, since they would keep its code and its memory.
+ */
 const planCapacity = 1024;
-const executableCapacity = 128;
+const executableCapacity = 512;
 /** After so many executables of one pattern of shapes, the next one is for all sizes. */
 const specializations = 3;
 
@@ -72,11 +75,23 @@ class OperatorCache {
       remember(this.#patterns, general.key, times, planCapacity);
       const program = times === specializations + 1 ? general.program() : null;
       if (program !== null) {
-        return remember(this.#executables, general.key, compile(program), executableCapacity);
+        return this.#keep(general.key, compile(program));
       }
     }
-    const program = programOf(operation, types);
-    return remember(this.#executables, key, compile(program), executableCapacity);
+    return this.#keep(key, compile(programOf(operation, types)));
+  }
+
+  #keep(key: string, executable: Executable): Executable {
+    const [oldest] = this.#executables;
+    if (oldest !== undefined && this.#executables.size >= executableCapacity) {
+      const [oldKey, old] = oldest;
+      this.#executables.delete(oldKey);
+      for (const [planKey, plan] of this.#plans) {
+        if (plan.executable === old) this.#plans.delete(planKey);
+      }
+    }
+    this.#executables.set(key, executable);
+    return executable;
   }
 }
 

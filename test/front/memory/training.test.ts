@@ -114,7 +114,7 @@ if (!(await servedCase(cases))) {
         [after.device, after.deviceSize, after.modules],
         [before.device, before.deviceSize, before.modules],
       );
-      assert.ok(after.heap - before.heap < 2 ** 18, `${after.heap - before.heap} bytes of heap`);
+      assert.ok(after.heap - before.heap < 2 ** 19, `${after.heap - before.heap} bytes of heap`);
       assert.ok(
         after.buffers - before.buffers < 2 ** 14,
         `${after.buffers - before.buffers} bytes of buffers`,
