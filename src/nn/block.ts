@@ -47,21 +47,29 @@ export abstract class Block implements Capturable {
     }
   }
 
+  /** @internal Everything below by dotted path; what is inside of a block only at its first place. */
+  *descendants(
+    prefix: string = '',
+    entered: Set<Block> = new Set([this]),
+  ): IterableIterator<readonly [string, Block | Parameter]> {
+    for (const [path, member] of this.members()) {
+      yield [`${prefix}${path}`, member];
+      if (member instanceof Parameter || entered.has(member)) continue;
+      entered.add(member);
+      yield* member.descendants(`${prefix}${path}.`, entered);
+    }
+  }
+
   /** All parameters below this block by dotted path; one that is shared appears once. */
   parameters(): Map<string, Parameter> {
     const found = new Map<string, Parameter>();
     const seen = new Set<Parameter>();
-    const visit = (block: Block, prefix: string): void => {
-      for (const [path, member] of block.members()) {
-        if (member instanceof Block) visit(member, `${prefix}${path}.`);
-        else if (!seen.has(member)) {
-          seen.add(member);
-          member.name = `${prefix}${path}`;
-          found.set(member.name, member);
-        }
-      }
-    };
-    visit(this, '');
+    for (const [path, member] of this.descendants()) {
+      if (member instanceof Block || seen.has(member)) continue;
+      seen.add(member);
+      member.name = path;
+      found.set(path, member);
+    }
     return found;
   }
 
@@ -72,7 +80,10 @@ export abstract class Block implements Capturable {
    */
   initialize(options: { readonly force?: boolean } = {}): this {
     this.#awaitsFirstCall = true;
-    for (const [, member] of this.members()) member.initialize(options);
+    for (const [, member] of this.descendants()) {
+      if (member instanceof Block) member.#awaitsFirstCall = true;
+    }
+    for (const parameter of this.parameters().values()) parameter.initialize(options);
     return this;
   }
 

@@ -14,14 +14,11 @@ interface Row {
 /** The table of `Block.summary`: blocks in the order in which they first ran. State is left as it was. */
 export function summarize(block: Block, args: readonly unknown[]): string {
   const names = new Map<Block, string>();
-  const name = (owner: Block, prefix: string): void => {
-    for (const [path, member] of owner.members()) {
-      if (member instanceof Parameter || names.has(member)) continue;
-      names.set(member, prefix + path);
-      name(member, `${prefix}${path}.`);
+  for (const [path, member] of block.descendants()) {
+    if (!(member instanceof Parameter) && member !== block && !names.has(member)) {
+      names.set(member, path);
     }
-  };
-  name(block, '');
+  }
   const outputs = new Map<Block, string>();
   const restore = [block, ...names.keys()].flatMap((member) => [
     member.suspendCapture(),

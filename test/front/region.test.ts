@@ -100,7 +100,7 @@ test('a size that only the data decides is not there while tracing', () => {
     lowering: { kind: 'view' },
     samples: [],
   });
-  for (const read of [(y: kn.NDArray) => y.shape, (y: kn.NDArray) => y.size]) {
+  for (const read of [(y: kn.NDArray) => y.shape[0], (y: kn.NDArray) => y.size]) {
     const f = kn.hybridize((x: kn.NDArray) => {
       read(some(x));
       return x;
