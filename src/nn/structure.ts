@@ -72,26 +72,35 @@ export class Structure {
   }
 
   #current(): Snapshot {
-    if (this.#last === undefined || !this.#last.parts.every((part) => this.#isUnchanged(part))) {
-      this.#last = this.#walk();
-    }
+    if (this.#last === undefined || !this.#isCurrent(this.#last)) this.#last = this.#walk();
     return this.#last;
+  }
+
+  #isCurrent({ parts }: Snapshot): boolean {
+    for (const part of parts) if (!this.#isUnchanged(part)) return false;
+    return true;
   }
 
   #isUnchanged({ block, slots }: Part): boolean {
     const values = block as unknown as Readonly<Record<string, unknown>>;
-    const properties = Object.keys(block);
-    if (properties.length !== slots.length) return false;
-    for (let i = 0; i < slots.length; i++) {
-      const { property, member, entries } = slots[i];
-      if (properties[i] !== property) return false;
+    let next = 0;
+    // Unlike `Object.keys` this makes no list. Properties that a prototype adds only cost a walk.
+    for (const property in values) {
+      if (next === slots.length) return false;
+      const slot = slots[next++];
+      if (property !== slot.property) return false;
       const value = values[property];
       if (Array.isArray(value)) {
-        if (entries === null || value.length !== entries.length) return false;
-        for (let k = 0; k < entries.length; k++) {
-          if (this.#memberIn(value[k]) !== entries[k]) return false;
-        }
-      } else if (entries !== null || this.#memberIn(value) !== member) return false;
+        if (slot.entries === null || !this.#isSameList(value, slot.entries)) return false;
+      } else if (slot.entries !== null || this.#memberIn(value) !== slot.member) return false;
+    }
+    return next === slots.length;
+  }
+
+  #isSameList(list: readonly unknown[], entries: readonly (object | null)[]): boolean {
+    if (list.length !== entries.length) return false;
+    for (let i = 0; i < list.length; i++) {
+      if (this.#memberIn(list[i]) !== entries[i]) return false;
     }
     return true;
   }

@@ -96,3 +96,53 @@ test('kl ignores what the target rules out', () => {
   const expected = 0.5 * (Math.log(0.5) - logs[0]) + 0.5 * (Math.log(0.5) - logs[1]);
   assertClose([value(loss.kl(kn.array([logs]), kn.array([target])))], [expected]);
 });
+
+/** A loss of n rows of 4 classes, and targets for it. */
+const sized: Readonly<
+  Record<string, readonly [(p: kn.NDArray, t: kn.NDArray) => kn.NDArray, (n: number) => kn.NDArray]>
+> = {
+  mse: [loss.mse, (n) => kn.random.normal([n, 4])],
+  l1: [loss.l1, (n) => kn.random.normal([n, 4])],
+  huber: [loss.huber, (n) => kn.random.normal([n, 4])],
+  binaryCrossEntropy: [loss.binaryCrossEntropy, (n) => kn.random.uniform([n, 4])],
+  kl: [(p, t) => loss.kl(p.logSoftmax(), t), (n) => kn.random.normal([n, 4]).softmax()],
+  'softmaxCrossEntropy of labels': [loss.softmaxCrossEntropy, (n) => kn.random.randint(0, 4, [n])],
+  'softmaxCrossEntropy of probabilities': [
+    loss.softmaxCrossEntropy,
+    (n) => kn.random.normal([n, 4]).softmax(),
+  ],
+  'smoothed softmaxCrossEntropy of labels': [
+    (p, t) => loss.softmaxCrossEntropy(p, t, { labelSmoothing: 0.1 }),
+    (n) => kn.random.randint(0, 4, [n]),
+  ],
+};
+
+for (const [name, [lossOf, targets]] of Object.entries(sized)) {
+  test(`${name}: after three batches, one graph serves batches of all sizes`, () => {
+    const f = kn.hybridize(lossOf);
+    for (const n of [2, 3, 5, 4, 7, 9]) {
+      kn.random.seed(n);
+      const t = targets(n);
+      const p = kn.random.normal([n, 4]);
+      const [actual, expected] = [f, lossOf].map((each) => {
+        p.attachGrad();
+        const y = kn.autograd.record(() => each(p, t));
+        y.backward();
+        return [value(y), ...(p.grad!.tolist() as number[][]).flat()];
+      });
+      assertClose(actual, expected);
+    }
+    assert.equal(f.explain().traces.length, 3, String(f.explain()));
+  });
+}
+
+test('captured losses refuse targets of another size, whatever the sizes were before', () => {
+  for (const options of [{}, { dynamic: [['n'], ['m']] }]) {
+    const f = kn.hybridize((p: kn.NDArray, t: kn.NDArray) => loss.mse(p, t), options);
+    for (const n of [2, 3, 4, 5]) {
+      assert.throws(() => f(kn.ones([n]), kn.ones([n + 1])), (error) =>
+        error instanceof kn.ShapeError && error.op === 'mse' && error.actual === `[${n + 1}]`,
+      ); // prettier-ignore
+    }
+  }
+});
