@@ -86,9 +86,13 @@ function kindOfElement(
   if (typeof value === 'number') return Number.isInteger(value) ? 'weak-int' : 'weak-float';
   if (typeof value === 'boolean') return 'weak-bool';
   if (typeof value === 'bigint') return 'int64';
-  throw new ArgumentError(`an array cannot hold ${describe(value)}`, {
+  throw foreign(value, path, op);
+}
+
+function foreign(value: unknown, path: readonly number[], op: string | undefined): ArgumentError {
+  return new ArgumentError(`an array cannot hold ${describe(value)}`, {
     ...(op === undefined ? {} : { op }),
-    expected: 'numbers, booleans, bigints, typed arrays, or nested lists of numbers',
+    expected: 'an array, numbers, booleans, bigints, typed arrays, or nested lists of numbers',
     actual: path.length === 0 ? describe(value) : `${describe(value)} at [${path.join(', ')}]`,
   });
 }
@@ -114,11 +118,12 @@ function typedDType(value: unknown, op: string | undefined): DType {
   if (value instanceof BigInt64Array) return 'int64';
   if (value instanceof Int8Array) return 'int8';
   if (value instanceof Uint8Array || value instanceof Uint8ClampedArray) return 'uint8';
-  throw new DTypeError('this value has no dtype here', {
+  if (!ArrayBuffer.isView(value) || value instanceof DataView) throw foreign(value, [], op);
+  throw new DTypeError('there is no dtype for typed arrays of this kind', {
     ...(op === undefined ? {} : { op }),
-    expected:
-      'an array, numbers, nested lists, Float32Array, Float64Array, Int8Array, Uint8Array, Int32Array or BigInt64Array',
+    expected: 'Float32Array, Float64Array, Int8Array, Uint8Array, Int32Array or BigInt64Array',
     actual: describe(value),
+    advice: 'copy the elements into one of those first',
   });
 }
 

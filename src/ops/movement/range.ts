@@ -2,7 +2,14 @@ import type { Attribute, Json } from '../../base/attribute.js';
 import * as attr from '../../base/attribute.js';
 import { addDim, ceilDivDim, type Dim, maxDim, minDim, subDim } from '../../base/dim.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import { atLeast, type Refusal, type Require, requireNow, words } from '../../ir/requirement.js';
+import {
+  atLeast,
+  type Refusal,
+  type Require,
+  requireNow,
+  type Words,
+  words,
+} from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
 import { shapeToString } from '../infer.js';
 
@@ -130,15 +137,17 @@ function resolvePosition(
 ): Dim {
   const at = fromFront(position, extent);
   const last = subDim(extent, 1);
-  const outside = (): Refusal => ({
+  const outside = (expected: Words): Refusal => ({
     error: 'argument',
     op,
     problem: words`index ${position} is outside axis ${axis}`,
-    expected: words`an integer from -${extent} to ${last}`,
+    expected,
     actual: words`${position}`,
   });
-  require(atLeast(at, 0), outside);
-  require(atLeast(last, at), outside);
+  require(atLeast(extent, 1), () => outside(words`no index: the axis is empty`));
+  const inside = (): Refusal => outside(words`an integer from -${extent} to ${last}`);
+  require(atLeast(at, 0), inside);
+  require(atLeast(last, at), inside);
   return maxDim(0, minDim(last, at));
 }
 

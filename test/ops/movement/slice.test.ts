@@ -92,6 +92,8 @@ test('mistakes name what was expected', () => {
     assert.match(error.message, /from -2 to 1/);
     return true;
   }); // prettier-ignore
+  const empty = (): unknown => evaluate([floats([0], [])], (v) => slice(v, 0));
+  assert.throws(empty, /index 0 is outside axis 0[^]*no index: the axis is empty/);
   assert.throws(() => run(0, -4), ArgumentError);
   assert.throws(() => run(0, 0, 0), ShapeError);
   assert.throws(() => run('...', '...'), ArgumentError);
