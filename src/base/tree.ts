@@ -33,10 +33,16 @@ const leaf: Structure = { kind: 'leaf' };
 /**
  * Takes a nested value apart. `isLeaf` is asked first, so it may claim objects of any kind.
  *
- * @throws ArgumentError, naming the place, for an object that is neither a leaf nor a list nor plain, for
+ * @throws ArgumentError of `op`, naming the place, for an object that is neither a leaf nor a list nor plain, for
  * one that contains itself, and for one with symbols as keys.
  */
-export function flatten<L>(tree: unknown, isLeaf: (value: unknown) => value is L): Flattened<L> {
+export function flatten<L>(
+  tree: unknown,
+  isLeaf: (value: unknown) => value is L,
+  op?: string,
+): Flattened<L> {
+  const refusal = (problem: string, path: readonly (string | number)[], actual: string) =>
+    refused(problem, path, actual, op);
   const leaves: L[] = [];
   const path: (string | number)[] = [];
   const open = new Set<object>();
@@ -189,16 +195,18 @@ function isPlainList(value: readonly unknown[]): boolean {
   );
 }
 
-function refusal(
+function refused(
   problem: string,
   path: readonly (string | number)[],
   actual: string,
+  op: string | undefined,
 ): ArgumentError {
   const place = path
     .slice(0, 20)
     .map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`))
     .join('');
   return new ArgumentError(problem, {
+    ...(op !== undefined && { op }),
     expected: 'arrays, primitives and functions in lists and plain objects',
     actual: place === '' ? actual : `${actual} at ${place}`,
   });

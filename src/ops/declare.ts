@@ -142,6 +142,8 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   infer(context: InferContext): readonly TensorType[];
   readonly check?: ElementCheck<AttributesOf<S>>;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
+  /** Whether the gradient is a function of the user's: its errors are the user's own and stay as they are. */
+  readonly isUsersGradient?: boolean;
   readonly lowering: Lowering<AttributesOf<S>>;
   /** What calls with one result are equal to, most useful first; none when absent. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];

@@ -81,9 +81,9 @@ function applyRule<T extends Tensor>(
   needs: readonly boolean[],
   request: GradientRequest<T>,
 ): readonly (T | null)[] {
-  const rule = declarationOf(node.op).gradient as Gradient;
+  const { gradient: rule, isUsersGradient = false } = declarationOf(node.op);
   const run = (): readonly (T | null)[] =>
-    rule<T>({
+    (rule as Gradient)<T>({
       inputs: operands.map((value) => request.valueOf(value)),
       outputs: results.map((value) => request.valueOf(value)),
       grads,
@@ -99,6 +99,7 @@ function applyRule<T extends Tensor>(
     checkGradients(operands, needs, made);
     return made;
   } catch (error) {
+    if (isUsersGradient) throw error;
     throw inContext(error, 'its gradient failed', {
       op: node.op.name,
       ...(node.source !== undefined && { source: node.source }),

@@ -57,7 +57,7 @@ export function customGradient<R>(spec: CustomGradient<R>): (...inputs: NDArray[
 /** Eagerly the result is computed unrecorded, and linked to the inputs by a call with the custom rule. */
 function recorded<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
   const result = withMode({ session: null }, op, () => spec.forward(...inputs));
-  const { leaves, structure } = flatten(result, isArray);
+  const { leaves, structure } = flatten(result, isArray, op);
   const outputs = leaves.map((leaf) => {
     const { type, held } = leaf.computed();
     return new NDArray(type, held);
@@ -85,6 +85,7 @@ function declarationWith(rule: Rule): Declaration {
     },
     // Recordings are differentiated on arrays only; captured code goes the way of `withGradient`.
     gradient: rule as unknown as Gradient,
+    isUsersGradient: true,
     lowering: { kind: 'inline' },
     samples: [],
   };
