@@ -1,6 +1,7 @@
 import { ArgumentError, TraceError } from '../base/errors.js';
 import type { Capture } from './capture.js';
 import type { Session } from './history.js';
+import type { StateLog } from './statelog.js';
 
 /** How operator calls are treated at this moment. JavaScript runs one call at a time, so one object is enough. */
 export interface Mode {
@@ -14,6 +15,8 @@ export interface Mode {
   isPaused: boolean;
   /** Whether a backward pass is going on. */
   isBackward: boolean;
+  /** Where the state is kept that the code which runs now has found; null when nobody asks. */
+  stateLog: StateLog | null;
 }
 
 export const mode: Mode = {
@@ -22,6 +25,7 @@ export const mode: Mode = {
   training: false,
   isPaused: false,
   isBackward: false,
+  stateLog: null,
 };
 
 /**
@@ -31,7 +35,7 @@ export const mode: Mode = {
  * @throws TraceError in captured code and ArgumentError elsewhere, for an asynchronous function.
  */
 export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R {
-  const { capture, session, training, isPaused, isBackward } = mode;
+  const { capture, session, training, isPaused, isBackward, stateLog } = mode;
   Object.assign(mode, changes);
   try {
     refuseAsync(fn, op);
@@ -47,6 +51,7 @@ export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R 
     mode.training = training;
     mode.isPaused = isPaused;
     mode.isBackward = isBackward;
+    mode.stateLog = stateLog;
   }
 }
 

@@ -8,6 +8,7 @@ import { perform } from './dispatch.js';
 import type { Operation } from './eager/operation.js';
 import { KeptGradient } from './keptgradient.js';
 import { mode, withMode } from './mode.js';
+import type { StateLog } from './statelog.js';
 import { typeToString } from '../ir/program.js';
 import { type GradReq, NDArray } from './ndarray.js';
 
@@ -150,7 +151,15 @@ export function forgetHistory(target: NDArray): void {
   target.isConstant = false;
 }
 
+/** Gives arrays the elements again that were found in them. */
+export function putBack({ found }: StateLog): void {
+  for (const [array, elements] of found) {
+    replaceElements(array, new NDArray(array.type, elements));
+  }
+}
+
 function replaceElements(target: NDArray, value: NDArray): void {
+  mode.stateLog?.note(target);
   if (target.elements?.isPinned === true) target.elements.write(value.storage.host);
   else target.elements = value.held;
   forgetHistory(target);
@@ -168,6 +177,8 @@ export function refuseRecorded(op: string, target: NDArray): void {
         'run the backward pass first; state that recorded code writes is marked by attachGrad({ req: "null" })',
     });
   }
+  // What passes is written next, perhaps where it lies.
+  if (mode.capture === null) mode.stateLog?.note(target);
 }
 
 /** An array that others still rely on must not change under them. */

@@ -218,6 +218,41 @@ inEveryFormWithGradients('kn.checkpoint(fn): the same values and gradients, with
   axes: { x: ['n'] },
 }); // prettier-ignore
 
+bothWays(
+  'kn.checkpoint(fn): state is written once, and the pass sees what the call saw',
+  (wrap) => {
+    const count = leaf([0], 'null');
+    const f = wrap(
+      kn.checkpoint((v: kn.NDArray) => {
+        count.assign(count.add(1));
+        return v.mul(count);
+      }),
+    );
+    const x = leaf([3]);
+    for (let i = 1; i < 4; i++) {
+      autograd.record(() => f(x)).backward();
+      assert.deepEqual([count.tolist(), x.grad!.tolist()], [[i], [i]]);
+    }
+  },
+);
+
+bothWays("customGradient: an error of the rule is the user's own", (wrap) => {
+  const own = new RangeError('mine');
+  const wrong = [
+    () => { throw own; },
+    () => kn.ones([2]).add(kn.ones([3])),
+  ]; // prettier-ignore
+  const x = leaf([3]);
+  for (const backward of wrong) {
+    const rule = kn.customGradient({ forward: (a) => a.mul(2), backward });
+    const f = wrap((v: kn.NDArray) => rule(v));
+    const act = (): void => autograd.record(() => f(x)).backward();
+    if (backward === wrong[0]) assert.throws(act, own);
+    else refused(act, { kind: kn.ShapeError, op: 'add', says: 'do not broadcast' });
+    assert.deepEqual([autograd.isRecording(), x.grad!.tolist()], [false, [0]]);
+  }
+});
+
 bothWays('`write` discards earlier passes but sums all uses within one', (wrap) => {
   const x = leaf([1, 2]);
   const f = wrap((v: kn.NDArray) => v.mul(3).add(v.mul(4)).sum());

@@ -1,92 +1,116 @@
 import { flatten, type Structure, unflatten } from '../../base/tree.js';
-import { generatorState, setGeneratorState } from '../generator.js';
+import { joinRecording } from '../dispatch.js';
+import { type GeneratorState, generatorState, setGeneratorState } from '../generator.js';
 import { collectOrigins, isTracked, Session } from '../history.js';
 import { mode, withMode } from '../mode.js';
 import type { NDArray } from '../ndarray.js';
 import { isArray } from '../signature.js';
-import { aliasOf, linkTo } from '../values.js';
+import { StateLog } from '../statelog.js';
+import { aliasOf, linkTo, putBack } from '../values.js';
 import { customGradient } from './custom.js';
-import { isRecording, record } from './scopes.js';
 import { gradientsOf, layOutRecording } from './tape.js';
 
 const op = 'checkpoint';
 
 /**
  * The same function, but what it computes inside is not kept for the backward pass: it is computed again
- * there, with the same random numbers. Trades time for memory. In captured code the function is part of
- * the graph, and what to keep is the compiler's decision.
+ * there, with the same random numbers and from the same state, which is written once all the same. Trades
+ * time for memory. In captured code the function is part of the graph, and what to keep is the compiler's
+ * decision.
  */
 export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
   const run = (...args: Parameters<F>): unknown => {
     if (mode.session === null || mode.capture !== null) return fn(...args);
-    const { leaves, structure } = flatten(args, isArray);
-    const state = generatorState();
+    const { leaves, structure } = flatten(args, isArray, op);
     const { training } = mode;
     const rerun = (inputs: readonly NDArray[]): unknown =>
       fn(...(unflatten(structure, inputs) as Parameters<F>));
-    const { results, outputs, used } = firstRun(() => rerun(leaves), leaves);
+    const { results, outputs, used, moment } = firstRun(() => rerun(leaves), leaves);
     const recomputing = customGradient({
       forward: () => results.map(aliasOf),
-      backward: (headGrads, { inputs }) =>
-        withGenerator(state, () => {
-          const isDifferentiated = isRecording();
-          return record(
-            () => {
-              const links = inputs.slice(0, leaves.length).map(linkTo);
-              const again = flatten(rerun(links), isArray).leaves;
-              const wrt = [...links, ...used];
-              const heads = again.flatMap((array, i) =>
-                array.origin?.session ? [{ array, grad: headGrads[i] }] : [],
-              );
-              const tape = layOutRecording(
-                op,
-                heads.map(({ array }) => array),
-                new Set(wrt),
-              );
-              const known = wrt.filter((array) => tape.valueOf.has(array));
-              const grads = gradientsOf(op, tape, heads, known, isDifferentiated);
-              return wrt.map((array) => grads[known.indexOf(array)] ?? null);
-            },
-            { trainMode: training },
+      backward: (headGrads, { inputs }) => {
+        const isDifferentiated = mode.session !== null;
+        const session = mode.session ?? new Session();
+        const gradients = (): readonly (NDArray | null)[] => {
+          const links = inputs.slice(0, leaves.length).map(linkTo);
+          const again = backAt(moment, () => flatten(rerun(links), isArray, op).leaves);
+          const wrt = [...links, ...used];
+          const heads = again.flatMap((array, i) =>
+            array.origin?.session ? [{ array, grad: headGrads[i] }] : [],
           );
-        }),
+          const tape = layOutRecording(
+            op,
+            heads.map(({ array }) => array),
+            new Set(wrt),
+          );
+          const known = wrt.filter((array) => tape.valueOf.has(array));
+          const grads = gradientsOf(op, tape, heads, known, isDifferentiated);
+          return wrt.map((array) => grads[known.indexOf(array)] ?? null);
+        };
+        try {
+          return withMode({ session, training, isPaused: false }, op, gradients);
+        } finally {
+          if (!isDifferentiated) session.isOpen = false;
+        }
+      },
     });
     return unflatten(outputs, recomputing(...leaves, ...used));
   };
   return run as unknown as F;
 }
 
-/** Runs the function once, to get its results and to see which arrays from outside gradients may reach. */
-function firstRun(
-  fn: () => unknown,
-  leaves: readonly NDArray[],
-): { readonly results: readonly NDArray[]; readonly outputs: Structure; readonly used: NDArray[] } {
+/** What code depends on beside its arguments, as it was when the code ran. */
+interface Moment {
+  readonly generator: GeneratorState;
+  readonly state: StateLog;
+}
+
+interface FirstRun {
+  readonly results: readonly NDArray[];
+  readonly outputs: Structure;
+  /** Arrays from outside that gradients may reach. */
+  readonly used: readonly NDArray[];
+  readonly moment: Moment;
+}
+
+/** Runs the function to get its results, and to see what it depends on. */
+function firstRun(fn: () => unknown, leaves: readonly NDArray[]): FirstRun {
   const session = new Session();
-  const { leaves: results, structure: outputs } = flatten(withMode({ session }, op, fn), isArray);
-  const used = new Set<NDArray>();
+  const moment = { generator: generatorState(), state: new StateLog(mode.stateLog) };
+  const result = withMode({ session, stateLog: moment.state }, op, fn);
+  const { leaves: results, structure: outputs } = flatten(result, isArray, op);
+  const outside = new Set<NDArray>();
   const origins = collectOrigins(results, (array, origin) => {
     if (origin.session === session) return true;
-    used.add(array);
+    outside.add(array);
     return false;
   });
   for (const { operands } of origins) {
     for (const operand of operands) {
-      if (operand.origin?.session !== session && isTracked(operand)) used.add(operand);
+      if (operand.origin?.session !== session) outside.add(operand);
     }
   }
-  for (const leaf of leaves) used.delete(leaf);
   for (const origin of origins) origin.release();
   session.isOpen = false;
-  return { results, outputs, used: [...used].filter(isTracked) };
+  // The arrays take part in the recording that goes on, as if the function had no part of its own.
+  for (const array of [...outside, ...session.participants]) {
+    if (!array.isShared) joinRecording(array);
+  }
+  for (const leaf of leaves) outside.delete(leaf);
+  return { results, outputs, used: [...outside].filter(isTracked), moment };
 }
 
-/** Runs `fn` with the random numbers of another time. */
-function withGenerator<R>(state: ReturnType<typeof generatorState>, fn: () => R): R {
-  const now = generatorState();
-  setGeneratorState(state);
+/** Runs `fn` with the random numbers and the state of another time, and then goes back to the present. */
+function backAt<R>({ generator, state }: Moment, fn: () => R): R {
+  const now = { generator: generatorState(), state: new StateLog(mode.stateLog) };
+  setGeneratorState(generator);
   try {
-    return fn();
+    return withMode({ stateLog: now.state }, op, () => {
+      putBack(state);
+      return fn();
+    });
   } finally {
-    setGeneratorState(now);
+    setGeneratorState(now.generator);
+    putBack(now.state);
   }
 }

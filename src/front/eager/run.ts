@@ -1,6 +1,8 @@
 import { InternalError } from '../../base/errors.js';
 import { type ArrayType, arrayType } from '../arraytype.js';
 import { NDArray } from '../ndarray.js';
+import { mode } from '../mode.js';
+import type { StateLog } from '../statelog.js';
 import type { Operation } from './operation.js';
 import { planFor } from './plan.js';
 
@@ -9,6 +11,7 @@ export function runNow(operation: Operation, operands: readonly NDArray[]): read
   const types: ArrayType[] = [];
   // A computed array's type is always an interned one.
   for (const operand of operands) types.push(operand.computed().type as ArrayType);
+  if (mode.stateLog !== null) noteState(mode.stateLog, operands);
   const plan = planFor(operation, types);
   const { declaration, attributes } = operation;
   if (declaration.check !== undefined) {
@@ -27,4 +30,8 @@ export function runNow(operation: Operation, operands: readonly NDArray[]): read
     arrays.push(new NDArray(type, storage));
   }
   return arrays;
+}
+
+function noteState(log: StateLog, operands: readonly NDArray[]): void {
+  for (const operand of operands) if (operand.gradient?.req === 'null') log.note(operand);
 }
