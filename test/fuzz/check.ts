@@ -16,11 +16,14 @@ const kinds: Readonly<Record<OracleName, GenerateOptions>> = {
   recorded: { gradients: true, states: true },
   whole: { gradients: true },
   second: { gradients: true, calls: 200 },
+  cut: { states: true },
+  cutRecorded: { gradients: true, states: true },
+  cutWhole: { gradients: true },
 };
 
 /** The ways of running in turn: each program meets one, and the cheaper ones come more often. */
 const turns: readonly OracleName[] = [
-  'called', 'recorded', 'saved', 'sizes', 'exported', 'whole', 'called', 'deferred', 'saved', 'second',
+  'called', 'recorded', 'saved', 'sizes', 'exported', 'whole', 'cut', 'deferred', 'cutRecorded', 'second', 'cutWhole',
 ]; // prettier-ignore
 
 export function oracleOf(seed: number): OracleName {

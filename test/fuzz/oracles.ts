@@ -30,16 +30,38 @@ interface Compiled {
   graphFor(args: Arrays): kn.StaticGraph;
 }
 
-/** A body as a hybridized function. */
-function compiled(world: World, body: Body, callOf: RunOptions['callOf']): Compiled {
+/** A body as a captured function. */
+function compiled(
+  world: World,
+  body: Body,
+  callOf: RunOptions['callOf'],
+  capture: typeof kn.hybridize = kn.hybridize,
+  more: Pick<RunOptions, 'around'> = {},
+): Compiled {
   const { program } = world;
-  const options = callOf === undefined ? {} : { callOf };
-  const captured = kn.hybridize((given: unknown) =>
-    nest(body(world, unnest(given), options), program),
-  );
+  const options = callOf === undefined ? more : { ...more, callOf };
+  const captured = capture((given: unknown) => nest(body(world, unnest(given), options), program));
   return Object.assign((args: Arrays) => unnest(captured(nest(args, program))), {
     graphFor: (args: Arrays) => captured.graphFor(nest(args, program)),
   });
+}
+
+/** Looks at the result of every so many steps, which cuts a static graph there. */
+function peeking({ seed }: FuzzProgram): Pick<RunOptions, 'around'> {
+  const look = kn.staticCode((x: kn.NDArray) => void x.dataSync());
+  const every = 7 + (seed % 50);
+  return {
+    around: (step, run) => {
+      const results = run();
+      if (step.results[0] % every === 0 && results.length > 0) look(results[0]);
+      return results;
+    },
+  };
+}
+
+/** A body as a static graph with side-effect code in it. */
+function cutUp(world: World, body: Body, callOf: RunOptions['callOf']): Compiled {
+  return compiled(world, body, callOf, kn.staticGraph, peeking(world.program));
 }
 
 /** A compiled function inside a body that is not. */
@@ -54,9 +76,8 @@ function inside(call: Compiled): Body {
 function calls(
   reference: Body,
   build: (world: World, callOf: RunOptions['callOf']) => Body,
+  { isWhole = reference === forward }: { readonly isWhole?: boolean } = {},
 ): Oracle {
-  // A backward pass may be refused when the call before it has done its work.
-  const isForward = reference === forward;
   return (program, callOf) => {
     const world = new World(program);
     const body = build(world, callOf);
@@ -70,7 +91,8 @@ function calls(
       });
       const found = expected.compare(outcome);
       if (found !== null) return `call ${k}: ${found}`;
-      if (outcome.kind === 'error') return isForward ? changedState(world, before) : null;
+      // A backward pass may be refused when the call before it has done its work.
+      if (outcome.kind === 'error') return isWhole ? changedState(world, before) : null;
     }
     return null;
   };
@@ -94,6 +116,21 @@ const recorded: Oracle = calls(withGradients(forward), (world, callOf) =>
 /** Forward and backward in one compiled function. */
 const whole: Oracle = calls(withGradients(forward), (world, callOf) =>
   inside(compiled(world, withGradients(forward), callOf)),
+);
+
+/** Forward passes of a static graph in pieces; a piece that is refused comes after others are done. */
+const cut: Oracle = calls(forward, (world, callOf) => inside(cutUp(world, forward, callOf)), {
+  isWhole: false,
+});
+
+/** Gradients through a static graph in pieces. */
+const cutRecorded: Oracle = calls(withGradients(forward), (world, callOf) =>
+  withGradients(inside(cutUp(world, forward, callOf))),
+);
+
+/** Forward and backward in one static graph in pieces. */
+const cutWhole: Oracle = calls(withGradients(forward), (world, callOf) =>
+  inside(cutUp(world, withGradients(forward), callOf)),
 );
 
 /** Gradients of gradients in one compiled function. */
@@ -206,7 +243,17 @@ const deferred: Oracle = (given, callOf) => {
 };
 
 export type OracleName =
-  'called' | 'sizes' | 'saved' | 'exported' | 'deferred' | 'recorded' | 'whole' | 'second';
+  | 'called'
+  | 'sizes'
+  | 'saved'
+  | 'exported'
+  | 'deferred'
+  | 'recorded'
+  | 'whole'
+  | 'second'
+  | 'cut'
+  | 'cutRecorded'
+  | 'cutWhole';
 
 const oracles: Readonly<Record<OracleName, Oracle>> = {
   called,
@@ -217,6 +264,9 @@ const oracles: Readonly<Record<OracleName, Oracle>> = {
   recorded,
   whole,
   second,
+  cut,
+  cutRecorded,
+  cutWhole,
 };
 
 /** The difference that an oracle finds; a failure of our own is one, too. */

@@ -13,14 +13,17 @@ export interface BodyOptions {
   /** Is told the value of every step. */
   readonly onValues?: (values: ReadonlyMap<number, kn.NDArray>) => void;
   readonly callOf?: RunOptions['callOf'];
+  /** Runs steps in their places, where there is no noise. */
+  readonly around?: RunOptions['around'];
 }
 
 /** Something to do with a program: its outputs, and whatever comes after them. */
 export type Body = (world: World, args: Arrays, options: BodyOptions) => Arrays;
 
 /** The outputs. */
-export const forward: Body = (world, args, { noise, onValues, callOf }) => {
+export const forward: Body = (world, args, { noise, onValues, callOf, around }) => {
   const values = runSteps(world.program, world.bind(args), {
+    ...(around && { around }),
     ...(noise && { around: noise.around }),
     ...(callOf && { callOf }),
   });
@@ -84,8 +87,9 @@ export function withGradients(run: Body): Body {
 /** The outputs, then the gradients, then those of the squares of the gradients. */
 export const withSecondGradients: Body = (world, args, options) => {
   const xs = wrtOf(world, args);
+  // A recording that nobody differentiates would hold its arrays for ever.
+  if (xs.length === 0) return forward(world, args, options);
   const differentiate = (outputs: Arrays): Arrays => {
-    if (xs.length === 0) return [];
     const first = kn.autograd.grad(lossOf(outputs), xs, { createGraph: true });
     return [...first, ...kn.autograd.grad(lossOf(first.map((grad) => grad.square())), xs)];
   };
