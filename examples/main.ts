@@ -1,42 +1,43 @@
-// `npm start`: two networks learn from real data as imperative TypeScript, turn into static graphs, run
-// faster, are saved, and run again in another process from the files alone.
+// `npm start`: two networks learn from real data. Their training step is imperative TypeScript that runs
+// as one compiled program; the trained networks are saved as graphs, and run again in another process
+// from the files alone.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runDigits } from './digits/run.js';
-import { runNames } from './names/run.js';
+import { compareDigits, runDigits } from './digits/run.js';
+import { compareNames, runNames } from './names/run.js';
 import { saveGraphs } from './support/graphfiles.js';
-import { milliseconds, percent } from './support/progress.js';
+import { percent } from './support/progress.js';
+import { explanationLines, speedLine } from './support/summary.js';
 import type { TrainingReport } from './support/training.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'kaon-'));
 const files = { digits: join(folder, 'digits.json'), names: join(folder, 'names.json') };
 const start = performance.now();
 
-function printSpeeds({ eagerStep, hybridStep }: TrainingReport): void {
-  const ratio = (eagerStep / hybridStep).toFixed(1);
-  console.log(
-    `  a training step: ${milliseconds(eagerStep)} eager, ${milliseconds(hybridStep)} captured: ${ratio} times as fast`,
-  );
+function printStep(report: TrainingReport, speeds: string, what: string): void {
+  console.log(`  a training step on ${what}: ${speeds}`);
+  console.log(`  what became of the training step, as explain() tells it:\n`);
+  for (const line of explanationLines(report.explanation)) console.log(line);
 }
 
 console.log('Handwritten digits, a small convolutional network');
-const digits = await runDigits();
-printSpeeds(digits);
+const digits = runDigits();
+printStep(digits, speedLine(compareDigits()), '64 images');
 console.log(`  accuracy on 360 held-out images: ${percent(digits.accuracy)}`);
 saveGraphs(files.digits, new Map([['digits', digits.graph]]));
 console.log(`  graph saved to ${files.digits}\n`);
 
 console.log('Which of ten languages is this name written in? A character-level LSTM');
-const names = await runNames();
-printSpeeds(names);
+const names = runNames();
+printStep(names, speedLine(compareNames()), '64 names of 12 characters');
 console.log(
   `  accuracy on names of unseen entities: ${percent(names.accuracy)}; letter frequencies alone: ${percent(names.baseline)}`,
 );
 const graphs = new Map([...names.graphs].map(([length, graph]) => [String(length), graph]));
-saveGraphs(files.names, graphs, { alphabet: names.alphabet, longest: null });
+saveGraphs(files.names, graphs, { alphabet: names.alphabet, longest: names.longest });
 console.log(`  ${graphs.size} graphs, one a length, saved to ${files.names}\n`);
 
 console.log('Another process, which has the files but not the networks:');

@@ -15,15 +15,15 @@ export function reloadDigits(path: string): number {
 /** What the file of the name graphs says beside the graphs. */
 interface NameNotes {
   readonly alphabet: readonly string[];
-  /** The length of the longest names there are graphs for; null for all. */
-  readonly longest: number | null;
+  /** The length of the longest names there are graphs for. */
+  readonly longest: number;
 }
 
 /** The accuracy of the saved name graphs, one a length, on the names of unseen entities. */
 export function reloadNames(path: string): number {
   const { graphs, notes } = loadGraphs<NameNotes>(path);
   const alphabet = new Map(notes.alphabet.map((character, i) => [character, i + 1]));
-  const { test } = loadNames(notes.longest ?? Infinity);
+  const { test } = loadNames(notes.longest);
   let right = 0;
   for (const batch of batchByLength(test, alphabet, Infinity)) {
     const { characters, languages } = arraysOf(batch);

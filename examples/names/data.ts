@@ -95,11 +95,13 @@ export function batchByLength(
   return [...byLength.values()].flat();
 }
 
-/** A batch as arrays. */
-export function arraysOf(batch: NameBatch): {
+/** A batch as arrays: character numbers (batch, length) and languages (batch). */
+export interface NameArrays {
   readonly characters: kn.NDArray;
   readonly languages: kn.NDArray;
-} {
+}
+
+export function arraysOf(batch: NameBatch): NameArrays {
   return {
     characters: kn.array(batch.characters, { dtype: 'int32' }),
     languages: kn.array(batch.languages, { dtype: 'int32' }),

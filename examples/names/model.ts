@@ -14,9 +14,9 @@ export class NameReader extends kn.nn.HybridBlock {
   }
 
   override forward(characters: kn.NDArray): kn.NDArray {
-    const [batch, length] = characters.shape;
+    const length = characters.shape[1];
     const letters = this.embed.call(characters);
-    let states = this.cell.beginState(batch);
+    let states = this.cell.beginState(1); // broadcasts: nothing here depends on the number of names
     let mean: kn.NDArray | null = null;
     for (let time = 0; time < length; time++) {
       const [output, next] = this.cell.call(letters.slice(':', time), states);

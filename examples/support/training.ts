@@ -1,51 +1,55 @@
 import * as kn from '../../src/index.js';
 import { Progress } from './progress.js';
 
-/** How a classifier is trained: some epochs as written, the rest captured. */
-export interface TrainingPlan<B> {
-  readonly label: string;
+/** All that a training step consists of; a batch is a record of arrays. */
+export interface Training<B> {
   readonly net: kn.nn.HybridBlock;
   readonly optimizer: kn.optim.Optimizer;
-  /** The batches of one epoch, in a fresh order. */
-  epoch(index: number): readonly B[];
   /** The mean loss of one batch. */
   loss(batch: B): kn.NDArray;
-  readonly eagerEpochs: number;
-  readonly hybridEpochs: number;
+}
+
+/** A training step as it is written: forward, backward, update. Returns the loss before it. */
+export function stepAsWritten<B>(training: Training<B>, batch: B): kn.NDArray {
+  const loss = kn.autograd.record(() => training.loss(batch));
+  loss.backward();
+  training.optimizer.step();
+  return loss;
+}
+
+/** The same step as one compiled program. */
+export function wholeStep<B>(
+  training: Training<B>,
+  options: kn.HybridizeOptions = {},
+): kn.Hybridized<(batch: B) => kn.NDArray> {
+  return kn.hybridize((batch: B) => stepAsWritten(training, batch), { name: 'step', ...options });
+}
+
+export interface TrainingPlan<B> extends Training<B> {
+  readonly label: string;
+  readonly epochs: number;
+  /** The batches of one epoch, in a fresh order. */
+  epoch(index: number): readonly B[];
+  readonly options?: kn.HybridizeOptions;
 }
 
 export interface TrainingReport {
-  /** Median milliseconds of a training step, run op by op and captured. */
-  readonly eagerStep: number;
-  readonly hybridStep: number;
+  /** The mean loss of the last epoch. */
   readonly finalLoss: number;
+  /** What was captured of the training step, and why. */
+  readonly explanation: kn.Explanation;
 }
 
-/** Trains eagerly for a while, then hybridized, and measures both. */
+/** Trains in whole compiled steps. */
 export function train<B>(plan: TrainingPlan<B>): TrainingReport {
-  const phase = (label: string, first: number, count: number): { median: number; loss: number } => {
-    const times: number[] = [];
-    const progress = new Progress(`${plan.label}, ${label}`, count);
-    let last = NaN;
-    for (let epoch = 0; epoch < count; epoch++) {
-      let total = 0;
-      const batches = plan.epoch(first + epoch);
-      for (const batch of batches) {
-        const start = performance.now();
-        const loss = kn.autograd.record(() => plan.loss(batch));
-        loss.backward();
-        plan.optimizer.step();
-        total += Number(loss.item());
-        times.push(performance.now() - start);
-      }
-      last = total / batches.length;
-      progress.update(epoch + 1, `loss ${last.toFixed(4)}`);
-    }
-    times.sort((a, b) => a - b);
-    return { median: times[times.length >> 1], loss: last };
-  };
-  const eager = phase('eager   ', 0, plan.eagerEpochs);
-  plan.net.hybridize();
-  const hybrid = phase('captured', plan.eagerEpochs, plan.hybridEpochs);
-  return { eagerStep: eager.median, hybridStep: hybrid.median, finalLoss: hybrid.loss };
+  const step = wholeStep(plan, plan.options);
+  const progress = new Progress(plan.label, plan.epochs);
+  let finalLoss = NaN;
+  for (let epoch = 0; epoch < plan.epochs; epoch++) {
+    const batches = plan.epoch(epoch);
+    const total = batches.reduce((sum, batch) => sum + Number(step(batch).item()), 0);
+    finalLoss = total / batches.length;
+    progress.update(epoch + 1, `loss ${finalLoss.toFixed(4)}`);
+  }
+  return { finalLoss, explanation: step.explain() };
 }

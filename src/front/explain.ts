@@ -97,8 +97,24 @@ const missColumns: readonly Column<Miss>[] = [
   { title: 'to', align: 'left', show: ({ guard }) => guard?.actual ?? '' },
   { title: 'trace ms', align: 'right', show: ({ milliseconds }) => milliseconds.toFixed(1) },
   { title: 'first run ms', align: 'right', show: firstRun },
-  { title: 'at', align: 'left', show: ({ source }) => source ?? 'an unknown line' },
+  { title: 'at', align: 'left', show: ({ source }) => nearby(source) },
 ];
+
+/** A source line as seen from the working directory, in browsers from the site: as short as it can be. */
+function nearby(source: string | undefined): string {
+  if (source === undefined) return 'an unknown line';
+  const { process, location } = globalThis as {
+    readonly process?: { cwd?(): string };
+    readonly location?: { readonly origin: string };
+  };
+  const home = process?.cwd?.() ?? location?.origin;
+  if (home === undefined) return source;
+  // Windows has paths with and without a slash before the drive, and slashes of both kinds.
+  const [place, folder] = [source, `${home}/`].map((path) =>
+    path.replaceAll('\\', '/').replace(/^\/(?=[A-Za-z]:)/, ''),
+  );
+  return place.startsWith(folder) ? place.slice(folder.length) : source;
+}
 
 function render({
   name,

@@ -19,7 +19,7 @@ const expected: readonly (readonly RegExp[])[] = [
     /\[ \[ 2, 4 \], \[ 6, 8 \] \]/,
     /\[ 18 \]/,
   ],
-  [/^\d\.\d+ -> 0\.0\d+$/m],
+  [/^\d\.\d+ -> 0\.0\d+$/m, /^step: 1 trace, 299 hits, 1 miss$/m],
   [/^true \[ 8, 10 \]$/m, /float32\[8, 10\]/, /^true$/m],
 ];
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadDigits } from '../../examples/digits/data.js';
 import { DigitNet } from '../../examples/digits/model.js';
-import { runDigits } from '../../examples/digits/run.js';
+import { firstDigits, makeDigits, runDigits } from '../../examples/digits/run.js';
 import {
   alphabetOf,
   arraysOf,
@@ -14,9 +14,11 @@ import {
   loadNames,
 } from '../../examples/names/data.js';
 import { NameReader } from '../../examples/names/model.js';
-import { runNames } from '../../examples/names/run.js';
+import { firstNames, makeNames, runNames } from '../../examples/names/run.js';
 import { reloadDigits, reloadNames } from '../../examples/reload.js';
+import { compareForms, forms } from '../../examples/support/forms.js';
 import { saveGraphs } from '../../examples/support/graphfiles.js';
+import { explanationLines, speedLine } from '../../examples/support/summary.js';
 import * as kn from '../../src/index.js';
 import { assertClose } from '../support/close.js';
 
@@ -78,20 +80,50 @@ test('no name of an entity that is tested is trained on, and every language is t
   }
 });
 
-test('a short run of the digits learns, and its file repeats the accuracy', async () => {
-  const result = await runDigits({ eagerEpochs: 1, hybridEpochs: 3 });
+test('a short run of the digits learns in one program, and its file repeats the accuracy', () => {
+  const result = runDigits({ epochs: 4 });
   assert.ok(result.accuracy > 0.85, `accuracy ${result.accuracy}`);
+  const { traces, misses, hits } = result.explanation;
+  assert.deepEqual([traces.length, misses.length, hits], [1, 1, 4 * 22 - 1]);
+  assert.match(String(result.explanation), /^step: 1 trace, 87 hits, 1 miss$/m);
   const path = join(mkdtempSync(join(tmpdir(), 'kaon-test-')), 'digits.json');
   saveGraphs(path, new Map([['digits', result.graph]]));
   assert.equal(reloadDigits(path), result.accuracy);
 });
 
-test('a short run of the names beats chance, and its file repeats the accuracy', async () => {
-  const result = await runNames({ eagerEpochs: 0, hybridEpochs: 12, longest: 8 });
+test('a short run of the names beats chance in one program a length, and its file repeats the accuracy', () => {
+  const result = runNames({ epochs: 8, longest: 8 });
   assert.ok(result.accuracy > 2.5 / languages.length, `accuracy ${result.accuracy}`);
   assert.ok(result.baseline > 0.3, `baseline ${result.baseline}`);
+  const { traces, evicted } = result.explanation;
+  assert.deepEqual([traces.length, evicted], [result.lengths, 0]);
+  for (const { symbols, signature } of traces) {
+    assert.deepEqual(symbols, ['batch']);
+    assert.match(signature, /characters: int32\[batch, \d\], languages: int32\[batch\]/);
+  }
   const path = join(mkdtempSync(join(tmpdir(), 'kaon-test-')), 'names.json');
   const graphs = new Map([...result.graphs].map(([length, graph]) => [String(length), graph]));
-  saveGraphs(path, graphs, { alphabet: result.alphabet, longest: 8 });
+  saveGraphs(path, graphs, { alphabet: result.alphabet, longest: result.longest });
   assert.equal(reloadNames(path), result.accuracy);
+});
+
+test('the training steps are the same in every form', () => {
+  const { alphabet, batch } = firstNames(5, 16);
+  for (const speeds of [
+    compareForms(makeDigits, firstDigits(16), 1),
+    compareForms(() => makeNames(alphabet), batch, 1),
+  ]) {
+    // The comparison throws where losses differ.
+    assert.deepEqual(Object.keys(speeds), [...forms]);
+    assert.equal(speedLine(speeds).split(', ').length, forms.length);
+  }
+});
+
+test('a long explanation is shown in part', () => {
+  const f = kn.hybridize((x: kn.NDArray, by: number) => x.mul(by), { name: 'scale' });
+  for (let by = 0; by < 9; by++) f(kn.ones([1]), by);
+  const lines = explanationLines(f.explain(), 4);
+  assert.equal(lines[0], '    scale: 9 traces, 0 hits, 9 misses');
+  assert.equal(lines.filter((line) => line === '    ... and 5 more').length, 2);
+  assert.ok(lines.every((line) => !line.includes(process.cwd())));
 });
