@@ -67,6 +67,7 @@ const defaultBounds: Bounds = { min: 0, max: Infinity };
 export function symbol(name: string, bounds: Partial<Bounds> = {}): DimExpr {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || Object.hasOwn(operations, name)) {
     throw new ArgumentError('not a name for a dimension', {
+      op: 'symbol',
       expected: 'a letter or underscore, then letters, digits or underscores',
       actual: JSON.stringify(name),
     });
@@ -74,6 +75,7 @@ export function symbol(name: string, bounds: Partial<Bounds> = {}): DimExpr {
   const { min, max } = { ...defaultBounds, ...bounds };
   if (!(min >= 0 && max >= min)) {
     throw new ArgumentError(`the bounds of dimension ${name} are not a range of sizes`, {
+      op: 'symbol',
       expected: '0 <= min <= max',
       actual: `min ${min}, max ${max}`,
     });
@@ -114,15 +116,19 @@ export function mulDim(a: Dim, b: Dim): Dim {
 
 /** Floor division; `b` must not be zero. Exact quotients of polynomials are found. */
 export function floorDivDim(a: Dim, b: Dim): Dim {
-  if (b === 0) throw new GraphError(`dimension ${String(a)} is divided by zero`);
+  if (b === 0) throw dividedByZero('floorDivDim', a);
   if (b === 1) return a;
   if (typeof a === 'number' && typeof b === 'number') return Math.floor(a / b) + 0;
   return exactQuotient(a, b) ?? operation('floorDiv', a, b);
 }
 
+function dividedByZero(op: string, dim: Dim): GraphError {
+  return new GraphError(`dimension ${String(dim)} is divided by zero`, { op });
+}
+
 /** The remainder that goes with `floorDivDim`. */
 export function modDim(a: Dim, b: Dim): Dim {
-  if (b === 0) throw new GraphError(`dimension ${String(a)} is divided by zero`);
+  if (b === 0) throw dividedByZero('modDim', a);
   if (b === 1) return 0;
   if (typeof a === 'number' && typeof b === 'number') return a - b * Math.floor(a / b);
   return exactQuotient(a, b) === undefined ? operation('mod', a, b) : 0;
@@ -190,7 +196,9 @@ export function evaluateDim(dim: Dim, bindings: DimBindings): number {
     symbol: (name) => {
       const value = bindings.get(name);
       if (value === undefined)
-        throw new GraphError(`the size of dimension ${name} is not known yet`);
+        throw new GraphError(`the size of dimension ${name} is not known yet`, {
+          op: 'evaluateDim',
+        });
       return value;
     },
     add: (a, b) => a + b,

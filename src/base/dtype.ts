@@ -128,7 +128,8 @@ export function promoteAll(operands: readonly (DType | WeakKind)[]): DType {
     } else strong = strong === undefined ? operand : promote(strong, operand);
   }
   if (weak === undefined) {
-    if (strong === undefined) throw new DTypeError('there is no operand to take a dtype from');
+    if (strong === undefined)
+      throw new DTypeError('there is no operand to take a dtype from', { op: 'promoteAll' });
     return strong;
   }
   if (strong === undefined) return weak === 'weak-bool' ? 'bool' : 'float32';

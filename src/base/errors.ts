@@ -105,13 +105,27 @@ export function inContext(
   if (!(error instanceof KaonError)) {
     return new InternalError(`${context}: ${String(error)}`, { ...details, cause: error });
   }
-  const { op, problem, expected, actual, advice } = error;
-  const inner = op === undefined ? problem : `${op}: ${problem}`;
-  return new (error.constructor as KaonErrorConstructor)(`${context}: ${inner}`, {
+  const { op, problem } = error;
+  const inner = op === undefined || op === details.op ? problem : `${op}: ${problem}`;
+  return again(error, `${context}: ${inner}`, details);
+}
+
+/**
+ * The same error by the name of who refuses, where whoever threw it could not know: a reader of files, a
+ * device. Errors that have a name, and errors of others, stay as they are.
+ */
+export function named(error: unknown, op: string): unknown {
+  if (!(error instanceof KaonError) || error.op !== undefined) return error;
+  return again(error, error.problem, { op });
+}
+
+function again(error: KaonError, problem: string, details: ErrorDetails): KaonError {
+  const { expected, actual, advice, source } = error;
+  return new (error.constructor as KaonErrorConstructor)(problem, {
     ...(expected !== undefined && { expected }),
     ...(actual !== undefined && { actual }),
     ...(advice !== undefined && { advice }),
-    ...(error.source !== undefined && { source: error.source }),
+    ...(source !== undefined && { source }),
     ...details,
     cause: error,
   });

@@ -47,7 +47,8 @@ export function parseFlags(text: string): Flags {
     .filter((name) => name !== '');
   for (const name of wanted) {
     if (Object.hasOwn(flagTable, name)) continue;
-    throw new ArgumentError(`KAON_DEBUG does not know ${JSON.stringify(name)}`, {
+    throw new ArgumentError(`there is no flag ${JSON.stringify(name)}`, {
+      op: 'KAON_DEBUG',
       expected: `a list of ${Object.keys(flagTable).join(', ')}`,
       actual: text,
       advice: flagLines().join('; '),

@@ -105,6 +105,7 @@ export function unflatten(structure: Structure, leaves: readonly unknown[]): unk
   const tree = build(structure);
   if (next !== leaves.length) {
     throw new ArgumentError('the structure has another number of leaves', {
+      op: 'unflatten',
       expected: String(next),
       actual: String(leaves.length),
     });

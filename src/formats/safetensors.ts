@@ -64,8 +64,11 @@ export function encodeSafetensors(file: TensorFile): Uint8Array {
   return bytes;
 }
 
+const op = 'decodeSafetensors';
+
 function damaged(problem: string, expected?: string, actual?: string): FormatError {
   return new FormatError(`this is not a safetensors file: ${problem}`, {
+    op,
     ...(expected === undefined ? {} : { expected }),
     ...(actual === undefined ? {} : { actual }),
   });
@@ -112,7 +115,7 @@ function parseHeader(bytes: Uint8Array): readonly (readonly [string, unknown])[]
   try {
     header = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
-    throw new FormatError('this is not a safetensors file: the header is not JSON', { cause });
+    throw new FormatError('this is not a safetensors file: the header is not JSON', { op, cause });
   }
   if (!isRecord(header)) throw damaged('the header is not an object');
   return Object.entries(header);

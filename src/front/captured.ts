@@ -1,3 +1,4 @@
+import { named } from '../base/errors.js';
 import { unflatten } from '../base/tree.js';
 import type { Explanation } from './explain.js';
 import { checkOptions, type HybridizeOptions } from './hybridizeoptions.js';
@@ -31,8 +32,12 @@ export class Captured {
     const signature = signatureOf(args);
     const { leaves } = signature;
     const given = distinctPositions(leaves).map((i) => leaves[i]);
-    const { trace, results } = this.#traces.call(signature, given);
-    return unflatten(trace.outputs, results);
+    try {
+      const { trace, results } = this.#traces.call(signature, given);
+      return unflatten(trace.outputs, results);
+    } catch (error) {
+      throw named(error, this.#op);
+    }
   }
 
   explain(): Explanation {

@@ -73,7 +73,7 @@ export class Cuts {
 
   #call(code: StaticCode, given: readonly unknown[]): unknown {
     const source = currentSource();
-    const { leaves, structure: argStructure } = flatten(given, isArray);
+    const { leaves, structure: argStructure } = flatten(given, isArray, 'staticCode');
     const args = leaves.map((array) => this.#capture.current(array));
     const effects = this.#capture.takeEffects();
     const draws = endDraws(this.#capture);
@@ -98,7 +98,7 @@ export class Cuts {
       args.map((array) => this.#live.of(array).detach()),
     );
     const result = runStaticCode(code, unflatten(argStructure, values) as readonly unknown[]);
-    const { leaves, structure: resultStructure } = flatten(result, isArray);
+    const { leaves, structure: resultStructure } = flatten(result, isArray, 'staticCode');
     const results = leaves.map((array) => {
       const standIn = this.#capture.placeholder({ dtype: array.dtype, shape: array.shape });
       this.#live.set(standIn, array);

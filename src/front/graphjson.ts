@@ -1,5 +1,5 @@
 import type { Json } from '../base/attribute.js';
-import { FormatError, UnsupportedError } from '../base/errors.js';
+import { FormatError, named, UnsupportedError } from '../base/errors.js';
 import { JsonReader } from '../base/reader.js';
 import { programFromJSON, programToJSON } from '../ir/json.js';
 import { type ConstantNode, Program, sameType, typeToString } from '../ir/program.js';
@@ -77,15 +77,29 @@ function withoutGradients({ program, reads, writes }: GraphParts): GraphParts {
   };
 }
 
+const op = 'fromJSON';
+
 /** @throws FormatError, GraphError */
 export function graphFromJSON(json: unknown): GraphParts {
+  try {
+    return readGraph(json);
+  } catch (error) {
+    throw named(error, op);
+  }
+}
+
+function readGraph(json: unknown): GraphParts {
   const root = new JsonReader(typeof json === 'string' ? parsed(json) : json, 'graph');
   if (root.field('format').string() !== format) {
-    throw new FormatError('this is not a graph of Kaon', { expected: `format ${format}` });
+    throw new FormatError('this is not a graph of Kaon', {
+      op,
+      expected: `format ${format}`,
+    });
   }
   const found = root.field('version').integer();
   if (found !== version) {
     throw new FormatError('this graph is of another version', {
+      op,
       expected: String(version),
       actual: String(found),
     });
@@ -137,6 +151,7 @@ function checkTypes(
       return;
     }
     throw new FormatError(`${what} ${i} of the graph do not fit its program`, {
+      op,
       expected: value === undefined ? 'no more of them' : typeToString(value.type),
       actual: typeToString(type),
     });
@@ -147,6 +162,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new FormatError('this is not JSON', { op: 'fromJSON', cause });
+    throw new FormatError('this is not JSON', { op, cause });
   }
 }

@@ -33,7 +33,7 @@ export function traceRegion(
   const inputs = types.map((type) => capture.placeholder(type));
   const session = mode.session === null ? null : new Session();
   const result = withMode({ capture, session }, op, () => body(inputs));
-  const { leaves, structure } = flatten(result, isArray);
+  const { leaves, structure } = flatten(result, isArray, op);
   const parts = layOutGraph({
     inputs: inputs.map((array, i) => ({ name: `x${i}`, array })),
     outputs: leaves.map((array, i) => ({ name: `y${i}`, array: capture.current(array) })),

@@ -2,7 +2,7 @@ import * as attr from '../base/attribute.js';
 import { describe, type Json } from '../base/attribute.js';
 import { type Dim, parseDim } from '../base/dim.js';
 import { type DType, dtypes, isDType } from '../base/dtype.js';
-import { ArgumentError, DTypeError, inContext } from '../base/errors.js';
+import { ArgumentError, DTypeError, inContext, named } from '../base/errors.js';
 import { bindShapes } from '../ir/bind.js';
 import type { HostValue } from '../ir/host.js';
 import { toDot } from '../graph/dot.js';
@@ -100,8 +100,12 @@ export class StaticGraph {
       });
     });
     this.#checkShapes(operands);
-    const results = this.#runner.run(operands);
-    return Object.fromEntries(this.outputNames.map((name, i) => [name, results[i]]));
+    try {
+      const results = this.#runner.run(operands);
+      return Object.fromEntries(this.outputNames.map((name, i) => [name, results[i]]));
+    } catch (error) {
+      throw named(error, 'StaticGraph.run');
+    }
   }
 
   /** Shapes are compared here, where inputs have names, and before anything is drawn. */
@@ -196,6 +200,7 @@ function requestedType(name: string, { shape, dtype }: Required<TypeRequest>): T
     const dims = shape.map((dim) => (typeof dim === 'string' ? parseDim(dim) : dim));
     if (!attr.dims.accepts(dims)) {
       throw new ArgumentError('an extent is neither an integer nor a dimension', {
+        op,
         expected: attr.dims.expected,
         actual: describe(shape),
       });

@@ -50,7 +50,7 @@ function runCode(
     argStructure,
     takes.map((local) => locals[local].detach()),
   ) as readonly unknown[];
-  const result = flatten(runStaticCode(code, args), isArray);
+  const result = flatten(runStaticCode(code, args), isArray, 'staticCode');
   checkResult(known, result, source);
   return result.leaves;
 }

@@ -155,6 +155,7 @@ export class Graph<N, E, Ix extends IndexArray = Uint32Array> {
   #claim(next: number, what: string): number {
     if (next >= this.#none) {
       throw new GraphError(`this graph is full: its index type holds ${this.#none} ${what}`, {
+        op: 'Graph',
         advice: 'build the graph with a wider index type, such as Uint32Array',
       });
     }
@@ -169,13 +170,17 @@ export class Graph<N, E, Ix extends IndexArray = Uint32Array> {
 
   #checkNode(id: NodeId): void {
     if (!(id >= 0 && id < this.#nodes.length)) {
-      throw new GraphError(`no node ${id} in a graph of ${this.#nodes.length} nodes`);
+      throw new GraphError(`no node ${id} in a graph of ${this.#nodes.length} nodes`, {
+        op: 'Graph',
+      });
     }
   }
 
   #checkEdge(id: EdgeId): void {
     if (!(id >= 0 && id < this.#edges.length)) {
-      throw new GraphError(`no edge ${id} in a graph of ${this.#edges.length} edges`);
+      throw new GraphError(`no edge ${id} in a graph of ${this.#edges.length} edges`, {
+        op: 'Graph',
+      });
     }
   }
 }

@@ -5,7 +5,7 @@
 import type { Json } from '../base/attribute.js';
 import { type Bounds, type Dim, parseDim, substituteDim, symbol } from '../base/dim.js';
 import { isDType } from '../base/dtype.js';
-import { FormatError, GraphError } from '../base/errors.js';
+import { FormatError, GraphError, named } from '../base/errors.js';
 import { JsonReader } from '../base/reader.js';
 import {
   type Attributes,
@@ -98,13 +98,27 @@ function writeType({ dtype, shape }: TensorType): Json {
  * a program that does not verify. Nothing in the JSON can do more than that.
  */
 export function programFromJSON(json: unknown, lookup: OperatorLookup): Program {
+  try {
+    return readPrograms(json, lookup);
+  } catch (error) {
+    throw named(error, reader);
+  }
+}
+
+const reader = 'fromJSON';
+
+function readPrograms(json: unknown, lookup: OperatorLookup): Program {
   const root = new JsonReader(json, 'program');
   if (root.field('format').string() !== format) {
-    throw new FormatError('this is not a program of Kaon', { expected: `format ${format}` });
+    throw new FormatError('this is not a program of Kaon', {
+      op: reader,
+      expected: `format ${format}`,
+    });
   }
   const found = root.field('version').integer();
   if (found !== version) {
     throw new FormatError('this program is of another version', {
+      op: reader,
       expected: String(version),
       actual: String(found),
     });
@@ -114,7 +128,8 @@ export function programFromJSON(json: unknown, lookup: OperatorLookup): Program 
     programs.push(readProgram(part, programs, lookup));
   }
   const program = programs.at(-1);
-  if (program === undefined) throw new FormatError('there is no program in the list');
+  if (program === undefined)
+    throw new FormatError('there is no program in the list', { op: reader });
   verifyAndRequire(program);
   return program;
 }
@@ -175,7 +190,8 @@ function readCall(
 ): readonly Value[] {
   const name = json.field('call').string();
   const op = lookup(name);
-  if (op === undefined) throw new GraphError(`there is no operator ${JSON.stringify(name)} here`);
+  if (op === undefined)
+    throw new GraphError(`there is no operator ${JSON.stringify(name)} here`, { op: reader });
   const operands = (json.optional('operands')?.list() ?? []).map((entry) => {
     const [node, port] = entry.list(2);
     return valueAt(node, port);

@@ -1,7 +1,7 @@
 import type { Json } from '../base/attribute.js';
 import { type Bounds, type Dim, parseDim, substituteDim, symbol } from '../base/dim.js';
 import { isDType } from '../base/dtype.js';
-import { GraphError, KaonError } from '../base/errors.js';
+import { GraphError, KaonError, named } from '../base/errors.js';
 import { JsonReader } from '../base/reader.js';
 import { type Attributes, decodeAttributes, mapAttributeDims } from '../base/schema.js';
 import { fromBytes, fromWords } from './constants.js';
@@ -24,6 +24,16 @@ const deepest = 200;
  * program that does not verify.
  */
 export function parseProgram(text: string, lookup: OperatorLookup): Program {
+  try {
+    return readProgram(text, lookup);
+  } catch (error) {
+    throw named(error, reader);
+  }
+}
+
+const reader = 'parseProgram';
+
+function readProgram(text: string, lookup: OperatorLookup): Program {
   const tokens = new Tokens(text);
   tokens.expect('program');
   const program = new Block({ tokens, lookup, regions: new Map() }, 0).read();
@@ -146,7 +156,8 @@ class Block {
 
   #call(name: string): readonly Value[] {
     const op = this.#context.lookup(name);
-    if (op === undefined) throw new GraphError(`there is no operator ${JSON.stringify(name)} here`);
+    if (op === undefined)
+      throw new GraphError(`there is no operator ${JSON.stringify(name)} here`, { op: reader });
     const operands = this.#list('(', ')', () => this.#reference());
     const json = this.#tokens.word === '{' ? this.#json(0) : {};
     const attributes = this.#attributes(op, json);

@@ -152,7 +152,8 @@ export class Program {
   }
 
   variable(name: string, type: TensorType): Value {
-    if (this.#names.has(name)) throw new GraphError(`there are two inputs named ${name}`);
+    if (this.#names.has(name))
+      throw new GraphError(`there are two inputs named ${name}`, { op: 'Program.variable' });
     this.#names.add(name);
     const [value] = this.#add({ kind: 'variable', name, type }, [type], []);
     this.#inputs.push(value);
@@ -215,7 +216,8 @@ export class Program {
     const names = new Set<string>();
     for (const { name, value } of outputs) {
       this.#own(value);
-      if (names.has(name)) throw new GraphError(`there are two outputs named ${name}`);
+      if (names.has(name))
+        throw new GraphError(`there are two outputs named ${name}`, { op: 'Program.setOutputs' });
       names.add(name);
     }
     this.#outputs = [...outputs];
@@ -294,7 +296,8 @@ export class Program {
   }
 
   #own(value: Value): void {
-    if (value.program !== this) throw new GraphError('a value of another program was used here');
+    if (value.program !== this)
+      throw new GraphError('a value of another program was used here', { op: 'Program.append' });
   }
 }
 

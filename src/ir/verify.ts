@@ -1,6 +1,6 @@
 import { allocate } from '../base/dtype.js';
 import { type Bounds, type Dim, symbol, symbolsOf } from '../base/dim.js';
-import { GraphError, KaonError } from '../base/errors.js';
+import { GraphError, KaonError, named } from '../base/errors.js';
 import { checkAttributes, symbolsOfAttributes } from '../base/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import { bindShapes, symbolsOfShape, symbolsOfTypes } from './bind.js';
@@ -32,7 +32,11 @@ import type { ConstantData, TensorType } from './types.js';
  * operator's own inference refused is its cause.
  */
 export function verify(program: Program, seen: Set<Program> = new Set()): void {
-  verifyAll(program, seen, () => requireNow);
+  try {
+    verifyAll(program, seen, () => requireNow);
+  } catch (error) {
+    throw named(error, 'verify');
+  }
 }
 
 /**

@@ -3,6 +3,8 @@ import { compileKernel } from './interpret/statements.js';
 import { memoryOf } from './interpret/frame.js';
 import type { Module } from './nodes.js';
 
+const op = 'interpret';
+
 /**
  * Runs a kernel of a module: the oracle, and the definition of what the loop IR means. Arguments for
  * buffers are byte addresses into `memory`, aligned to their element; numbers are little endian.
@@ -21,11 +23,13 @@ export function interpret(
   const found = module.kernels.find((candidate) => candidate.name === kernel);
   if (found === undefined) {
     throw new ArgumentError(`the module has no kernel ${kernel}`, {
+      op,
       expected: module.kernels.map((candidate) => candidate.name).join(', '),
     });
   }
   if (args.length !== found.params.length) {
     throw new ArgumentError(`kernel ${kernel} was given the wrong number of arguments`, {
+      op,
       expected: `${found.params.length} arguments`,
       actual: `${args.length} arguments`,
     });
@@ -33,7 +37,9 @@ export function interpret(
   const lanes = found.params.map((param, i) => {
     if (param.kind === 'buffer') return args[i];
     if (param.type.lanes !== 1) {
-      throw new DeviceError(`kernel ${kernel} takes a vector and cannot be called from outside`);
+      throw new DeviceError(`kernel ${kernel} takes a vector and cannot be called from outside`, {
+        op,
+      });
     }
     switch (param.type.scalar) {
       case 'i64':

@@ -11,7 +11,8 @@ export function parseModule(text: string): Module {
 /** One kernel that calls no other. */
 export function parseKernel(text: string): Kernel {
   const { kernels } = parseModule(text);
-  if (kernels.length !== 1) throw new FormatError(`expected one kernel, found ${kernels.length}`);
+  if (kernels.length !== 1)
+    throw new FormatError(`expected one kernel, found ${kernels.length}`, { op: 'parseKernel' });
   return kernels[0];
 }
 
@@ -285,6 +286,6 @@ class Parser {
 
   #refuse(problem: string): never {
     const line = this.#text.slice(0, this.#at).split('\n').length;
-    throw new FormatError(`loop IR text: ${problem}, at line ${line}`);
+    throw new FormatError(`loop IR text: ${problem}, at line ${line}`, { op: 'parseModule' });
   }
 }

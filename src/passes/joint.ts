@@ -1,7 +1,7 @@
 import { GraphError } from '../base/errors.js';
 import type { Program } from '../ir/program.js';
 import type { PreparedProgram } from '../ops/structure/call.js';
-import { differentiated, floatOutputs } from './gradient.js';
+import { differentiated, floatOutputs, indicesOf } from './gradient.js';
 import { inline } from './inline.js';
 import type { SavePolicy } from './keep.js';
 import { split } from './split.js';
@@ -24,17 +24,16 @@ export function jointProgram(
   flows: readonly boolean[] = floatOutputs(program),
   save: SavePolicy = 'all',
 ): JointProgram {
-  if (!flows.includes(true)) throw new GraphError('no output of this program has a gradient');
+  if (!flows.includes(true))
+    throw new GraphError('no output of this program has a gradient', { op: 'jointProgram' });
   // A call with a backward of its own keeps it.
   const flat = inline(program, ({ regions }) => regions.length === 1);
+  const request = differentiated(flat, wrt, flows);
   return {
-    ...split(differentiated(flat, wrt, flows), save, true),
+    ...split(request, save, true),
+    gives: request.gives,
     flows: indicesOf(flows),
     wrt: indicesOf(wrt),
     outputs: program.outputs.length,
   };
-}
-
-function indicesOf(marks: readonly boolean[]): readonly number[] {
-  return marks.flatMap((mark, k) => (mark ? [k] : []));
 }

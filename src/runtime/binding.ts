@@ -189,6 +189,7 @@ function checkInto(
   if (into === undefined) return;
   if (into.length > program.outputs.length) {
     throw new GraphError('there are more places for results than results', {
+      op: 'run',
       expected: `at most ${program.outputs.length}`,
       actual: String(into.length),
     });
@@ -199,6 +200,7 @@ function checkInto(
     const length = elementCount(shapes[k]);
     if (storage.dtype !== value.type.dtype || storage.length !== length) {
       throw new ArgumentError(`output ${name} does not fit where it is to be written`, {
+        op: 'run',
         expected: `${length} elements of ${value.type.dtype}`,
         actual: `${storage.length} elements of ${storage.dtype}`,
       });
@@ -214,7 +216,7 @@ export function checkDistinct(program: Program, into: readonly (Storage | null)[
     if (seen.has(storage)) {
       throw new ArgumentError(
         `output ${program.outputs[k]?.name ?? k} would overwrite another output`,
-        { advice: 'give each output a storage of its own' },
+        { op: 'run', advice: 'give each output a storage of its own' },
       );
     }
     seen.add(storage);

@@ -58,6 +58,7 @@ export class Storage {
   write(elements: HostArray): void {
     if (elements.length !== this.length) {
       throw new ArgumentError('the number of elements of an array cannot change', {
+        op: 'Storage.write',
         expected: String(this.length),
         actual: String(elements.length),
       });

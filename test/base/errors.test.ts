@@ -5,6 +5,7 @@ import {
   inContext,
   InternalError,
   KaonError,
+  named,
   ShapeError,
   userFrame,
 } from '../../src/base/errors.js';
@@ -138,4 +139,20 @@ test('in context an error keeps its class and what it knew', () => {
   const wrapped = inContext(foreign, 'its gradient failed', { op: 'mean' });
   assert.ok(wrapped instanceof InternalError);
   assert.equal(wrapped.cause, foreign);
+});
+
+test('an error of a helper takes the name of whoever called it; one with a name keeps it', () => {
+  const nameless = new ShapeError('no such axis', { expected: '0', actual: '7', source: 'a:1:1' });
+  const error = named(nameless, 'sum');
+  assert.ok(error instanceof ShapeError);
+  assert.deepEqual(
+    [error.op, error.expected, error.actual, error.source],
+    ['sum', '0', '7', 'a:1:1'],
+  );
+  assert.match(error.message, /^sum: no such axis/);
+  assert.equal(error.cause, nameless);
+  const foreign = new TypeError('oops');
+  for (const other of [error, foreign, 'text', undefined])
+    assert.equal(named(other, 'mean'), other);
+  assert.equal(inContext(error, 'input x', { op: 'sum' }).problem, 'input x: no such axis');
 });

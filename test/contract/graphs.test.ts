@@ -158,11 +158,13 @@ test('StaticGraph.fromJSON refuses what is damaged or foreign', () => {
     [{ ...json, version: 99 }, /version/],
     [{ ...json, program: 5 }, /program/],
     [{ ...json, reads: [{ array: 7 }] }, /reads|values/],
+    [{ ...json, program: { ...(json['program'] as object), programs: [] } }, /no program/],
+    [{ ...json, program: { ...(json['program'] as object), version: 99 } }, /version/],
   ];
   for (const [value, says] of damaged) {
     assert.throws(
       () => kn.StaticGraph.fromJSON(value),
-      (error) => (error instanceof kn.FormatError || error instanceof kn.GraphError) && says.test(error.message) && error.source !== undefined,
+      (error) => (error instanceof kn.FormatError || error instanceof kn.GraphError) && says.test(error.message) && error.op === op && error.source !== undefined,
       JSON.stringify(value).slice(0, 60),
     ); // prettier-ignore
   }

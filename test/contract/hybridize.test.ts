@@ -281,3 +281,17 @@ test('A function that runs forward, `backward()` and updates hybridizes whole', 
   };
   near(run((step) => kn.hybridize(step)), run((step) => step), 1e-6);
 }); // prettier-ignore
+
+test('what a captured function returns must be nested arrays, as what it is given', () => {
+  const x = kn.ones([2]);
+  const says = 'no place among arrays';
+  for (const wrap of [kn.hybridize, kn.staticGraph] as const) {
+    const f = wrap((v: kn.NDArray) => ({ y: v.mul(2), at: new Date(0) }) as never);
+    const op = wrap === kn.hybridize ? 'hybridize' : 'staticGraph';
+    refused(() => f(x), { kind: kn.ArgumentError, op, says }, [x]);
+  }
+  const given = kn.hybridize((date: Date) => x.mul(date.getTime()));
+  refused(() => given(new Date(0)), { kind: kn.ArgumentError, op: 'hybridize', says }, [x]);
+  const again = kn.checkpoint((v: kn.NDArray) => [v.mul(2), new Map()] as never);
+  refused(() => kn.autograd.record(() => again(x)), { kind: kn.ArgumentError, op: 'checkpoint', says }, [x]); // prettier-ignore
+});

@@ -128,6 +128,7 @@ export function instantiate(
     if (!(cause instanceof WebAssembly.CompileError || cause instanceof WebAssembly.LinkError))
       throw cause;
     throw new DeviceError('the engine refused a generated module', {
+      op: 'compile',
       actual: cause.message,
       cause,
     });

@@ -1,4 +1,4 @@
-import { InternalError } from '../../base/errors.js';
+import { InternalError, named } from '../../base/errors.js';
 import { type ArrayType, arrayType } from '../arraytype.js';
 import { NDArray } from '../ndarray.js';
 import { mode } from '../mode.js';
@@ -8,6 +8,14 @@ import { planFor } from './plan.js';
 
 /** Runs an operator now. Operands that are still lazy are computed first. */
 export function runNow(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
+  try {
+    return run(operation, operands);
+  } catch (error) {
+    throw named(error, operation.declaration.name);
+  }
+}
+
+function run(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
   const types: ArrayType[] = [];
   // A computed array's type is always an interned one.
   for (const operand of operands) types.push(operand.computed().type as ArrayType);

@@ -198,7 +198,7 @@ class Compiler {
         return f(a, b);
       } catch (cause) {
         if (!(cause instanceof UndefinedDivision)) throw cause;
-        throw new DeviceError(`${cause.message} in kernel ${kernel}`, { cause });
+        throw new DeviceError(`${cause.message} in kernel ${kernel}`, { op: 'interpret', cause });
       }
     };
   }

@@ -47,6 +47,7 @@ export function baseElement(kernel: string, buffer: Buffer, address: number): nu
   const bytes = storageBytes(buffer.storage);
   if (!(Number.isInteger(address) && address >= 0 && address % bytes === 0)) {
     throw new DeviceError(`kernel ${kernel} was given a bad address for buffer ${buffer.name}`, {
+      op: 'interpret',
       expected: `a multiple of ${bytes}`,
       actual: String(address),
     });
@@ -56,6 +57,7 @@ export function baseElement(kernel: string, buffer: Buffer, address: number): nu
 
 export function outOfBounds(kernel: string, buffer: Buffer, index: number): never {
   throw new DeviceError(`kernel ${kernel} went out of the bounds of buffer ${buffer.name}`, {
+    op: 'interpret',
     actual: `index ${index}`,
   });
 }

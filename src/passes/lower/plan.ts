@@ -104,6 +104,7 @@ function refuseUnknown(dim: Dim, known: ReadonlyMap<string, unknown>): void {
   for (const name of symbolsOf(dim)) {
     if (!known.has(name)) {
       throw new UnsupportedError('a size that only the data decides cannot be planned', {
+        op: 'compile',
         expected: 'dimensions that follow from the shapes of the inputs',
         actual: `the dimension ${name}`,
       });
