@@ -194,8 +194,17 @@ function refuseChange(op: string, target: NDArray): void {
   }
   refuseRecorded(op, target);
   if (trace !== null) return;
+  if (mode.capture !== null) {
+    throw new TraceError('state cannot be written where computing is put off', {
+      op,
+      expected: 'no assign inside deferredCompute',
+      actual: typeToString(target.type),
+      advice:
+        'hybridize the step, which writes state once a call; or compute without writing it, as batch norm does outside of training (autograd.predictMode)',
+    });
+  }
   const isPending = reader !== null && reader.results.some((result) => result.elements === null);
-  if (mode.capture !== null || (isPending && reader.capture?.kind === 'deferred')) {
+  if (isPending && reader.capture?.kind === 'deferred') {
     throw new TraceError('an array that captured code reads cannot be changed in place', {
       op,
       actual: typeToString(target.type),

@@ -162,6 +162,22 @@ test('Errors: changing a lazy array in place', () => {
   assert.deepEqual(y.tolist(), [2]);
 });
 
+test('state is not written inside of deferredCompute; a hybridized step or predict mode will do', () => {
+  const norm = new kn.nn.BatchNorm().initialize();
+  const x = kn.array([[1], [3]]);
+  norm.call(x);
+  const state = [...norm.parameters().values()].map(({ value }) => value);
+  const train = (): kn.NDArray => kn.autograd.trainMode(() => norm.call(x));
+  const says = /hybridize the step[^]*predictMode/;
+  kn.deferredCompute(() => refused(train, { kind: kn.TraceError, op: 'assign', says }, state));
+  const predicted = kn.deferredCompute(() => norm.call(x));
+  assert.deepEqual(predicted.tolist(), norm.call(x).tolist());
+  const step = kn.hybridize(train);
+  kn.deferredCompute(() => refused(step, { kind: kn.TraceError, op: 'assign', says }, state));
+  step();
+  assert.ok(Math.abs(Number(norm.runningMean.value.item()) - 0.2) < 1e-6);
+});
+
 test('Gradients may be recorded inside deferred compute', () => {
   const x = kn.array([1, 2, 3]);
   x.attachGrad();
