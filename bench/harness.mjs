@@ -38,9 +38,26 @@ async function timeRound(run, milliseconds) {
   return elapsed / runs;
 }
 
+/** Fails unless a contestant's result is the row's reference, within its tolerance. */
+export function checkResult({ name, reference, tolerance = 1e-4 }, contestant, result) {
+  const error = relativeError(result, reference);
+  if (error <= tolerance) return;
+  throw new Error(`${name}: ${contestant} computes something else (relative error ${error})`);
+}
+
+/** `a 2.5, b 1.3 times as fast as c`, by the best times. */
+export function ratios(figures, slowest) {
+  const others = Object.keys(figures).filter((name) => name !== slowest);
+  const parts = others.map(
+    (name) => `${name} ${(figures[slowest].best / figures[name].best).toFixed(2)}`,
+  );
+  return `${parts.join(', ')} times as fast as ${slowest}`;
+}
+
 /**
- * Measures a row: `{ name, unit, reference?, tolerance?, scale?, contestants: { name: { run, result? } } }`.
- * `scale(ms)` turns milliseconds a run into the unit. Returns figures by contestant.
+ * Measures a row: `{ name, unit, reference?, tolerance?, scale?, against?, contestants: { name: { run,
+ * result? } } }`. `scale(ms)` turns milliseconds a run into the unit; `against` names the contestant that
+ * the others are compared with. Returns figures by contestant.
  */
 export async function measure(
   row,
@@ -51,10 +68,7 @@ export async function measure(
   );
   for (const [name, { result }] of contestants) {
     if (result === undefined || row.reference === undefined) continue;
-    const error = relativeError(await result(), row.reference);
-    if (!(error <= (row.tolerance ?? 1e-4))) {
-      throw new Error(`${row.name}: ${name} computes something else (relative error ${error})`);
-    }
+    checkResult(row, name, await result());
   }
   for (const [, { run }] of contestants) await timeRound(run, warmupMilliseconds);
   const times = new Map(contestants.map(([name]) => [name, []]));
@@ -72,5 +86,6 @@ export async function measure(
       noise: list[list.length >> 1] / list[0],
     };
   }
-  return { name: row.name, unit: row.unit, note: row.note, figures };
+  const note = row.against === undefined ? undefined : ratios(figures, row.against);
+  return { name: row.name, unit: row.unit, note, figures };
 }

@@ -1,4 +1,5 @@
-// node bench/main.mjs [--only WORD] [--json | --markdown] [--rounds N]
+// node bench/main.mjs [--only WORDS] [--json | --markdown] [--rounds N]
+// WORDS are part of a row's title, such as 'MLP', 'hybridized against eager' or 'first result'.
 // Every row of docs/performance.md with its peers in the same run; see harness.mjs for the method.
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -14,7 +15,16 @@ const { values } = parseArgs({
   },
 });
 
-const modules = ['limits', 'contraction', 'mlp', 'elementwise', 'eager', 'graph'];
+const modules = [
+  'limits',
+  'contraction',
+  'mlp',
+  'elementwise',
+  'eager',
+  'hybridized',
+  'firstresult',
+  'graph',
+];
 const report = {
   date: new Date().toISOString().slice(0, 10),
   processor: cpus()[0].model,
@@ -27,7 +37,7 @@ for (const name of modules) {
   const { rows } = await import(`./rows/${name}.mjs`);
   for (const make of rows) {
     if (!make.title.includes(values.only)) continue;
-    const row = await make.build();
+    const row = await make.build({ rounds: report.rounds });
     const measured =
       row.figures === undefined ? await measure(row, { rounds: report.rounds }) : row;
     report.rows.push(measured);

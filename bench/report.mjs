@@ -5,10 +5,11 @@ function cell({ best, noise }) {
   return `${best >= 100 ? best.toFixed(0) : best.toPrecision(3)}${shown}`;
 }
 
-const cells = ({ figures }) =>
-  Object.entries(figures)
-    .map(([who, figure]) => `${who} ${cell(figure)}`)
-    .join(' | ');
+const cells = ({ figures, note }) =>
+  [
+    ...Object.entries(figures).map(([who, figure]) => `${who} ${cell(figure)}`),
+    ...(note === undefined ? [] : [note]),
+  ].join(' | ');
 
 /** One row for a terminal. */
 export function asText(row) {
