@@ -1,7 +1,7 @@
 import { inContext } from '../base/errors.js';
 import type { Capture, Effects } from './capture.js';
 import { numberArray } from './capture.js';
-import { perform } from './dispatch.js';
+import { joinRecording, perform } from './dispatch.js';
 import { type CapturedDraws, takeState } from './generator.js';
 import { leaveGradient } from './graph.js';
 import { type Origin, Session } from './history.js';
@@ -39,9 +39,11 @@ export class LiveValues {
     return this.#hasRun;
   }
 
-  /** Lets gradients be asked of what was recorded. */
-  keepRecording(): void {
-    this.#session.isOpen = true;
+  /** Ends the trace. Gradients can still be asked of what is recorded by the surroundings, or returned so. */
+  finish(returnsRecorded: boolean): void {
+    if (this.#isOwn) this.#session.isOpen = returnsRecorded;
+    if (!this.#session.isOpen) return;
+    for (const array of this.#outside()) joinRecording(array, this.#session);
   }
 
   /** What an array of the trace is in this call; an array from outside is itself. */
@@ -57,6 +59,8 @@ export class LiveValues {
   catchUp(effects: Effects, draws: CapturedDraws | undefined): void {
     this.#hasRun = true;
     if (this.#isOwn) this.#session.isOpen = true;
+    // Which recording used an array last is, until the end, for the trace to say.
+    const traced = this.#outside().map((array) => [array, array.session] as const);
     withMode({ capture: null, session: this.#session }, 'staticGraph', () => {
       for (const [owner, read] of effects.gradientReads) {
         const grad = gradOf(this.of(owner));
@@ -71,7 +75,15 @@ export class LiveValues {
         leaveGradient(this.of(owner), this.of(grad), effects.attached.get(owner));
       }
     });
+    for (const [array, session] of traced) array.session = session;
     if (this.#isOwn) this.#session.isOpen = false;
+  }
+
+  /** The arrays from outside that recorded calls have read. */
+  #outside(): readonly NDArray[] {
+    return [...this.#capture.touched].filter(
+      ({ elements, isConstant }) => elements !== null && !isConstant,
+    );
   }
 
   #run(origin: Origin): void {

@@ -118,7 +118,7 @@ function traceInto(
   if (!live.hasRun) return { trace, firstRun: null };
   const locals = [...distinct, ...stretches.flatMap(({ cut }) => cut?.results ?? [])];
   const [results, values] = [wanted, locals].map((arrays) => arrays.map((each) => live.of(each)));
-  if (wanted.some(isRecordedOpen)) live.keepRecording();
+  live.finish(wanted.some(isRecordedOpen));
   return { trace, firstRun: { results, locals: values } };
 }
 

@@ -60,6 +60,8 @@ export interface BackwardAfter {
   readonly program: Program;
   /** Its inputs before the gradients: k is input k of the region, their number plus k is output k. */
   readonly reads: readonly number[];
+  /** The inputs of the region whose gradients it computes; nothing flows to the others. */
+  readonly gives: readonly number[];
 }
 
 /** The gradients of the inputs in order, each of its input's type; null where none flows. */

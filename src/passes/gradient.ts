@@ -151,7 +151,12 @@ export function backwardProgram(
     eliminateDeadCode(
       Program.from(program, (into) => {
         const { grads } = appendGradients(program, into, wrt, flows);
-        into.setOutputs(grads);
+        into.setOutputs(
+          grads.map(({ name, input, value }) => ({
+            name,
+            value: value ?? zeros(into, input.type),
+          })),
+        );
       }),
     ),
   );
@@ -165,12 +170,15 @@ function backwardAfter(
 ): BackwardAfter {
   return remembered(backwardsAfter, program, wrt, flows, () => {
     // Nobody asked for memory to be saved: in one program, what is computed again may become shared.
-    const { backward, saved } = split(differentiated(program, wrt, flows), 'none', false);
+    const request = differentiated(program, wrt, flows);
+    const { gives } = request;
+    const { backward, saved } = split(request, 'none', false);
     const there = program.inputs.length + program.outputs.length;
-    if (saved.every((k) => k < there)) return { program: backward, reads: saved };
+    if (saved.every((k) => k < there)) return { program: backward, reads: saved, gives };
     // It takes something that cannot be computed again and was not kept, so all of it runs once more.
-    const whole = backwardProgram(program, wrt, flows);
-    return { program: whole, reads: program.inputs.map((_, k) => k) };
+    const reached = program.inputs.map((_, k) => gives.includes(k));
+    const whole = backwardProgram(program, reached, flows);
+    return { program: whole, reads: program.inputs.map((_, k) => k), gives };
   });
 }
 
@@ -193,29 +201,40 @@ function remembered<A>(
   return answer;
 }
 
-/** A program and its gradients in one, simplified, in a form that can be split. */
+/**
+ * A program and its gradients in one, simplified, in a form that can be split. `gives` are the inputs that
+ * something flows to, whose gradients these are: a zero in the place of nothing would be multiplied with
+ * whatever lies behind the others, infinities among it.
+ */
 export function differentiated(
   program: Program,
   wrt: readonly boolean[],
   flows: readonly boolean[],
-): JointRequest {
+): JointRequest & { readonly gives: readonly number[] } {
+  let gives: readonly number[] = [];
   const raw = Program.from(program, (into) => {
     const { outputs, grads } = appendGradients(program, into, wrt, flows);
-    const all = [...outputs, ...grads.map(({ value }) => value)];
+    const found = grads.flatMap(({ value }) => value ?? []);
+    gives = indicesOf(wrt).filter((_, k) => grads[k].value !== null);
+    const all = [...outputs, ...found];
     into.setOutputs(all.map((value, k) => ({ name: `o${k}`, value })));
   });
   const joint = eliminateDeadCode(eliminateCommonSubexpressions(raw));
   const count = program.inputs.length;
   const values = joint.outputs.map(({ value }) => value);
   const results = program.outputs.map(({ name }, k) => ({ name, value: values[k] }));
-  const names = namedInputs(program).flatMap(({ name }, k) => (wrt[k] ? [`grad_${name}`] : []));
+  const declared = namedInputs(program);
   return {
     joint,
     boundary: joint.inputs[count].node,
     inputs: joint.inputs.slice(0, count),
     seeds: joint.inputs.slice(count),
     results,
-    grads: names.map((name, k) => ({ name, value: values[results.length + k] })),
+    grads: gives.map((input, k) => ({
+      name: `grad_${declared[input].name}`,
+      value: values[results.length + k],
+    })),
+    gives,
   };
 }
 
@@ -224,19 +243,27 @@ export function floatOutputs(program: Program): readonly boolean[] {
   return program.outputs.map(({ value }) => isFloat(value.type.dtype));
 }
 
+/** The positions of what is marked. */
+export function indicesOf(marks: readonly boolean[]): readonly number[] {
+  return marks.flatMap((mark, k) => (mark ? [k] : []));
+}
+
 /**
  * Fills `into` with a copy of `program`, then variables for the gradients of the outputs that `flows`
- * marks, then the gradients of the inputs that `wrt` marks.
+ * marks, then the gradients of the inputs that `wrt` marks; null where nothing flows.
  */
-export function appendGradients(
+function appendGradients(
   program: Program,
   into: Program,
   wrt: readonly boolean[],
   flows: readonly boolean[],
 ): {
   readonly outputs: readonly Value[];
-  readonly flowing: readonly Value[];
-  readonly grads: readonly { readonly name: string; readonly value: Value }[];
+  readonly grads: readonly {
+    readonly name: string;
+    readonly input: Value;
+    readonly value: Value | null;
+  }[];
 } {
   const declared = namedInputs(program);
   const inputs = declared.map(({ name, type }) => into.variable(name, type));
@@ -255,11 +282,10 @@ export function appendGradients(
     add: (a, b) => add<Value>(a, b),
   });
   const names = declared.flatMap(({ name }, k) => (wrt[k] ? [`grad_${name}`] : []));
-  const grads = found.map((value, k) => ({
-    name: names[k],
-    value: value ?? zeros(into, wanted[k].type),
-  }));
-  return { outputs, flowing: seeds.map(({ grad }) => grad), grads };
+  return {
+    outputs,
+    grads: found.map((value, k) => ({ name: names[k], input: wanted[k], value })),
+  };
 }
 
 function zeros(into: Program, { dtype, shape }: Value['type']): Value {

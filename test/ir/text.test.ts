@@ -25,20 +25,20 @@ const written = `program {
   input x: float32[n, 3]
   %0 = constant float32[3] [1, -0, NaN]
   %1 = mul(x, %0): float32[n, 3]  // model.ts:3:11
-  %2 = call(%1) {saved: [], flows: [], wrt: []} [@0 {
+  %2 = call(%1) {saved: [], flows: [], wrt: [], gives: []} [@0 {
     input "the row": float32[m, 3]
     %0 = sum("the row") {axes: [-1], keepdims: true}: float32[m, 1]
     output y = %0
   }]: float32[n, 1]
-  %3 = call(%2) {saved: [], flows: [], wrt: []} [@1 {
+  %3 = call(%2) {saved: [], flows: [], wrt: [], gives: []} [@1 {
     input y: float32[k, 1]
-    %0 = call(y) {saved: [], flows: [], wrt: []} [@2 {
+    %0 = call(y) {saved: [], flows: [], wrt: [], gives: []} [@2 {
       input z: float32[j, 1]
       output z = z
     }]: float32[k, 1]
     output y = %0
   }]: float32[n, 1]
-  %4 = call(%3) {saved: [], flows: [], wrt: []} [@1]: float32[n, 1]
+  %4 = call(%3) {saved: [], flows: [], wrt: [], gives: []} [@1]: float32[n, 1]
   output y = %4
   output x = x
 }

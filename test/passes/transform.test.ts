@@ -128,7 +128,7 @@ test('decomposition inside regions, and one that never ends', () => {
     decompose,
     `program {
       input x: float32[3]
-      %0 = call(x) {saved: [], flows: [], wrt: []} [@0 {
+      %0 = call(x) {saved: [], flows: [], wrt: [], gives: []} [@0 {
         input a: float32[n]
         %0 = doubly(a): float32[n]
         output b = %0
@@ -137,7 +137,7 @@ test('decomposition inside regions, and one that never ends', () => {
     }`,
     `program {
       input x: float32[3]
-      %0 = call(x) {saved: [], flows: [], wrt: []} [@0 {
+      %0 = call(x) {saved: [], flows: [], wrt: [], gives: []} [@0 {
         input a: float32[n]
         %0 = square(a): float32[n]
         output b = %0
@@ -155,7 +155,7 @@ test('inlining renames the dimensions of the region, fresh ones included', () =>
     `program {
       dim 1 <= found_0
       input x: float32[m, 2]
-      %0, %1 = call(x) {saved: [], flows: [], wrt: []} [@0 {
+      %0, %1 = call(x) {saved: [], flows: [], wrt: [], gives: []} [@0 {
         dim 1 <= count_0
         input a: float32[n, k]
         %0 = select(a): float32[count_0]
@@ -186,9 +186,9 @@ test('calls in calls become flat, and a region may return its input', () => {
     (program) => inline(program),
     `program {
       input x: float32[3]
-      %0 = call(x) {saved: [], flows: [], wrt: []} [@0 {
+      %0 = call(x) {saved: [], flows: [], wrt: [], gives: []} [@0 {
         input a: float32[n]
-        %0, %1 = call(a) {saved: [], flows: [], wrt: []} [@1 {
+        %0, %1 = call(a) {saved: [], flows: [], wrt: [], gives: []} [@1 {
           input b: float32[m]
           %0 = neg(b): float32[m]
           output c = %0

@@ -17,17 +17,25 @@ import {
 /** A program with a backward program that was prepared for it, so that nothing is computed twice. */
 export interface PreparedProgram {
   readonly forward: Program;
-  /** Reads the values in `saved`, then the gradients of `flows`; gives the gradients of `wrt`. */
+  /** Reads the values in `saved`, then the gradients of `flows`; gives the gradients of `gives`. */
   readonly backward: Program;
   /** Values of `forward`: k is its input k, and the number of its inputs plus k is its output k. */
   readonly saved: readonly number[];
   /** Outputs of `forward`. */
   readonly flows: readonly number[];
-  /** Inputs of `forward`. */
+  /** Inputs of `forward` whose gradients were asked for. */
   readonly wrt: readonly number[];
+  /** Those of them that gradients flow to. */
+  readonly gives: readonly number[];
 }
 
-const attributes = { saved: attr.ints, flows: attr.ints, wrt: attr.ints } as const;
+const attributes = {
+  saved: attr.ints,
+  flows: attr.ints,
+  wrt: attr.ints,
+  gives: attr.ints,
+} as const;
+const unprepared = { saved: [], flows: [], wrt: [], gives: [] };
 
 /**
  * Runs a program on arrays and returns its outputs. Symbols of the program's input types take the sizes
@@ -53,10 +61,10 @@ export const call: OperatorFunction<
   operands: 'keep',
   call: (program, ...inputs) => {
     if (!('backward' in program)) {
-      return { inputs, attributes: { saved: [], flows: [], wrt: [] }, regions: [program] };
+      return { inputs, attributes: unprepared, regions: [program] };
     }
-    const { forward, backward, saved, flows, wrt } = program;
-    return { inputs, attributes: { saved, flows, wrt }, regions: [forward, backward] };
+    const { forward, backward, saved, flows, wrt, gives } = program;
+    return { inputs, attributes: { saved, flows, wrt, gives }, regions: [forward, backward] };
   },
   infer: ({ inputs, regions: [body], fresh, require }) => {
     if (body === undefined) throw new GraphError('there is no program to run', { op: 'call' });
@@ -73,7 +81,7 @@ export const call: OperatorFunction<
     outputs,
     grads,
     needs,
-    attributes: { saved, flows, wrt },
+    attributes: { saved, flows, wrt, gives },
     regions: [body, prepared],
     backwardAfter,
   }: GradientContext<T, AttributesOf<typeof attributes>>) => {
@@ -84,16 +92,20 @@ export const call: OperatorFunction<
       flows.length === flowing.length &&
       flowing.every((k) => flows.includes(k)) &&
       needed.every((k) => wrt.includes(k));
-    const { program, reads } = fits
-      ? { program: prepared, reads: saved }
+    const {
+      program,
+      reads,
+      gives: given,
+    } = fits
+      ? { program: prepared, reads: saved, gives }
       : backwardAfter(
           body,
           needs,
           grads.map((grad) => grad !== null),
         );
+    if (given.length === 0) return inputs.map(() => null);
     const held = [...inputs, ...outputs];
     const made = call<T>(program, ...reads.map((k) => held[k]), ...flowing.map((k) => grads[k]!));
-    const given = fits ? wrt : needed;
     return inputs.map((_, k) => (given.includes(k) ? made[given.indexOf(k)] : null));
   },
   lowering: { kind: 'inline' },

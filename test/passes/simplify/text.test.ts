@@ -217,7 +217,7 @@ test('laws feed each other within one walk, keep sources, and reach into regions
   const simplified = simplify(
     parse(`program {
       input x: float32[n, 3]
-      %0 = call(x) {saved: [], flows: [], wrt: []} [@0 {
+      %0 = call(x) {saved: [], flows: [], wrt: [], gives: []} [@0 {
         input a: float32[m, 3]
         %0 = constant float32[] [-1]
         %1 = mul(a, %0): float32[m, 3]  // a.ts:1:1
@@ -235,7 +235,7 @@ test('laws feed each other within one walk, keep sources, and reach into regions
     printProgram(
       parse(`program {
         input x: float32[n, 3]
-        %0 = call(x) {saved: [], flows: [], wrt: []} [@0 {
+        %0 = call(x) {saved: [], flows: [], wrt: [], gives: []} [@0 {
           input a: float32[m, 3]
           %0 = add(a, a): float32[m, 3]  // a.ts:3:1
           output b = %0
