@@ -3,13 +3,14 @@ import { ArgumentError } from '../base/errors.js';
 import { full } from '../front/creation.js';
 import type { NDArray } from '../front/ndarray.js';
 import * as random from '../front/random.js';
+import { drawingNothing } from './stream.js';
 
 /** Makes the first value of a parameter. Random ones draw from `kn.random`'s generator. */
 export type Initializer = (shape: readonly number[], dtype: DType) => NDArray;
 
 /** Every element is `value`. */
 export function constant(value: number): Initializer {
-  return (shape, dtype) => full(shape, value, { dtype });
+  return drawingNothing((shape, dtype) => full(shape, value, { dtype }));
 }
 
 export const zeros: Initializer = constant(0);

@@ -8,7 +8,7 @@ import type { GeneratorState } from '../front/generator.js';
 import { NDArray } from '../front/ndarray.js';
 import type { HostValue } from '../ir/host.js';
 import { type Initializer, zeros } from './initializer.js';
-import { drawFrom, reserveStream } from './stream.js';
+import { drawFrom, drawsNothing, reserveStream } from './stream.js';
 
 export interface ParameterOptions {
   /** Extents; null where only the first call will tell. */
@@ -107,15 +107,16 @@ export class Parameter {
 
   /**
    * Gives the parameter its first value, now or as soon as its extents are known; a no-op when it has
-   * one. Takes one draw of `kn.random`'s generator, and the first value is drawn from that alone, so it
-   * is the same whenever the extents become known.
+   * one. Unless it is constant, that takes one draw of `kn.random`'s generator, and the first value is
+   * drawn from that alone: it is the same whenever the extents become known.
    */
   initialize(options: { readonly force?: boolean } = {}): void {
     const isAgain = options.force === true;
-    if (isAgain || (this.#value === undefined && this.#stream === undefined)) {
+    if (this.#value !== undefined && !isAgain) return;
+    if ((this.#stream === undefined || isAgain) && !drawsNothing(this.#init)) {
       this.#stream = reserveStream();
     }
-    if (isAgain || this.#value === undefined) this.#makeValue();
+    this.#makeValue();
   }
 
   /**

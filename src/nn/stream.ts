@@ -12,6 +12,18 @@ import {
  * of the parameter, never on the order in which layers first run or on what they draw on the way.
  */
 
+const drawless = new WeakSet<object>();
+
+/** Declares that a function draws nothing: no random numbers need be set aside for it. */
+export function drawingNothing<F extends object>(fn: F): F {
+  drawless.add(fn);
+  return fn;
+}
+
+export function drawsNothing(fn: object): boolean {
+  return drawless.has(fn);
+}
+
 /** Sets random numbers aside: one draw of the generator, which begins a sequence of its own. */
 export function reserveStream(): GeneratorState {
   const { seed, counter } = generatorState();
