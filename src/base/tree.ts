@@ -33,8 +33,8 @@ const leaf: Structure = { kind: 'leaf' };
 /**
  * Takes a nested value apart. `isLeaf` is asked first, so it may claim objects of any kind.
  *
- * @throws ArgumentError of `op`, naming the place, for an object that is neither a leaf nor a list nor plain, for
- * one that contains itself, and for one with symbols as keys.
+ * @throws ArgumentError of `op`, naming the place, for an object that is neither a leaf nor a list nor
+ * plain, for one that contains itself, and for one with symbols as keys.
  */
 export function flatten<L>(
   tree: unknown,

@@ -29,15 +29,13 @@ export class Captured {
   call(args: readonly unknown[]): unknown {
     refuseAsync(this.#fn, this.#op);
     if (mode.capture !== null) return withMode({}, this.#op, () => this.#fn(...(args as never[])));
-    const signature = signatureOf(args);
-    const { leaves } = signature;
-    const given = distinctPositions(leaves).map((i) => leaves[i]);
-    try {
+    return this.#named(() => {
+      const signature = signatureOf(args);
+      const { leaves } = signature;
+      const given = distinctPositions(leaves).map((i) => leaves[i]);
       const { trace, results } = this.#traces.call(signature, given);
       return unflatten(trace.outputs, results);
-    } catch (error) {
-      throw named(error, this.#op);
-    }
+    });
   }
 
   explain(): Explanation {
@@ -46,7 +44,16 @@ export class Captured {
 
   graphFor(args: readonly unknown[]): StaticGraph {
     refuseAsync(this.#fn, this.#op);
-    return new StaticGraph(this.#traces.find(signatureOf(args)).trace.segments[0].parts);
+    const { trace } = this.#named(() => this.#traces.find(signatureOf(args)));
+    return new StaticGraph(trace.segments[0].parts);
+  }
+
+  #named<R>(step: () => R): R {
+    try {
+      return step();
+    } catch (error) {
+      throw named(error, this.#op);
+    }
   }
 
   get schedules(): readonly Schedule[] {

@@ -44,7 +44,7 @@ function takenApart(args: readonly unknown[]): ReturnType<typeof flatten<NDArray
   try {
     return flatten(args, isArray);
   } catch (error) {
-    throw inContext(error, 'an argument cannot be guarded', { op: 'hybridize' });
+    throw inContext(error, 'an argument cannot be guarded', {});
   }
 }
 

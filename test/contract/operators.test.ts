@@ -208,6 +208,16 @@ refusedInEveryForm('Errors: `DTypeError` dtypes', wrong, ({ x }) => kn.take(x, x
   op: 'take',
   says: 'float32',
 });
+for (const foreign of [{}, null, undefined, '1', new Map(), () => 1, [['1']], new DataView(new ArrayBuffer(4))]) {
+  refusedInEveryForm(`Errors: \`ArgumentError\` for an operand that is none: ${String(foreign)}`, wrong, ({ x }) => x.add(foreign as never), {
+    kind: kn.ArgumentError, op: 'add', says: 'an array cannot hold',
+  });
+} // prettier-ignore
+
+refusedInEveryForm('Errors: `DTypeError` for typed arrays of a dtype that there is not', wrong, ({ x }) => x.add(new Uint16Array(3) as never), {
+  kind: kn.DTypeError, op: 'add', says: 'Uint16Array',
+}); // prettier-ignore
+
 refusedInEveryForm('Errors: `ArgumentError` everything else about a call', wrong, ({ x }) => kn.pad(x, [[1, 1], [1, 1]], { mode: 'mirror' as never }), {
   kind: kn.ArgumentError,
   op: 'pad',

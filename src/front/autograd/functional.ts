@@ -69,7 +69,7 @@ export function valueAndGrad<
       const parts = wanted.map((number) => {
         const known = made.get(number);
         if (known !== undefined) return known;
-        const { leaves, structure } = flatten(args[number], isOperand);
+        const { leaves, structure } = flatten(args[number], isOperand, op);
         const fresh = leaves.map((leaf) => {
           const link = linkTo(leaf instanceof NDArray ? leaf : array(leaf));
           link.attachGrad();
