@@ -1,3 +1,4 @@
+import { bytesOf } from '../base/dtype.js';
 import { type Dim, floorDivDim, mulDim, sameShape, sizeOf } from '../base/dim.js';
 import type { NodeId } from '../graph/graph.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
@@ -136,7 +137,7 @@ function readingPaths(
     if (lowering.kind === 'kernel' && lowering.readsAnyOrder !== true) return null;
     // A kernel may read an element more often than once: it looks through rearrangements, never work.
     const isInKernel = homes[reader].some(({ kind }) => kind === 'kernel');
-    if (isInKernel && costs.of(value.node).work > 0) return null;
+    if (isInKernel && (costs.of(value.node).work > 0 || readsWider(program, value))) return null;
     const seen = program.operands(reader)[operand].type.shape;
     const isDirect = seen.length === value.type.shape.length;
     for (const draft of homes[reader]) {
@@ -161,6 +162,15 @@ function readingPaths(
     }
   }
   return [...byDraft].map(([draft, paths]) => ({ draft, paths }));
+}
+
+/**
+ * Whether a value is computed from wider elements than its own, as what is taken at 64-bit positions is:
+ * in a kernel, which is vectorised for its own elements, those would not fit into a register.
+ */
+function readsWider(program: Program, { node, type }: Value): boolean {
+  const width = Math.max(4, bytesOf(type.dtype));
+  return program.operands(node).some((operand) => bytesOf(operand.type.dtype) > width);
 }
 
 /** Whether evaluations certainly do not exceed the number of elements. */

@@ -442,3 +442,21 @@ test('a failing call draws no random numbers', () => {
   assert.throws(() => graph.run({ x: kn.ones([3]) }), kn.ShapeError);
   assert.equal(kn.random.getState().counter, 0n);
 });
+
+test('integers raised to powers of a running minimum compile', () => {
+  const f = kn.hybridize((x: kn.NDArray) => {
+    const least = kn.cummin(x, 0);
+    return kn.pow(least, least);
+  });
+  const x = kn.array(
+    [
+      [2, 3, 4],
+      [1, 2, 5],
+    ],
+    { dtype: 'int32' },
+  );
+  assert.deepEqual(f(x).tolist(), [
+    [4, 27, 256],
+    [1, 4, 256],
+  ]);
+});

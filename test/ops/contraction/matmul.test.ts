@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DType } from '../../../src/base/dtype.js';
 import { ShapeError } from '../../../src/base/errors.js';
-import { matmul } from '../../../src/ops/index.js';
+import { flip, gather, matmul } from '../../../src/ops/index.js';
 import { indicesOf, numbersOf, positionOf, randomOperand } from '../../support/arrays.js';
 import { assertClose } from '../../support/close.js';
 import { evaluate } from '../../support/evaluate.js';
@@ -159,4 +159,17 @@ test('operands that do not fit are refused with both shapes', () => {
   );
   assert.throws(() => product([2, 2, 3], [3, 3, 4]), ShapeError);
   assert.throws(() => product([], [3]), { name: 'ShapeError', expected: /rank 1/ });
+});
+
+test('operands taken at 64-bit positions, and rearranged vectors, are multiplied right', () => {
+  const x = operand('float32', [2, 2], [1, 2, 3, 4]);
+  const positions = operand('int64', [2, 2], [1, 0, 1, 1]);
+  const w = operand('float32', [3, 2], [1, 0, 0, 1, 1, 1]);
+  const [taken] = evaluate([x, positions, w], (v, i, m) => matmul(m, gather(v, i, -1)));
+  assert.deepEqual(elementsOf(taken), [2, 1, 4, 4, 6, 5]);
+  const [dot] = evaluate([operand('float32', [3], [1, 2, 3])], (v) => {
+    const turned = flip(v);
+    return matmul(turned, turned);
+  });
+  assert.deepEqual([dot.shape, elementsOf(dot)], [[], [14]]);
 });
