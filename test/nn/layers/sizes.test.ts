@@ -154,7 +154,7 @@ for (const [name, each] of Object.entries(cases)) {
     assert.ok(captured.explain().traces.length <= 2, String(captured.explain()));
   });
 
-  test(`${name}: sizes of one and none`, () => {
+  test(`${name}: batches of one and of none`, () => {
     const [eager, captured] = twins(each, { dynamic: each.dynamic });
     for (const size of [
       [3, 8],
@@ -166,3 +166,10 @@ for (const [name, each] of Object.entries(cases)) {
     }
   });
 }
+
+test('an axis that weights depend on may be named too: the first call decides its size', () => {
+  const net = new nn.Dense(4).initialize().hybridize({ dynamic: [['n', 'c']] });
+  for (const n of [2, 5]) assert.deepEqual(net.call(kn.ones([n, 3])).shape, [n, 4]);
+  assert.throws(() => net.call(kn.ones([2, 5])), kn.ShapeError);
+  assert.equal(net.explain().traces.length, 1, String(net.explain()));
+});
