@@ -92,8 +92,12 @@ export class Program {
   /** Edge weights are the port of the source that is read; in-edges are in operand order. */
   readonly graph: Graph<ProgramNode, number>;
   readonly #values: Value[][] = [];
+  /** What each node reads, as it was given: passes ask again and again. */
+  readonly #operands: (readonly Value[])[] = [];
   readonly #inputs: Value[] = [];
   readonly #names: Set<string> = new Set();
+  /** By the hint of a name, the number below which all names are taken. */
+  readonly #nameCounts: Map<string, number> = new Map();
   #outputs: readonly Output[] = [];
   readonly #requirements: Requirement[] = [];
   readonly #required: Set<string> = new Set();
@@ -234,11 +238,7 @@ export class Program {
 
   /** The values that a node reads, in order. */
   operands(id: NodeId): readonly Value[] {
-    const operands: Value[] = [];
-    this.graph.forEachInEdge(id, (edge) => {
-      operands.push(this.#values[this.graph.source(edge)][this.graph.edge(edge)]);
-    });
-    return operands;
+    return this.#operands[id];
   }
 
   /** Runs `build`; the calls it appends have this source unless they name their own. */
@@ -265,8 +265,9 @@ export class Program {
   /** A name for an input that is not taken: the hint itself if possible. */
   freshName(hint: string): string {
     if (!this.#names.has(hint)) return hint;
-    let count = 2;
+    let count = this.#nameCounts.get(hint) ?? 2;
     while (this.#names.has(`${hint}_${count}`)) count++;
+    this.#nameCounts.set(hint, count);
     return `${hint}_${count}`;
   }
 
@@ -292,6 +293,7 @@ export class Program {
     for (const operand of operands) this.graph.addEdge(operand.node, id, operand.port);
     const values = types.map((type, port) => new Value(this, id, port, type));
     this.#values.push(values);
+    this.#operands.push(operands);
     return values;
   }
 

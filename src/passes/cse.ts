@@ -110,19 +110,9 @@ class CallTable {
   }
 }
 
-function readsExactly({ graph }: Program, node: NodeId, operands: readonly Value[]): boolean {
-  let place = 0;
-  let isEqual = true;
-  graph.forEachInEdge(node, (edge) => {
-    const operand = operands[place++];
-    if (
-      operand === undefined ||
-      operand.node !== graph.source(edge) ||
-      operand.port !== graph.edge(edge)
-    )
-      isEqual = false;
-  });
-  return isEqual && place === operands.length;
+function readsExactly(program: Program, node: NodeId, operands: readonly Value[]): boolean {
+  const read = program.operands(node);
+  return read.length === operands.length && read.every((value, i) => value === operands[i]);
 }
 
 /** A hash and one more number, in the manner of MurmurHash3's finalizer. */

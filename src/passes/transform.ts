@@ -73,10 +73,7 @@ export function transform(program: Program, visit: Visit, options: TransformOpti
       }
       const node = old.kind === 'call' ? adapt(old, dims, region) : old;
       if (node.kind === 'call' && node.regions !== (old as CallNode).regions) changed = true;
-      const operands: Value[] = [];
-      graph.forEachInEdge(id, (edge) => {
-        operands.push(results[graph.source(edge)][graph.edge(edge)]);
-      });
+      const operands = program.operands(id).map(moved);
       if (wanted !== undefined && !(node.kind === 'call' && wanted(node))) {
         results.push(append(node, operands, into));
         continue;
