@@ -1,4 +1,4 @@
-import { sizeOf } from '../base/dim.js';
+import { isStatic, sizeOf } from '../base/dim.js';
 import type { CallNode, Program } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
 import { declarationOf } from './facets.js';
@@ -49,7 +49,20 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
         const known = elements.fold(node, operands, () => site.copy()[0]);
         return known === null ? undefined : [into.constant(known)];
       },
-      { region },
+      mayFold(inner) ? { region } : { region, wanted: () => false },
     );
   });
+}
+
+/** Whether there is a call at all of which something may be known: by constants, or by symbolic sizes. */
+function mayFold(program: Program): boolean {
+  const isConstant = new Uint8Array(program.graph.nodeCount);
+  for (const id of program.graph.nodes()) {
+    const operands = program.operands(id);
+    if (program.node(id).kind === 'constant') isConstant[id] = 1;
+    if (operands.length === 0) continue;
+    if (operands.every(({ node }) => isConstant[node] === 1)) return true;
+    if (operands.some(({ type }) => !type.shape.every(isStatic))) return true;
+  }
+  return false;
 }

@@ -63,10 +63,13 @@ export function runPipeline(
   { observe, ...context }: PassContext & { readonly observe?: (report: PassReport) => void } = {},
 ): Program {
   let current = program;
+  /** What a pass has left as it was needs no look at it again. */
+  const settled = new Map<Pass['run'], Program>();
   for (const { name, run } of steps) {
     const before = current;
     const start = performance.now();
-    current = run(before, context);
+    if (settled.get(run) !== before) current = run(before, context);
+    if (current === before) settled.set(run, before);
     const milliseconds = performance.now() - start;
     observe?.({ name, milliseconds, before, after: current, unchanged: current === before });
   }

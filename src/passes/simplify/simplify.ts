@@ -25,7 +25,7 @@ export function simplify(
         const result = new Simplifier(into, applied).call(node, operands);
         return result === null ? undefined : [result];
       },
-      { region },
+      { region, wanted: ({ op }) => (declarationOf(op).simplify?.length ?? 0) > 0 },
     ),
   );
   // What was replaced is read no more; left behind, laws would apply to it again.
