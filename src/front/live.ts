@@ -3,7 +3,7 @@ import type { Capture, Effects } from './capture.js';
 import { numberArray } from './capture.js';
 import { joinRecording, perform } from './dispatch.js';
 import { type CapturedDraws, takeState } from './generator.js';
-import { leaveGradient } from './graph.js';
+import { leaveGradient } from './graphrunner.js';
 import { type Origin, Session } from './history.js';
 import { withSizes } from './lazy.js';
 import { mode, withMode } from './mode.js';

@@ -5,7 +5,7 @@ import { namedInputs, type Program, type Value } from '../ir/program.js';
 import { declarationOf } from '../passes/facets.js';
 import { perform } from './dispatch.js';
 import { generatorState, setGeneratorState } from './generator.js';
-import { holderAmong } from './graph.js';
+import { holderAmong } from './graphrunner.js';
 import { withMode } from './mode.js';
 import { arrayOf, type NDArray } from './ndarray.js';
 import { arrayType } from './arraytype.js';

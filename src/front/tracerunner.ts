@@ -1,7 +1,7 @@
 import { flatten, unflatten } from '../base/tree.js';
 import type { SavePolicy } from '../passes/rematerialize.js';
 import { checkResult } from './cuts.js';
-import { GraphRunner } from './graph.js';
+import { GraphRunner } from './graphrunner.js';
 import type { NDArray } from './ndarray.js';
 import type { CodeCall, Segment } from './segments.js';
 import { isArray } from './signature.js';

@@ -41,7 +41,7 @@ test('what an operator becomes is told on its line, in regions too', () => {
   const text = graphText(
     parse(`program {
       input x: float32[4, 8]
-      %0 = call(x) {saved: [], flows: [], wrt: []} [@0 {
+      %0 = call(x) {saved: [], flows: [], wrt: [], gives: []} [@0 {
         input a: float32[4, 8]
         %0 = softmax(a) {axis: -1}: float32[4, 8]  // deep.ts:1:1
         output b = %0

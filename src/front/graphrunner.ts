@@ -1,0 +1,207 @@
+import { checkRequirements } from '../ir/checkrequirements.js';
+import type { Program } from '../ir/program.js';
+import { zerosLike } from '../ops/index.js';
+import { rematerialize, type SavePolicy } from '../passes/rematerialize.js';
+import { compile } from '../runtime/compile.js';
+import type { Executable, Operand } from '../runtime/executable.js';
+import type { Storage } from '../runtime/storage.js';
+import { arrayType } from './arraytype.js';
+import { hostNumber } from './capture.js';
+import { joinRecording } from './dispatch.js';
+import { ElementChecks } from './elementchecks.js';
+import { generatorState, setGeneratorState, takeState } from './generator.js';
+import type { GraphParts, Holder, Outside } from './graph.js';
+import { Session } from './history.js';
+import { Callable } from './invoke.js';
+import { mode, withMode } from './mode.js';
+import { type GradReq, NDArray } from './ndarray.js';
+import {
+  attachGrad,
+  forgetHistory,
+  gradOf,
+  refuseRecorded,
+  setGradient,
+  writeState,
+} from './values.js';
+
+/** Runs a graph on arrays: fetches what it reads from outside, and carries out what it writes there. */
+export class GraphRunner {
+  readonly parts: GraphParts;
+  /** How many of the program's outputs are returned. */
+  readonly #returned: number;
+  readonly #callable: Callable;
+  readonly #draws: number;
+  readonly #save: SavePolicy;
+  #executable: Executable | undefined;
+  #checks: ElementChecks | undefined;
+
+  constructor(parts: GraphParts, save: SavePolicy = 'all') {
+    this.parts = parts;
+    this.#save = save;
+    const { program, writes } = parts;
+    this.#returned = program.outputs.length - writes.length;
+    // What is written to the outside is a value there, never a path for gradients.
+    this.#callable = new Callable(program, {
+      flows: (output) => output < this.#returned,
+      save,
+    });
+    const random = writes.find((write) => write.kind === 'random');
+    this.#draws = random?.kind === 'random' ? random.draws : 0;
+  }
+
+  run(given: readonly NDArray[]): readonly NDArray[] {
+    const before = generatorState();
+    try {
+      return this.#run(given);
+    } catch (error) {
+      // A call that fails has drawn nothing.
+      if (mode.capture === null && this.#draws > 0) setGeneratorState(before);
+      throw error;
+    }
+  }
+
+  /** What the program is run on: the given arrays, then what it reads from outside, draws included. */
+  operands(given: readonly NDArray[]): readonly NDArray[] {
+    const holder = holderAmong(given);
+    return [...given, ...this.parts.reads.map((source) => this.#fetch(source, holder))];
+  }
+
+  #run(given: readonly NDArray[]): readonly NDArray[] {
+    const { program, writes, isRecording } = this.parts;
+    const holder = holderAmong(given);
+    // In a capture, the graph that this one becomes part of is checked when it runs.
+    if (mode.capture !== null) return this.#runAsCall(this.operands(given), holder);
+    checkRequirements(program, given);
+    for (const write of writes) {
+      if (write.kind === 'array') refuseRecorded('hybridize', holder(write.of));
+    }
+    const operands = this.operands(given);
+    this.#checks ??= new ElementChecks(program);
+    this.#checks.run(operands);
+    if (mode.session !== null) return this.#runAsCall(operands, holder);
+    if (isRecording !== true) return this.#runInPlace(operands, holder);
+    return withMode({ session: new Session() }, 'hybridize', () =>
+      this.#runAsCall(operands, holder),
+    );
+  }
+
+  /** As one operator call, which a recording or a capture takes part in. */
+  #runAsCall(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
+    const { writes } = this.parts;
+    // A recording of this call must keep what the call read of state that it then writes.
+    const written = new Set(
+      writes.flatMap((write) => (write.kind === 'array' ? [holder(write.of)] : [])),
+    );
+    const touched =
+      mode.session === null ? null : (this.parts.touched?.map((of) => holder(of)) ?? null);
+    const takesPart = touched === null ? null : new Set(touched);
+    const results = this.#callable.call(
+      operands.map((operand) =>
+        written.has(operand) || takesPart?.has(operand) === false ? plain(operand) : operand,
+      ),
+    );
+    // Arrays that the code has read for nothing took part all the same.
+    for (const array of touched ?? []) joinRecording(array);
+    writes.forEach((target, i) => {
+      const value = plain(results[this.#returned + i]);
+      if (target.kind === 'array') writeState(holder(target.of), value);
+      else if (target.kind === 'gradient') leaveGradient(holder(target.of), value, target.attach);
+    });
+    return results.slice(0, this.#returned);
+  }
+
+  /** At once, and pinned state is computed where it lies. */
+  #runInPlace(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
+    const { program, writes } = this.parts;
+    this.#executable ??= compile(this.#kept(program), { replaced: this.#replaced() });
+    for (const operand of operands) operand.computed();
+    const homes = writes.map((write) => homeOf(write, holder));
+    const into = homes.some((home) => home !== null)
+      ? [...Array<null>(this.#returned).fill(null), ...homes]
+      : undefined;
+    const results = this.#executable.run(operands, into);
+    writes.forEach((write, i) => {
+      if (write.kind !== 'array' && write.kind !== 'gradient') return;
+      const target = holder(write.of);
+      if (homes[i] === null) {
+        const value = resultArray(results[this.#returned + i]);
+        if (write.kind === 'array') writeState(target, value);
+        else leaveGradient(target, value, write.attach);
+      } else if (write.kind === 'array') forgetHistory(target);
+      else target.gradient!.wrote();
+    });
+    return results.slice(0, this.#returned).map(resultArray);
+  }
+
+  /** The program with what its own backward pass reads kept or computed again, as `save` demands. */
+  #kept(program: Program): Program {
+    const { backward } = this.parts;
+    if (backward === undefined || backward.size === 0 || this.#save === 'all') return program;
+    return rematerialize(program, (id) => backward.has(id), this.#save);
+  }
+
+  /** For each output, the input that holds the state which it is the next value of. */
+  #replaced(): readonly (number | null)[] {
+    const { program, reads, writes } = this.parts;
+    const given = program.inputs.length - reads.length;
+    const readAt = new Map(
+      reads.map((read, i) => [read.kind === 'array' ? read.of : null, given + i] as const),
+    );
+    return program.outputs.map((_, k) => {
+      const write = k < this.#returned ? undefined : writes[k - this.#returned];
+      if (write?.kind !== 'array') return null;
+      return typeof write.of === 'number' ? write.of : (readAt.get(write.of) ?? null);
+    });
+  }
+
+  #fetch(source: Outside, holder: HolderLookup): NDArray {
+    switch (source.kind) {
+      case 'array':
+        return holder(source.of);
+      case 'gradient': {
+        const owner = holder(source.of);
+        return mode.capture === null
+          ? (owner.gradient?.operand ?? zerosLike(owner))
+          : (gradOf(owner) ?? zerosLike(owner));
+      }
+      case 'host':
+        return hostNumber(source.of);
+      case 'random':
+        return takeState(this.#draws);
+    }
+  }
+}
+
+type HolderLookup = (of: Holder) => NDArray;
+
+/** Holders as arrays, in a call on given ones. */
+export function holderAmong(given: readonly NDArray[]): HolderLookup {
+  return (of) => (typeof of === 'number' ? given[of] : of);
+}
+
+/** The pinned memory that an outside lies in; null where it has none. */
+function homeOf(write: Outside, holder: HolderLookup): Storage | null {
+  if (write.kind === 'array') {
+    const { elements } = holder(write.of);
+    return elements?.isPinned === true ? elements : null;
+  }
+  if (write.kind !== 'gradient') return null;
+  const owner = holder(write.of);
+  if (write.attach !== undefined && owner.gradient?.req !== write.attach) return null;
+  return owner.gradient?.home(owner) ?? null;
+}
+
+/** Leaves a gradient on an array, which may start to keep one with that. */
+export function leaveGradient(owner: NDArray, grad: NDArray, attach: GradReq | undefined): void {
+  if (attach !== undefined && owner.gradient?.req !== attach) attachGrad(owner, attach);
+  setGradient(owner, grad);
+}
+
+function resultArray({ storage, shape }: Operand): NDArray {
+  return new NDArray(arrayType(storage.dtype, shape), storage);
+}
+
+/** The elements without history. In captured code the history is all there is. */
+function plain(array: NDArray): NDArray {
+  return mode.capture === null ? new NDArray(array.type, array.held) : array;
+}
