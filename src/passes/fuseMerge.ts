@@ -180,11 +180,13 @@ class Merger {
   /** Whether every member that reads a value does so at the index of the domain. */
   #readOnlyAtIdentity(value: Value, { draft }: Cluster): boolean {
     for (const id of draft.members) {
-      const call = this.#program.node(id) as CallNode;
-      const { lowering } = declarationOf(call.op);
-      for (const [k, operand] of this.#program.operands(id).entries()) {
+      const operands = this.#program.operands(id);
+      for (let k = 0; k < operands.length; k++) {
+        const operand = operands[k];
         if (viewed(this.#program, operand) !== value) continue;
         if (operand !== value) return false;
+        const call = this.#program.node(id) as CallNode;
+        const { lowering } = declarationOf(call.op);
         if (lowering.kind === 'reduce') {
           if (k !== 0) return false;
           continue;
@@ -201,15 +203,17 @@ class Merger {
   /** Whether something else must run between two clusters; also true when that is too costly to know. */
   #hasDetour(from: Cluster, into: Cluster): boolean {
     if (!this.#hasOtherReaders(from, into)) return false;
+    const producers = this.#producers(into);
+    // What comes later has higher numbers, and a detour ends in one of these.
+    const last = producers.length === 0 ? -1 : producers[0].order;
+    if (last <= from.order) return false;
     const later = this.#reachable(
       from,
       (cluster) => this.#nextOf(cluster),
-      (next) => next.order < into.order,
+      (next) => next.order <= last,
       searchLimit,
     );
-    if (later === null) return true;
-    for (const producer of this.#producers(into)) if (later.has(producer)) return true;
-    return false;
+    return later === null || producers.some((producer) => later.has(producer));
   }
 
   #hasOtherReaders({ writes }: Cluster, reader: Cluster): boolean {
