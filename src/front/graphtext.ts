@@ -5,7 +5,7 @@ import { printProgram } from '../ir/text.js';
 import type { Plan } from '../passes/lower/plan.js';
 import { throughRegions, transform } from '../passes/transform.js';
 import { planProgram } from '../runtime/compile.js';
-import { readsOf, trafficOf } from '../runtime/explain.js';
+import { trafficOf } from '../runtime/explain.js';
 
 /**
  * A program as text that `parseProgram` reads back, with a note on every operator that says in which
@@ -62,12 +62,12 @@ function groupComments(plan: Plan, names: ReadonlyMap<string, string>): readonly
   };
   const typed = ({ node, type }: Value): string => `${nameOf(node)}: ${typeToString(type)}`;
   return plan.groups.map((group, step) => {
-    const reads = new Set(readsOf(program, group).map(({ node }) => nameOf(node)));
+    const reads = new Set(group.reads.map(({ node }) => nameOf(node)));
     return (
       `// group ${step}: ${group.members.map(nameOf).join(', ')}` +
       `; reads ${[...reads].join(', ') || 'nothing'}` +
       `; writes ${group.writes.map(typed).join(', ')}` +
-      `; ${String(trafficOf(program, group))} bytes\n`
+      `; ${String(trafficOf(group))} bytes\n`
     );
   });
 }

@@ -1,11 +1,11 @@
 import { addDim, type Dim, mulDim, sizeOf } from '../base/dim.js';
 import { bytesOf } from '../base/dtype.js';
-import { type Program, typeToString, type Value } from '../ir/program.js';
+import { typeToString, type Value } from '../ir/program.js';
 import { moduleText } from '../loop/text.js';
 import type { Group } from '../passes/fuse.js';
 import { type Plan, placeBytes } from '../passes/lower/plan.js';
 import { planMemory } from '../passes/memory.js';
-import { isImmediate, type Place } from '../passes/places.js';
+import type { Place } from '../passes/places.js';
 
 /** Groups, kernels and places, for people. */
 export function planToString(plan: Plan): string {
@@ -24,9 +24,9 @@ export function groupLines({ program, groups }: Plan): readonly string[] {
     const members = group.members.map((id) => nameOfNode(program.node(id), id));
     return (
       `group ${step}: ${members.join(', ')}` +
-      `; reads ${readsOf(program, group).map(nameOf).join(', ') || 'nothing'}` +
+      `; reads ${group.reads.map(nameOf).join(', ') || 'nothing'}` +
       `; writes ${group.writes.map(nameOf).join(', ')}` +
-      `; ${String(trafficOf(program, group))} bytes`
+      `; ${String(trafficOf(group))} bytes`
     );
   });
 }
@@ -36,19 +36,11 @@ function nameOfNode(node: ReturnType<Plan['program']['node']>, id: number): stri
 }
 
 /** The bytes that a group moves when each value that it reads or writes goes through memory once. */
-export function trafficOf(program: Program, group: Group): Dim {
-  return [...readsOf(program, group), ...group.writes].reduce<Dim>(
+export function trafficOf(group: Group): Dim {
+  return [...group.reads, ...group.writes].reduce<Dim>(
     (total, { type }) => addDim(total, mulDim(bytesOf(type.dtype), sizeOf(type.shape))),
     0,
   );
-}
-
-/** What a group reads from memory: numbers are part of its code. */
-export function readsOf(program: Program, { reads }: Group): readonly Value[] {
-  return reads.filter((value) => {
-    const node = program.node(value.node);
-    return node.kind !== 'constant' || !isImmediate(node.data);
-  });
 }
 
 /**
