@@ -3,6 +3,7 @@ import { unflatten } from '../base/tree.js';
 import type { Explanation } from './explain.js';
 import { checkOptions, type HybridizeOptions } from './hybridizeoptions.js';
 import { mode, refuseAsync, withMode } from './mode.js';
+import type { NDArray } from './ndarray.js';
 import { Schedule } from './schedule.js';
 import { signatureOf } from './signature.js';
 import { StaticGraph } from './staticgraph.js';
@@ -30,11 +31,16 @@ export class Captured {
     refuseAsync(this.#fn, this.#op);
     if (mode.capture !== null) return withMode({}, this.#op, () => this.#fn(...(args as never[])));
     return this.#named(() => {
+      const again = this.#traces.again(args);
+      if (again !== null) {
+        return unflatten(again.trace.outputs, again.run(args as readonly NDArray[]));
+      }
       const signature = signatureOf(args);
       const { leaves } = signature;
       const given = distinctPositions(leaves).map((i) => leaves[i]);
-      const { trace, results } = this.#traces.call(signature, given);
-      return unflatten(trace.outputs, results);
+      const { entry, results } = this.#traces.call(signature, given);
+      this.#traces.remember(args, entry);
+      return unflatten(entry.trace.outputs, results);
     });
   }
 

@@ -50,12 +50,13 @@ export class GraphRunner {
   }
 
   run(given: readonly NDArray[]): readonly NDArray[] {
+    if (this.#draws === 0) return this.#run(given);
     const before = generatorState();
     try {
       return this.#run(given);
     } catch (error) {
       // A call that fails has drawn nothing.
-      if (mode.capture === null && this.#draws > 0) setGeneratorState(before);
+      if (mode.capture === null) setGeneratorState(before);
       throw error;
     }
   }
@@ -78,7 +79,8 @@ export class GraphRunner {
     const operands = this.operands(given);
     this.#checks ??= new ElementChecks(program);
     this.#checks.run(operands);
-    if (mode.session !== null) return this.#runAsCall(operands, holder);
+    // Code whose state is watched writes it where that can be seen.
+    if (mode.session !== null || mode.stateLog !== null) return this.#runAsCall(operands, holder);
     if (isRecording !== true) return this.#runInPlace(operands, holder);
     return withMode({ session: new Session() }, 'hybridize', () =>
       this.#runAsCall(operands, holder),

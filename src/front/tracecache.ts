@@ -1,6 +1,7 @@
 import { currentSource, TraceError } from '../base/errors.js';
 import { symbolsOfTypes } from '../ir/bind.js';
 import { namedInputs, typeToString } from '../ir/program.js';
+import { BareCall } from './barecall.js';
 import {
   describeGuard,
   type Explanation,
@@ -87,6 +88,7 @@ export class TraceCache {
   #clock = 0;
 
   readonly #mayRunCode: boolean;
+  #last: BareCall | null = null;
   /** What the trace made last has computed of the call that it was made for. */
   #firstRun: FirstRun | null = null;
 
@@ -106,7 +108,7 @@ export class TraceCache {
   call(
     signature: Signature,
     given: readonly NDArray[],
-  ): { readonly trace: Trace; readonly results: readonly NDArray[] } {
+  ): { readonly entry: Entry; readonly results: readonly NDArray[] } {
     this.#firstRun = null;
     const made = this.#made;
     const entry = this.find(signature);
@@ -126,7 +128,29 @@ export class TraceCache {
     const results = first?.results ?? entry.runner.run(given);
     entry.cost.firstRun ??= performance.now() - started;
     entry.calls++;
-    return { trace: entry.trace, results };
+    return { entry, results };
+  }
+
+  /**
+   * The trace for bare arrays that are in everything what those of the last call were, if that one needs
+   * no check any more; null when the whole signature has to be looked at.
+   */
+  again(args: readonly unknown[]): TraceRunner | null {
+    const last = this.#last;
+    if (last === null || !last.fits(args, this.#options.keyOf?.() ?? '')) return null;
+    const { entry } = last;
+    const { verify = 'second' } = this.#options;
+    if (verify === 'always' || (verify === 'second' && entry.calls < 2)) return null;
+    if (changedCapture(entry.captured) !== null) return null;
+    entry.calls++;
+    entry.used = ++this.#clock;
+    this.#hits++;
+    return entry.runner;
+  }
+
+  /** Remembers what `again` compares with. */
+  remember(args: readonly unknown[], entry: Entry): void {
+    this.#last = BareCall.of(args, this.#options.keyOf?.() ?? '', entry);
   }
 
   /** The traces there are, oldest first. */
@@ -264,6 +288,7 @@ export class TraceCache {
     for (const [key, entry] of this.#bySignature) {
       if (entry === oldest) this.#bySignature.delete(key);
     }
+    if (this.#last?.entry === oldest) this.#last = null;
     this.#evicted++;
   }
 }

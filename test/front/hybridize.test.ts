@@ -460,3 +460,27 @@ test('integers raised to powers of a running minimum compile', () => {
     [1, 4, 256],
   ]);
 });
+
+test('calls that look alike are told apart: types, gradients, recording, mode, aliases, other arguments', () => {
+  const f = kn.hybridize((x: kn.NDArray, y: kn.NDArray) =>
+    kn.autograd.isTraining() ? x.sub(y) : x.add(y),
+  );
+  const [a, b] = [kn.array([1, 2]), kn.array([10, 20])];
+  for (let call = 0; call < 4; call++) assert.deepEqual(f(a, b).tolist(), [11, 22]);
+  assert.deepEqual(kn.autograd.trainMode(() => f(a, b)).tolist(), [-9, -18]);
+  assert.deepEqual(f(a, a).tolist(), [2, 4]);
+  assert.deepEqual(f(a, kn.array([[1], [2]])).tolist(), [
+    [2, 3],
+    [3, 4],
+  ]);
+  assert.equal(f(a.astype('float64'), b.astype('float64')).dtype, 'float64');
+  a.attachGrad();
+  for (let call = 0; call < 3; call++) {
+    kn.autograd.record(() => f(a, b), { trainMode: false }).backward();
+    assert.deepEqual(a.grad!.tolist(), [1, 1]);
+  }
+  assert.deepEqual(f(a, b).tolist(), [11, 22]);
+  assert.deepEqual(f(a, 3 as never).tolist(), [4, 5]);
+  const { hits, misses } = f.explain();
+  assert.equal(hits + misses.length, 13);
+});

@@ -1,6 +1,5 @@
 import { registry } from '../../src/ops/registry.js';
 import { type Generated, generate, type GenerateOptions } from './generate.js';
-import { withoutIdleArrays } from './known.js';
 import { differenceIn, type OracleName } from './oracles.js';
 import { type FuzzProgram, printProgram } from './program.js';
 import type { RunOptions } from './run.js';
@@ -32,10 +31,9 @@ export function oracleOf(seed: number): OracleName {
 
 /** The program of a seed. Every seventh one goes wrong: one of its calls is refused. */
 export function programOf(seed: number): Generated {
-  const made = generate(seed, kinds[oracleOf(seed)]);
-  const generated = { ...made, program: withoutIdleArrays(made.program) };
+  const generated = generate(seed, kinds[oracleOf(seed)]);
   const { program, refused } = generated;
-  // Elements that make no sense are refused eagerly only: compiled code has no way to throw.
+  // Positions that take long to compute are refused eagerly only.
   const wrong = refused.find(({ step, error }) => registry.get(step.op)?.check === undefined || error.code === 'KAON_SHAPE'); // prettier-ignore
   if (seed % 7 !== 0 || wrong === undefined || program.sizes.length > 1) return generated;
   return { ...generated, program: { ...program, steps: [...program.steps, wrong.step] } };

@@ -7,7 +7,6 @@ import { registry } from '../../src/ops/registry.js';
 import { generator } from '../support/samples.js';
 import { actionNames, calls, resultArrays } from './calls.js';
 import { excluded, needsExact, readsNothing, taintOf } from './facts.js';
-import { isBarred, uncheckedShapes } from './known.js';
 import { type Expected, Operands } from './operands.js';
 import { choosePalette, Choices, isVaried, type Known, knownValue, type Palette, recolour, sameKind } from './pool.js'; // prettier-ignore
 import type { Argument, Extent, FuzzProgram, Input, Role, Sizes, Step } from './program.js';
@@ -219,7 +218,7 @@ class Maker {
       knownValue(id, all.map((results) => results[k]), isFloat(all[0][k].dtype) ? taint : 0), // prettier-ignore
     );
     for (const { id, arrays } of made) this.#values.set(id, arrays[0]);
-    this.#pool.push(...made.filter(({ dtype }, k) => !isBarred(op, k, dtype)));
+    this.#pool.push(...made);
     return made;
   }
 
@@ -254,11 +253,7 @@ class Maker {
       this.#acquire(declaration, expected),
     );
     const args = operands.arguments();
-    if (
-      this.#choices.chance(0.25) &&
-      !uncheckedShapes.has(declaration.name) &&
-      declaration.check === undefined
-    ) {
+    if (this.#choices.chance(0.25) && declaration.check === undefined) {
       const changed = mutate(args, this.#choices);
       if (this.#call(declaration.name, changed) !== null) return;
     }

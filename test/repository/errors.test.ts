@@ -17,8 +17,6 @@ const namedByCallers: Readonly<Record<string, string>> = {
   'src/ir/constants.ts': 'read by readers of programs, which name themselves',
   'src/ir/tokens.ts': 'words are read by parseProgram, which names itself',
   'src/ir/verify.ts': 'verify names itself, or the reader of a program that calls it',
-  'src/nn/optim/optimizer.ts': 'still to name itself',
-  'src/nn/optim/schedule.ts': 'still to name itself',
   'src/runtime/device.ts': 'the operator or graph that needs the memory',
 };
 

@@ -181,6 +181,7 @@ export abstract class Optimizer {
     for (const [name] of wanted) {
       if (!state.arrays.has(name)) {
         throw new FormatError(`the optimizer's state has no ${name}`, {
+          op: `${this.constructor.name}.loadState`,
           expected: wanted.map(([key]) => key).join(', '),
           actual: [...state.arrays.keys()].join(', '),
         });

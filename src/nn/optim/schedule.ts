@@ -3,9 +3,10 @@ import { ArgumentError } from '../../base/errors.js';
 /** Learning rates over time: functions of the number of steps taken so far. */
 export type Schedule = (step: number) => number;
 
-function checkCount(name: string, value: number): void {
+function checkCount(op: string, name: string, value: number): void {
   if (!(Number.isInteger(value) && value > 0)) {
     throw new ArgumentError(`${name} is a number of steps`, {
+      op,
       expected: 'an integer above 0',
       actual: String(value),
     });
@@ -17,7 +18,7 @@ export function stepDecay(
   rate: number,
   options: { readonly every: number; readonly factor: number },
 ): Schedule {
-  checkCount('every', options.every);
+  checkCount('stepDecay', 'every', options.every);
   return (step) => rate * options.factor ** Math.floor(step / options.every);
 }
 
@@ -26,7 +27,7 @@ export function cosine(
   rate: number,
   options: { readonly steps: number; readonly end?: number },
 ): Schedule {
-  checkCount('steps', options.steps);
+  checkCount('cosine', 'steps', options.steps);
   const end = options.end ?? 0;
   return (step) => {
     const share = Math.min(1, step / options.steps);
@@ -36,7 +37,7 @@ export function cosine(
 
 /** Rises linearly to where `after` begins, over `steps`. */
 export function warmup(steps: number, after: Schedule | number): Schedule {
-  checkCount('steps', steps);
+  checkCount('warmup', 'steps', steps);
   const rest = typeof after === 'number' ? (): number => after : after;
   return (step) => (step < steps ? (rest(0) * (step + 1)) / steps : rest(step - steps));
 }

@@ -55,7 +55,7 @@ test('kernels are called with elements of a table, at small and large indices, a
   instantiate(e.moduleOf([store, main]), memory).main(reservedBytes);
   const address = (i: number): number => 2 * reservedBytes + 4 * i;
   assert.deepEqual(
-    [...words.slice(2 * at, 2 * at + 5)],
-    [address(1), address(1), 3, address(2) + 3, address(4)],
+    words.slice(2 * at, 2 * at + 5),
+    Int32Array.of(address(1), address(1), 3, address(2) + 3, address(4)),
   );
 });
