@@ -21,6 +21,13 @@ const expected: readonly (readonly RegExp[])[] = [
   ],
   [/^\d\.\d+ -> 0\.0\d+$/m, /^step: 1 trace, 299 hits, 1 miss$/m],
   [/^true \[ 8, 10 \]$/m, /float32\[8, 10\]/, /^true$/m],
+  [
+    /^true hybridize: captured code changed between two calls/m,
+    /expected: abs.* at .*example3\.(?:ts|js):\d+/,
+    /actual: +neg.* at .*example3\.(?:ts|js):\d+/,
+    /^\[ 1, 4, 9 \]$/m,
+    /^square .*example3.*9/m,
+  ],
 ];
 
 test('the examples of the README compile against the published types and print what they say', () => {
