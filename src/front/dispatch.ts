@@ -58,7 +58,7 @@ export function link(
     results,
     capture,
     session === null ? null : openSession(),
-    capture === null ? undefined : currentSource(),
+    capture === null ? undefined : (mode.source ?? currentSource()),
   );
   for (const result of results) result.origin = origin;
   if (capture !== null) {

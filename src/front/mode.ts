@@ -17,6 +17,8 @@ export interface Mode {
   isBackward: boolean;
   /** Where the state is kept that the code which runs now has found; null when nobody asks. */
   stateLog: StateLog | null;
+  /** The line that captured calls are made for; null where each says its own. */
+  source: string | null;
 }
 
 export const mode: Mode = {
@@ -26,6 +28,7 @@ export const mode: Mode = {
   isPaused: false,
   isBackward: false,
   stateLog: null,
+  source: null,
 };
 
 /**
@@ -35,7 +38,7 @@ export const mode: Mode = {
  * @throws TraceError in captured code and ArgumentError elsewhere, for an asynchronous function.
  */
 export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R {
-  const { capture, session, training, isPaused, isBackward, stateLog } = mode;
+  const { capture, session, training, isPaused, isBackward, stateLog, source } = mode;
   Object.assign(mode, changes);
   try {
     refuseAsync(fn, op);
@@ -52,6 +55,7 @@ export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R 
     mode.isPaused = isPaused;
     mode.isBackward = isBackward;
     mode.stateLog = stateLog;
+    mode.source = source;
   }
 }
 

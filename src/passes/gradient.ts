@@ -23,6 +23,8 @@ export interface GradientRequest<T extends Tensor> {
   /** A value of the program in the world of the gradients. */
   valueOf(value: Value): T;
   add(a: T, b: T): T;
+  /** Runs the rule of a call that was made at a line; what it makes belongs to that line. */
+  at?(source: string | undefined, rule: () => readonly (T | null)[]): readonly (T | null)[];
 }
 
 /**
@@ -95,7 +97,12 @@ function applyRule<T extends Tensor>(
     });
   const flowing = grads.find((grad) => grad !== null);
   try {
-    const made = flowing instanceof Value ? flowing.program.withSource(node.source, run) : run();
+    const made =
+      flowing instanceof Value
+        ? flowing.program.withSource(node.source, run)
+        : request.at === undefined
+          ? run()
+          : request.at(node.source, run);
     checkGradients(operands, needs, made);
     return made;
   } catch (error) {

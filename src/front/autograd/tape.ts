@@ -1,5 +1,5 @@
 import { describe } from '../../base/attribute.js';
-import { ArgumentError } from '../../base/errors.js';
+import { ArgumentError, currentSource } from '../../base/errors.js';
 import { Program, type Value } from '../../ir/program.js';
 import { add } from '../../ops/index.js';
 import { gradient } from '../../passes/gradient.js';
@@ -73,13 +73,24 @@ export function gradientsOf(
 ): readonly (NDArray | null)[] {
   const session = record ? (mode.session ?? new Session()) : null;
   const isPaused = record ? mode.isPaused : true;
-  return withMode({ session, isPaused, isBackward: true }, op, () =>
+  // Found once, not for every call of the pass, which is deep down the stack and has no line of its own.
+  const line = mode.capture === null ? null : (currentSource() ?? null);
+  return withMode({ session, isPaused, isBackward: true, source: line }, op, () =>
     gradient<NDArray>({
       program,
       outputs: outputs.map(({ array, grad }) => ({ value: valueOf.get(array)!, grad })),
       wrt: wrt.map((array) => valueOf.get(array)!),
       valueOf: (value) => arrayOf.get(value)!,
       add: (a, b) => add(a, b),
+      at: (source, rule) => {
+        if (line === null) return rule();
+        mode.source = source ?? line;
+        try {
+          return rule();
+        } finally {
+          mode.source = line;
+        }
+      },
     }),
   );
 }
