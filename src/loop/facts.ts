@@ -5,6 +5,7 @@ import {
   atomPolynomial,
   constantPolynomial,
   constantValue,
+  degree,
   isAtom,
   multiply,
   type NumberOf,
@@ -29,6 +30,8 @@ const greatest = 2 ** 31 - 1;
 const anything: Interval = { min: least, max: greatest };
 /** Larger polynomials are kept as they were written. */
 const mostTerms = 24;
+/** Nor do indices multiply more than a few sizes; powers of one, squared again and again, are no indices. */
+const mostFactors = 8;
 /** How many steps one proof may take before it is given up. */
 const patience = 64;
 
@@ -112,7 +115,7 @@ export class Facts {
     if (op !== 'add' && op !== 'sub' && op !== 'mul') return null;
     const [p, q] = [this.polynomial(a), this.polynomial(b)];
     if (op === 'mul') {
-      if (p.size * q.size > mostTerms) return null;
+      if (p.size * q.size > mostTerms || degree(p) + degree(q) > mostFactors) return null;
       // Products of data would become more multiplications when multiplied out.
       const scaled = constantValue(p) !== null || constantValue(q) !== null;
       if (!scaled && this.readsMemory(expr)) return null;

@@ -40,6 +40,13 @@ export function constantValue(p: Polynomial): number | null {
   return p.size === 1 && constant !== undefined ? constant.coefficient : null;
 }
 
+/** The most factors of a term. */
+export function degree(p: Polynomial): number {
+  let most = 0;
+  for (const { atoms } of p.values()) most = Math.max(most, atoms.length);
+  return most;
+}
+
 /** `p + factor * q`. */
 export function addScaled(p: Polynomial, q: Polynomial, factor: number): Polynomial {
   const sum = new Map(p);

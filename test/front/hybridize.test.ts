@@ -443,7 +443,12 @@ test('a failing call draws no random numbers', () => {
   assert.equal(kn.random.getState().counter, 0n);
 });
 
-test('integers raised to powers of a running minimum compile', () => {
+test('integers raised to powers of a running minimum, or of their own position, compile', () => {
+  const positions = kn.hybridize((x: kn.NDArray) => {
+    const i = kn.arange(0, 4, 1, { dtype: 'int32' });
+    return kn.pow(i, i).add(x);
+  });
+  assert.deepEqual(positions(kn.zeros([4], { dtype: 'int32' })).tolist(), [1, 1, 4, 27]);
   const f = kn.hybridize((x: kn.NDArray) => {
     const least = kn.cummin(x, 0);
     return kn.pow(least, least);
