@@ -44,7 +44,12 @@ test('zeros where nothing depends, an error for what took no part', () => {
     'one head gradient for each y',
   );
   refuses(() => autograd.grad([], [x]), kn.ArgumentError, 'nothing to differentiate');
-  refuses(() => autograd.grad(3 as never, [x]), kn.ArgumentError, 'not an array', 'of a parameter its value');
+  refuses(
+    () => autograd.grad(3 as never, [x]),
+    kn.ArgumentError,
+    'not an array',
+    'of a parameter its value',
+  );
 });
 
 test('createGraph makes gradients that can be differentiated', () => {
