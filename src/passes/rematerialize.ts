@@ -1,7 +1,7 @@
 import type { NodeId } from '../graph/graph.js';
 import { InternalError } from '../base/errors.js';
 import { type CallNode, Program, type Value } from '../ir/program.js';
-import { barrier } from '../ops/structure/barrier.js';
+import { barrier } from '../ops/structure/identity.js';
 import { chooseKept, type SavePolicy } from './keep.js';
 import { carryRequirements } from './transform.js';
 import { isView, viewed } from './views.js';

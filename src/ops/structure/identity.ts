@@ -1,4 +1,4 @@
-import type { Value } from '../../ir/program.js';
+import type { InferContext, Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -24,32 +24,46 @@ const transparent = (name: string, build: (x: Value) => Value): readonly Law[] =
   },
 ];
 
-/** `x` itself as another value of a graph, so that a gradient with respect to this one use can be asked for. */
-export const identity: OperatorFunction<Same, false> = operator({
-  name: 'identity',
+/** What calls of all of these have in common: the result is the operand. */
+const same = {
   family: 'structure',
   attributes: {},
   method: false,
   operands: 'keep',
-  call: (x) => ({ inputs: [x], attributes: {} }),
-  infer: ({ inputs: [x] }) => [x],
-  gradient: ({ grads: [g] }) => [g],
+  call: (x: Input<Tensor>) => ({ inputs: [x], attributes: {} }),
+  infer: ({ inputs: [x] }: InferContext) => [x],
+  samples: [{ args: [tensor(['n', 2])] }],
+} as const;
+
+/** The gradient of the operand is that of the result. */
+const passOn = <T>({ grads: [g] }: { readonly grads: readonly T[] }): readonly T[] => [g];
+
+/** `x` itself as another value of a graph, so that a gradient with respect to this one use can be asked for. */
+export const identity: OperatorFunction<Same, false> = operator({
+  ...same,
+  name: 'identity',
+  gradient: passOn,
   lowering: view,
   simplify: transparent('identity', (x) => identity(x)),
-  samples: [{ args: [tensor(['n', 2])] }],
 });
 
 /** `x` itself, as a constant: no gradient flows through. */
 export const stopGradient: OperatorFunction<Same, false> = operator({
+  ...same,
   name: 'stopGradient',
-  family: 'structure',
-  attributes: {},
-  method: false,
-  operands: 'keep',
-  call: (x) => ({ inputs: [x], attributes: {} }),
-  infer: ({ inputs: [x] }) => [x],
   gradient: 'none',
   lowering: view,
   simplify: transparent('stopGradient', (x) => stopGradient(x)),
-  samples: [{ args: [tensor(['n', 2])] }],
+});
+
+/**
+ * `x` itself, as something the compiler knows nothing of: what is computed from it is never taken for
+ * what was computed from `x`, nor moved ahead of what comes before it in the program. So a value can be
+ * dropped and computed again later. Costs nothing when run. As XLA's `optimization_barrier`.
+ */
+export const barrier: OperatorFunction<Same, false> = operator({
+  ...same,
+  name: 'barrier',
+  gradient: passOn,
+  lowering: { kind: 'view', isBarrier: true },
 });

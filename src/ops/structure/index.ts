@@ -1,4 +1,3 @@
-export * from './barrier.js';
 export * from './call.js';
 export * from './identity.js';
 export * from './shape.js';
