@@ -1,6 +1,7 @@
 import type { NodeId } from '../graph/graph.js';
 import type { Program, Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
+import { Costs } from './fuseCost.js';
 import { inlinePoints } from './fuseInline.js';
 import { mergeGroups } from './fuseMerge.js';
 import { isNumber } from './places.js';
@@ -57,5 +58,6 @@ export function separate(program: Program): readonly Group[] {
  * is read or gets a group of its own; then neighbouring groups over one domain are merged.
  */
 export function fuse(program: Program): readonly Group[] {
-  return mergeGroups(program, inlinePoints(program));
+  const costs = new Costs(program);
+  return mergeGroups(program, inlinePoints(program, costs), costs);
 }

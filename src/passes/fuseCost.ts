@@ -2,6 +2,7 @@ import type { NodeId } from '../graph/graph.js';
 import { type CallNode, type Operator, type Program, typeToString } from '../ir/program.js';
 import * as e from '../loop/build.js';
 import type { Expr } from '../loop/nodes.js';
+import { visitExprs } from '../loop/visit.js';
 import { type Access, computeScalar } from '../ops/lowering.js';
 import { declarationOf } from './facets.js';
 import { settle } from './lower/elements.js';
@@ -14,6 +15,8 @@ export interface PointCost {
   readonly work: number;
   /** How many elements of each operand one element reads. */
   readonly reads: readonly number[];
+  /** The bytes of the widest scalar on the way: a sine of 32 bits is computed in 64. */
+  readonly width: number;
 }
 
 /** Costs of the point operators of a program, each found once. */
@@ -52,7 +55,7 @@ export class Costs {
   #measure(id: NodeId): PointCost {
     const call = this.#program.node(id) as CallNode;
     const { lowering } = declarationOf(call.op);
-    if (lowering.kind !== 'point') return { work: Infinity, reads: [] };
+    if (lowering.kind !== 'point') return { work: Infinity, reads: [], width: 0 };
     const extents = new Extents();
     const operands = this.#program.operands(id);
     const counters = operands.map(({ type }) => new CountingAccess(extents, type));
@@ -65,9 +68,11 @@ export class Costs {
       index: shape.map((_, axis) => e.variable(`i${axis}`, 'i32')),
       extent: (dim) => extents.extent(dim),
     });
+    const settled = settle(dtype, element);
     return {
-      work: workOf(settle(dtype, element)),
+      work: workOf(settled),
       reads: counters.map(({ count }) => count),
+      width: widthOf(settled),
     };
   }
 }
@@ -101,6 +106,14 @@ class CountingAccess implements Access {
     this.#asked.add(index.map(name).join());
     return this.#element;
   }
+}
+
+function widthOf(root: Expr): number {
+  let widest = 0;
+  visitExprs([root], ({ type }) => {
+    if (type.scalar !== 'bool') widest = Math.max(widest, e.scalarBytes(type.scalar));
+  });
+  return widest;
 }
 
 /** Divisions and roots take several times as long as additions on every CPU. */

@@ -3,7 +3,7 @@ import { type Dim, floorDivDim, mulDim, sameShape, sizeOf } from '../base/dim.js
 import type { NodeId } from '../graph/graph.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
-import { Costs } from './fuseCost.js';
+import type { Costs } from './fuseCost.js';
 import { isView, sameButForOnes, viewed } from './views.js';
 
 /** A group while it grows. */
@@ -48,10 +48,9 @@ interface Use {
  * - what is evaluated no more often than it has elements, by one group, is computed in that group;
  * - otherwise it is repeated only when the whole chain of repeated work stays cheap.
  */
-export function inlinePoints(program: Program): Draft[] {
+export function inlinePoints(program: Program, costs: Costs): Draft[] {
   const { graph } = program;
   const uses = collectUses(program);
-  const costs = new Costs(program);
   const homes: (readonly Draft[])[] = [];
   /** By node: the work that is repeated if this node is. */
   const repeated = new Map<NodeId, number>();
@@ -137,7 +136,7 @@ function readingPaths(
     if (lowering.kind === 'kernel' && lowering.readsAnyOrder !== true) return null;
     // A kernel may read an element more often than once: it looks through rearrangements, never work.
     const isInKernel = homes[reader].some(({ kind }) => kind === 'kernel');
-    if (isInKernel && (costs.of(value.node).work > 0 || readsWider(program, value))) return null;
+    if (isInKernel && (costs.of(value.node).work > 0 || isWider(costs, value))) return null;
     const seen = program.operands(reader)[operand].type.shape;
     const isDirect = seen.length === value.type.shape.length;
     for (const draft of homes[reader]) {
@@ -165,12 +164,11 @@ function readingPaths(
 }
 
 /**
- * Whether a value is computed from wider elements than its own, as what is taken at 64-bit positions is:
- * in a kernel, which is vectorised for its own elements, those would not fit into a register.
+ * Whether computing a value takes wider scalars than a kernel has room for, which is vectorised for its
+ * own: what is taken at 64-bit positions does.
  */
-function readsWider(program: Program, { node, type }: Value): boolean {
-  const width = Math.max(4, bytesOf(type.dtype));
-  return program.operands(node).some((operand) => bytesOf(operand.type.dtype) > width);
+function isWider(costs: Costs, { node, type }: Value): boolean {
+  return costs.of(node).width > Math.max(4, bytesOf(type.dtype));
 }
 
 /** Whether evaluations certainly do not exceed the number of elements. */

@@ -1,8 +1,11 @@
 import { sameShape } from '../base/dim.js';
 import type { NodeId } from '../graph/graph.js';
 import { type CallNode, type Program, sameType, type Value } from '../ir/program.js';
+import { scalarBytes } from '../loop/build.js';
+import { computeScalar } from '../ops/lowering.js';
 import { declarationOf } from './facets.js';
 import type { Group } from './fuse.js';
+import type { Costs } from './fuseCost.js';
 import { type Draft, identityPath, mostMembers } from './fuseInline.js';
 import { isNumber } from './places.js';
 import { viewed } from './views.js';
@@ -21,8 +24,12 @@ const searchLimit = 2000;
  * - point groups into the reductions and kernels whose results they continue (epilogues);
  * - reductions of inputs of one shape over the same axes, where neither needs the other.
  */
-export function mergeGroups(program: Program, drafts: readonly Draft[]): readonly Group[] {
-  const merger = new Merger(program, drafts);
+export function mergeGroups(
+  program: Program,
+  drafts: readonly Draft[],
+  costs: Costs,
+): readonly Group[] {
+  const merger = new Merger(program, drafts, costs);
   merger.run();
   return merger.groups();
 }
@@ -43,8 +50,11 @@ class Merger {
   readonly #readers: Map<Value, Set<Cluster>> = new Map();
   readonly #outputs: ReadonlySet<Value>;
 
-  constructor(program: Program, drafts: readonly Draft[]) {
+  readonly #costs: Costs;
+
+  constructor(program: Program, drafts: readonly Draft[], costs: Costs) {
     this.#program = program;
+    this.#costs = costs;
     this.#outputs = new Set(program.outputs.map(({ value }) => viewed(program, value)));
     for (const draft of drafts) this.#add(draft);
   }
@@ -154,6 +164,7 @@ class Merger {
     const isEpilogue = from.draft.kind !== 'point';
     if (isEpilogue ? into.draft.kind !== 'point' : into.draft.kind === 'kernel') return false;
     if (!isSmallEnough(from, into)) return false;
+    if (from.draft.kind === 'kernel' && !this.#fitsLanes(from.draft, into.draft)) return false;
     const { domain } = into.draft;
     if (!isEpilogue && !sameShape(from.draft.domain, domain)) return false;
     const continued = isEpilogue ? this.#epilogueValues(from) : null;
@@ -164,6 +175,14 @@ class Merger {
       }
       if (!this.#readOnlyAtIdentity(value, into)) return false;
     }
+    return true;
+  }
+
+  /** Whether an epilogue takes no wider scalars than its kernel, whose vectors hold those of its results. */
+  #fitsLanes({ anchors: [anchor] }: Draft, { members }: Draft): boolean {
+    const [{ type }] = this.#program.results(anchor);
+    const room = scalarBytes(computeScalar(type.dtype));
+    for (const id of members) if (this.#costs.of(id).width > room) return false;
     return true;
   }
 

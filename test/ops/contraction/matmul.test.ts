@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DType } from '../../../src/base/dtype.js';
 import { ShapeError } from '../../../src/base/errors.js';
-import { flip, gather, matmul } from '../../../src/ops/index.js';
+import { cast, cos, flip, gather, matmul, mul, tan } from '../../../src/ops/index.js';
 import { indicesOf, numbersOf, positionOf, randomOperand } from '../../support/arrays.js';
 import { assertClose } from '../../support/close.js';
 import { evaluate } from '../../support/evaluate.js';
@@ -172,4 +172,26 @@ test('operands taken at 64-bit positions, and rearranged vectors, are multiplied
     return matmul(turned, turned);
   });
   assert.deepEqual([dot.shape, elementsOf(dot)], [[], [14]]);
+});
+
+test('what follows a product may take wider numbers than the product', () => {
+  const x = operand('float32', [1, 4], [1, 2, 3, 4]);
+  const w = operand(
+    'float32',
+    [4, 4],
+    Array.from({ length: 16 }, (_, i) => (i % 5 === 0 ? 1 : 0)),
+  );
+  const by = operand('int64', [1, 4], [1, 0, 1, 1]);
+  const results = evaluate([x, w, by], (v, m, i) => {
+    const product = matmul(v, m);
+    return [cos(product), cast(product, 'float64'), mul(product, cast(i, 'float32')), tan(product)];
+  });
+  const values = [1, 2, 3, 4];
+  const expected = [
+    values.map((value) => Math.cos(value)),
+    values,
+    [1, 0, 3, 4],
+    values.map((value) => Math.tan(value)),
+  ];
+  results.forEach((result, k) => assertClose(elementsOf(result).map(Number), expected[k], 1e-6));
 });
