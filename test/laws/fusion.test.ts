@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type DType, isFloat } from '../../src/base/dtype.js';
+import { Program, type Value } from '../../src/ir/program.js';
+import type { Declaration, SampleArray } from '../../src/ops/declare.js';
+import { matmul, sum } from '../../src/ops/index.js';
+import { registry } from '../../src/ops/registry.js';
+import { compile } from '../../src/runtime/compile.js';
+import type { Operand } from '../../src/runtime/executable.js';
+import { randomOperand } from '../support/arrays.js';
+import { elementsOf } from '../support/programs.js';
+import { generator } from '../support/samples.js';
+
+/**
+ * Whatever is computed element by element may stand before and behind anything that is not: fused, it
+ * gives the bits that it gives alone. Sizes are such that vectors, single columns and rests all occur.
+ */
+
+const floats: readonly DType[] = ['float32', 'float64', 'float16', 'bfloat16'];
+const random = generator(11);
+
+/** Operators of one float operand and nothing else, computed element by element. */
+const pointwise = [...registry.values()].filter(({ attributes, lowering, samples }) => {
+  const [array, ...others] = (samples[0]?.args ?? []) as readonly Partial<SampleArray>[];
+  return (
+    lowering.kind === 'point' &&
+    lowering.elementwise &&
+    others.length === 0 &&
+    array?.kind === 'array' &&
+    isFloat(array.dtype!) &&
+    Object.keys(attributes).length === 0
+  );
+});
+
+type Place = (x: Value, w: Value, apply: (value: Value) => Value) => Value;
+const places: Readonly<Record<string, Place>> = {
+  'behind a product': (x, w, apply) => apply(matmul(x, w)),
+  'before a product': (x, w, apply) => matmul(apply(x), w),
+  'behind a fold': (x, _, apply) => apply(sum(x, 0)),
+  // Along rows the number of lanes, and so the order of summation, follows the widest scalar.
+  'before a fold along columns': (x, _, apply) => sum(apply(x), 0),
+  'between a product and a fold': (x, w, apply) => sum(apply(matmul(x, w)), 0),
+};
+
+function run(
+  declaration: Declaration,
+  place: Place,
+  operands: readonly Operand[],
+  fuse: boolean,
+): readonly unknown[] {
+  const program = new Program();
+  const [x, w] = operands.map(({ storage, shape }, i) =>
+    program.variable(`x${i}`, { dtype: storage.dtype, shape }),
+  );
+  const value = place(x, w, (operand) => program.append(declaration, [operand])[0]);
+  program.setOutputs([{ name: 'y', value }]);
+  return elementsOf(compile(program, { fuse }).run(operands)[0]);
+}
+
+test('there are operators to speak of', () => {
+  assert.ok(pointwise.length > 30, String(pointwise.length));
+});
+
+for (const [name, place] of Object.entries(places)) {
+  test(`operators ${name} give the bits that they give alone`, () => {
+    for (const dtype of floats) {
+      const operands = [randomOperand(random, [5, 6], dtype), randomOperand(random, [6, 7], dtype)];
+      for (const declaration of pointwise) {
+        const [alone, fused] = [false, true].map((fuse) => run(declaration, place, operands, fuse));
+        assert.deepEqual(fused, alone, `${declaration.name} of ${dtype}`);
+      }
+    }
+  });
+}
