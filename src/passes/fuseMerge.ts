@@ -13,6 +13,13 @@ import { viewed } from './views.js';
 /** One nest keeps no more arrays in flight: registers, and the ways of a cache, are few. */
 const mostStreams = 24;
 
+/**
+ * The most arithmetic behind each result of a product. It is written out for every register of every
+ * tile, so a long one makes a large kernel, which takes longer to compile than a pass of its own ever
+ * takes to run: the update of an optimizer fits, activations with a polynomial do not.
+ */
+const longestEpilogue = 24;
+
 /** How far a search for a path between two groups may go before the merge is given up. */
 const searchLimit = 2000;
 
@@ -164,7 +171,7 @@ class Merger {
     const isEpilogue = from.draft.kind !== 'point';
     if (isEpilogue ? into.draft.kind !== 'point' : into.draft.kind === 'kernel') return false;
     if (!isSmallEnough(from, into)) return false;
-    if (from.draft.kind === 'kernel' && !this.#fitsLanes(from.draft, into.draft)) return false;
+    if (from.draft.kind === 'kernel' && !this.#isEpilogueOf(from.draft, into.draft)) return false;
     const { domain } = into.draft;
     if (!isEpilogue && !sameShape(from.draft.domain, domain)) return false;
     const continued = isEpilogue ? this.#epilogueValues(from) : null;
@@ -178,12 +185,20 @@ class Merger {
     return true;
   }
 
-  /** Whether an epilogue takes no wider scalars than its kernel, whose vectors hold those of its results. */
-  #fitsLanes({ anchors: [anchor] }: Draft, { members }: Draft): boolean {
+  /**
+   * Whether an epilogue takes no wider scalars than its kernel, whose vectors hold those of its results,
+   * and is no longer than what it saves.
+   */
+  #isEpilogueOf({ anchors: [anchor] }: Draft, { members }: Draft): boolean {
     const [{ type }] = this.#program.results(anchor);
     const room = scalarBytes(computeScalar(type.dtype));
-    for (const id of members) if (this.#costs.of(id).width > room) return false;
-    return true;
+    let total = 0;
+    for (const id of members) {
+      const { work, width } = this.#costs.of(id);
+      if (width > room) return false;
+      total += work;
+    }
+    return total <= longestEpilogue;
   }
 
   /**
