@@ -94,16 +94,15 @@ export class GraphRunner {
     const written = new Set(
       writes.flatMap((write) => (write.kind === 'array' ? [holder(write.of)] : [])),
     );
-    const touched =
-      mode.session === null ? null : (this.parts.touched?.map((of) => holder(of)) ?? null);
-    const takesPart = touched === null ? null : new Set(touched);
+    // In a recording, arrays take part that the code has read, also for nothing.
+    const touched = mode.session === null ? undefined : this.parts.touched;
+    const takesPart = touched === undefined ? null : new Set(touched.map((of) => holder(of)));
     const results = this.#callable.call(
       operands.map((operand) =>
         written.has(operand) || takesPart?.has(operand) === false ? plain(operand) : operand,
       ),
     );
-    // Arrays that the code has read for nothing took part all the same.
-    for (const array of touched ?? []) joinRecording(array);
+    for (const array of takesPart ?? []) joinRecording(array);
     writes.forEach((target, i) => {
       const value = plain(results[this.#returned + i]);
       if (target.kind === 'array') writeState(holder(target.of), value);

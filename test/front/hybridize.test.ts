@@ -489,3 +489,20 @@ test('calls that look alike are told apart: types, gradients, recording, mode, a
   const { hits, misses } = f.explain();
   assert.equal(hits + misses.length, 13);
 });
+
+test('a backward pass that reaches nothing is an error, though the captured code has read a tracked array', () => {
+  const body = (x: kn.NDArray, y: kn.NDArray): kn.NDArray => {
+    x.sin();
+    return y;
+  };
+  for (const f of [body, kn.hybridize(body)]) {
+    for (let call = 0; call < 3; call++) {
+      const x = kn.ones([2]);
+      x.attachGrad();
+      const loss = kn.autograd.record(() => f(x, kn.ones([2])).sum());
+      assert.throws(() => loss.backward(), /reaches no array that keeps a gradient/);
+      const again = kn.autograd.record(() => f(x, kn.ones([2])).sum());
+      assert.deepEqual(kn.autograd.grad(again, x).tolist(), [0, 0]);
+    }
+  }
+});

@@ -2,6 +2,7 @@ import { sameShape } from '../../base/dim.js';
 import { isFloat } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import { add, onesLike, zerosLike } from '../../ops/index.js';
+import { reachedFrom } from '../followed.js';
 import { withMode } from '../mode.js';
 import { typeToString } from '../../ir/program.js';
 import { type BackwardOptions, NDArray } from '../ndarray.js';
@@ -20,7 +21,10 @@ export function backward(
   const op = 'backward';
   const tape = layOutRecording(op, [head]);
   const grad = withMode({ session: null }, op, () => checkedHeadGrad(op, head, headGrad));
-  const reached = [...tape.valueOf.keys()].filter(wantsGradient);
+  const isReached = reachedFrom([head], tape.origins);
+  const reached = [...tape.valueOf.keys()].filter(
+    (array) => wantsGradient(array) && isReached(array),
+  );
   if (reached.length === 0) {
     throw new ArgumentError('the backward pass reaches no array that keeps a gradient', {
       op,

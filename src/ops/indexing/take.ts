@@ -1,3 +1,4 @@
+import type { HostArray } from '../../base/dtype.js';
 import * as attr from '../../base/attribute.js';
 import { type Dim, isStatic, minDim, sameShape, sizeOf } from '../../base/dim.js';
 import { promoteAll } from '../../base/dtype.js';
@@ -71,10 +72,7 @@ export const take: OperatorFunction<
   },
   check: {
     operand: 1,
-    refuse: (positions, [x], { axis, mode }) => {
-      const extent = extentOf(x.shape, axis);
-      if (mode === 'error' && isStatic(extent)) checkPositions('take', positions, extent);
-    },
+    refuse: (positions, [x], { axis, mode }) => refuseOutside('take', positions, x.shape, axis, mode),
   },
   gradient: ({ inputs: [x, indices], grads: [g], attributes }) => [
     takeAdjoint(g!, indices, x.type.shape, attributes),
@@ -96,6 +94,18 @@ export const take: OperatorFunction<
     { args: [tensor([5]), tensor(['k'], { dtype: 'int8', low: -9, high: 9 }), { axis: 0, mode: 'clip' }] },
   ],
 }); // prettier-ignore
+
+/** Refuses positions outside of the axis that is taken from, where they are an error. */
+function refuseOutside(
+  op: string,
+  positions: HostArray,
+  shape: Shape,
+  axis: number | null,
+  mode: IndexMode,
+): void {
+  const extent = extentOf(shape, axis);
+  if (mode === 'error' && isStatic(extent)) checkPositions(op, positions, extent);
+}
 
 /** The adjoint of `take`: an array of a shape that sums up, at every position, what was taken from there. */
 export const takeAdjoint: OperatorFunction<
@@ -127,6 +137,11 @@ export const takeAdjoint: OperatorFunction<
       });
     }
     return [{ dtype: g.dtype, shape }];
+  },
+  check: {
+    operand: 1,
+    refuse: (positions, _types, { shape, axis, mode }) =>
+      refuseOutside('takeAdjoint', positions, shape, axis, mode),
   },
   gradient: ({ inputs: [_g, indices], grads: [gg], attributes: { axis, mode } }) => [
     take(gg!, indices, { axis, mode }),
