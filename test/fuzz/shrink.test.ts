@@ -22,7 +22,7 @@ function planted(wrong: string, by: (x: NDArray) => NDArray): RunOptions['callOf
 
 /** The first program of the kind that holds a call of the operator and shows the fault. */
 function report(oracle: OracleName, wrong: string, by: (x: NDArray) => NDArray): string {
-  for (let seed = 1; seed < 400; seed++) {
+  for (let seed = 1; seed < 4000; seed++) {
     if (oracleOf(seed) !== oracle || seed % 7 === 0) continue;
     const { program } = programOf(seed);
     if (!program.steps.some(({ op }) => op === wrong)) continue;
