@@ -48,7 +48,10 @@ export function link(
   operands: readonly NDArray[],
   results: readonly NDArray[],
 ): void {
-  const { capture, session } = mode;
+  const { capture } = mode;
+  const session = mode.session === null ? null : openSession();
+  // Nothing is reached through it, as through `detach`: it is no part of what is recorded.
+  const stops = operation.declaration === stopGradient.declaration;
   const read = operands.map((operand) =>
     capture === null ? snapshot(operand) : asRead(operand, capture, session),
   );
@@ -57,7 +60,7 @@ export function link(
     read,
     results,
     capture,
-    session === null ? null : openSession(),
+    stops ? null : session,
     capture === null ? undefined : (mode.source ?? currentSource()),
   );
   for (const result of results) result.origin = origin;
@@ -67,7 +70,7 @@ export function link(
     capture.log?.push(origin);
     if (operation.declaration.check !== undefined) capture.checked.push(origin);
   }
-  for (const operand of read) noteUse(operand, origin);
+  for (const operand of read) noteUse(operand, origin, session);
 }
 
 /** The array with another dtype; itself when it has it already. */
@@ -151,9 +154,9 @@ export function joinRecording(array: NDArray, session: Session = openSession()):
   if (array.gradient !== null) session.participants.add(array);
 }
 
-function noteUse(operand: NDArray, origin: Origin): void {
+function noteUse(operand: NDArray, origin: Origin, session: Session | null): void {
   if (operand.isShared) return;
-  const { session, capture } = origin;
+  const { capture } = origin;
   if (session !== null) {
     joinRecording(operand, session);
     for (let inside = capture; inside !== null; inside = inside.parent) {

@@ -1,4 +1,5 @@
 import { inContext } from '../base/errors.js';
+import { stopGradient } from '../ops/structure/identity.js';
 import type { Capture, Effects } from './capture.js';
 import { numberArray } from './capture.js';
 import { joinRecording, perform } from './dispatch.js';
@@ -87,17 +88,17 @@ export class LiveValues {
   }
 
   #run(origin: Origin): void {
-    const { declaration, regions, operands, results, source, session } = origin;
+    const { declaration, regions, operands, results, source, session, isPaused } = origin;
     try {
       const operation = { declaration, regions, attributes: withSizes(origin) };
-      const made = withMode(
-        { session: session === null ? null : mode.session },
-        declaration.name,
-        () =>
-          perform(
-            operation,
-            operands.map((operand) => this.of(operand)),
-          ),
+      // What stops gradients is recorded by nobody, and its operands take part all the same.
+      const isRecorded =
+        session !== null || (declaration === stopGradient.declaration && !isPaused);
+      const made = withMode({ session: isRecorded ? mode.session : null }, declaration.name, () =>
+        perform(
+          operation,
+          operands.map((operand) => this.of(operand)),
+        ),
       );
       results.forEach((array, i) => this.set(array, made[i]));
     } catch (error) {

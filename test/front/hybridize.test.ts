@@ -506,3 +506,17 @@ test('a backward pass that reaches nothing is an error, though the captured code
     }
   }
 });
+
+test('stopGradient is detach: nothing is reached through it, and what it reads takes part', () => {
+  const body = (x: kn.NDArray): kn.NDArray => kn.stopGradient(x.mul(2));
+  for (const f of [body, kn.hybridize(body), kn.staticGraph(body)]) {
+    for (let call = 0; call < 3; call++) {
+      const x = kn.ones([2]);
+      x.attachGrad();
+      const loss = kn.autograd.record(() => f(x).sum());
+      assert.throws(() => loss.backward(), /reaches no array that keeps a gradient/);
+      const mixed = kn.autograd.record(() => f(x).mul(x).sum());
+      assert.deepEqual(kn.autograd.grad(mixed, x).tolist(), [2, 2]);
+    }
+  }
+});
