@@ -88,12 +88,13 @@ export class LiveValues {
   }
 
   #run(origin: Origin): void {
-    const { declaration, regions, operands, results, source, session, isPaused } = origin;
+    const { declaration, regions, operands, results, source, session } = origin;
     try {
       const operation = { declaration, regions, attributes: withSizes(origin) };
-      // What stops gradients is recorded by nobody, and its operands take part all the same.
-      const isRecorded =
-        session !== null || (declaration === stopGradient.declaration && !isPaused);
+      // What stops gradients is recorded by nobody, but where it was called, not for `detach`, its operand
+      // takes part.
+      const stops = declaration === stopGradient.declaration;
+      const isRecorded = session !== null || (stops && this.#capture.touched.has(operands[0]));
       const made = withMode({ session: isRecorded ? mode.session : null }, declaration.name, () =>
         perform(
           operation,

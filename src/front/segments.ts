@@ -109,6 +109,7 @@ function layOutStretch(
   wanted: readonly Set<NDArray>[],
 ): Pick<Segment, 'parts' | 'takes'> {
   const { effects } = stretches[k];
+  const isLast = k === stretches.length - 1;
   const start = k === 0 ? 0 : stretches[k - 1].end;
   const isInside = ({ capture: owner, serial }: Origin): boolean =>
     owner === capture && serial >= start && serial < stretches[k].end;
@@ -155,8 +156,8 @@ function layOutStretch(
         array: value,
       })),
     ],
-    // What is handed on untouched takes part through what becomes of it.
-    touched: [...new Set([...capture.touched, ...heads])]
+    // What is returned untouched takes part through what becomes of it; side-effect code reads unrecorded.
+    touched: [...new Set([...capture.touched, ...(isLast ? heads : [])])]
       .filter((array) => positions.has(array) || (array.elements !== null && !array.isConstant))
       .map(holder),
     kept,

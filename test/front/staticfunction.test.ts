@@ -430,3 +430,18 @@ test('an array that was read before a cut takes part in gradients asked for behi
     assert.deepEqual(f(kn.array([1])).map(list), [[3], [0]]);
   }
 });
+
+test('an array that is only detached takes no part, also in the first call', () => {
+  const look = kn.staticCode((x: kn.NDArray) => void x.dataSync());
+  const body = (x: kn.NDArray): kn.NDArray => {
+    look(x);
+    return x.detach();
+  };
+  for (const f of [body, kn.staticGraph(body)]) {
+    for (let call = 0; call < 3; call++) {
+      const x = kn.ones([2]);
+      const loss = kn.autograd.record(() => f(x).sum());
+      assert.throws(() => kn.autograd.grad(loss, x), /took no part/);
+    }
+  }
+});
