@@ -1,7 +1,6 @@
 import { inContext } from '../base/errors.js';
 import { stopGradient } from '../ops/structure/identity.js';
-import type { Capture, Effects } from './capture.js';
-import { numberArray } from './capture.js';
+import { type Capture, type Effects, numberArray } from './capture.js';
 import { joinRecording, perform } from './dispatch.js';
 import { type CapturedDraws, takeState } from './generator.js';
 import { leaveGradient } from './graphrunner.js';

@@ -180,6 +180,12 @@ function runLoaded(graph: kn.StaticGraph, args: Arrays): kn.NDArray[] {
   return loaded.outputNames.map((name) => results[name]);
 }
 
+/** The outputs, deferred. */
+function lazyOutputs(world: World, args: Arrays, callOf: RunOptions['callOf']): Arrays {
+  const options = callOf === undefined ? {} : { callOf };
+  return inMode(world.program, () => kn.deferredCompute(() => forward(world, args, options)));
+}
+
 /** The same from deferred compute: every array from outside is an input by name. */
 const exported: Oracle = (given, callOf) => {
   const program = withoutAssignments(given);
@@ -187,9 +193,7 @@ const exported: Oracle = (given, callOf) => {
   return new Reference(program, forward).compare(
     outcomeOf(() => {
       const args = world.load(0);
-      const outputs = inMode(program, () =>
-        kn.deferredCompute(() => forward(world, args, callOf === undefined ? {} : { callOf })),
-      );
+      const outputs = lazyOutputs(world, args, callOf);
       const inputs = Object.fromEntries([...world.bind(args)].map(([id, array]) => [`v${id}`, array])); // prettier-ignore
       const named = Object.fromEntries(outputs.map((output, i) => [`y${i}`, output]));
       const graph = exportConnected(inputs, named);
@@ -229,9 +233,7 @@ const deferred: Oracle = (given, callOf) => {
   return new Reference(program, forward).compare(
     outcomeOf(() => {
       const args = world.load(0);
-      const outputs = inMode(program, () =>
-        kn.deferredCompute(() => forward(world, args, callOf === undefined ? {} : { callOf })),
-      );
+      const outputs = lazyOutputs(world, args, callOf);
       const choices = new Choices(generator(program.seed));
       for (const output of choices.shuffled(outputs)) {
         choices.pick(waysToRead)(output);
