@@ -3,7 +3,7 @@ import { hostConstant } from '../ir/host.js';
 import type { Program, Value } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
 import { add } from '../ops/index.js';
-import type { HostNumber } from './capture.js';
+import type { Effects, HostNumber } from './capture.js';
 import { type CapturedDraws, drawsFrom } from './generator.js';
 import type { Origin } from './history.js';
 import { layOut, type Named } from './layout.js';
@@ -54,6 +54,23 @@ export interface GraphRequest {
     array: NDArray,
     reader: Origin | null,
   ): { readonly name: string; readonly source: Outside };
+}
+
+/** What captured code leaves behind, as outputs of its graph. */
+export function writesOf(
+  { updates, gradients, attached }: Pick<Effects, 'updates' | 'gradients' | 'attached'>,
+  holder: (array: NDArray) => Holder,
+): GraphRequest['writes'] {
+  return [
+    ...[...updates].map(([of, array]) => ({
+      target: { kind: 'array', of: holder(of) } as const,
+      array,
+    })),
+    ...[...gradients].map(([of, array]) => ({
+      target: { kind: 'gradient', of: holder(of), attach: attached.get(of) } as const,
+      array,
+    })),
+  ];
 }
 
 /** Lays out what captured code did as a graph whose reads and writes are all explicit. */

@@ -2,7 +2,7 @@ import { InternalError, UnsupportedError } from '../base/errors.js';
 import { flatten, type Structure, unflatten } from '../base/tree.js';
 import type { TensorType } from '../ir/types.js';
 import { Capture } from './capture.js';
-import { layOutGraph, type GraphParts } from './graph.js';
+import { type GraphParts, layOutGraph, writesOf } from './graph.js';
 import { takeState } from './generator.js';
 import { Session } from './history.js';
 import { mode, withMode } from './mode.js';
@@ -37,16 +37,7 @@ export function traceRegion(
   const parts = layOutGraph({
     inputs: inputs.map((array, i) => ({ name: `x${i}`, array })),
     outputs: leaves.map((array, i) => ({ name: `y${i}`, array: capture.current(array) })),
-    writes: [
-      ...[...capture.updates].map(([of, array]) => ({
-        target: { kind: 'array', of } as const,
-        array,
-      })),
-      ...[...capture.gradients].map(([of, array]) => ({
-        target: { kind: 'gradient', of } as const,
-        array,
-      })),
-    ],
+    writes: writesOf(capture, (array) => array),
     follow: (origin) => origin.capture === capture,
     outside: (array) => ({ name: 'outer', source: { kind: 'array', of: array } }),
   });

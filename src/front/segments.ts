@@ -7,7 +7,7 @@ import type { Structure } from '../base/tree.js';
 import type { Capture } from './capture.js';
 import type { KnownResult, Stretch } from './cuts.js';
 import { escaped } from './dispatch.js';
-import { type GraphParts, type Holder, layOutGraph, type Outside } from './graph.js';
+import { type GraphParts, type Holder, layOutGraph, type Outside, writesOf } from './graph.js';
 import { collectOrigins, type Origin } from './history.js';
 import type { Named } from './layout.js';
 import type { NDArray } from './ndarray.js';
@@ -142,20 +142,7 @@ function layOutStretch(
   const parts = layOutGraph({
     inputs: given,
     outputs: results,
-    writes: [
-      ...[...effects.updates].map(([array, value]) => ({
-        target: { kind: 'array', of: holder(array) } as const,
-        array: value,
-      })),
-      ...[...effects.gradients].map(([array, value]) => ({
-        target: {
-          kind: 'gradient',
-          of: holder(array),
-          attach: effects.attached.get(array),
-        } as const,
-        array: value,
-      })),
-    ],
+    writes: writesOf(effects, holder),
     // What is returned untouched takes part through what becomes of it; side-effect code reads unrecorded.
     touched: [...new Set([...capture.touched, ...(isLast ? heads : [])])]
       .filter((array) => positions.has(array) || (array.elements !== null && !array.isConstant))
