@@ -1,5 +1,5 @@
 import { operationCode } from './intern.js';
-import type { Buffer, Expr, Kernel, Stmt, Storage, Var } from './nodes.js';
+import type { Buffer, Const, Expr, Kernel, Stmt, Storage, Var } from './nodes.js';
 import { children, ownExprs, ownStmts, visitNew } from './visit.js';
 
 /**
@@ -10,6 +10,21 @@ import { children, ownExprs, ownStmts, visitNew } from './visit.js';
  */
 export function structureOf(kernel: Kernel): string | null {
   return new StructureWriter().write(kernel);
+}
+
+/** What kernels have in common that differ only in the values of scalar i32 constants. */
+export interface Skeleton {
+  /** Like a structure, without those values. */
+  readonly text: string;
+  /** The constants left out, in an order that kernels of one skeleton have in common. */
+  readonly constants: readonly Const[];
+}
+
+/** The skeleton of a kernel; null for one that calls others. */
+export function skeletonOf(kernel: Kernel): Skeleton | null {
+  const constants: Const[] = [];
+  const text = new StructureWriter(constants).write(kernel);
+  return text === null ? null : { text, constants };
 }
 
 const storages: Readonly<Record<Storage, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
@@ -26,6 +41,12 @@ const heads = {
 class StructureWriter {
   readonly #units: number[] = [];
   readonly #numbers: Map<Expr | Buffer, number> = new Map();
+  /** Receives the scalar i32 constants in the place of their values, unless it is null. */
+  readonly #leftOut: Const[] | null;
+
+  constructor(leftOut: Const[] | null = null) {
+    this.#leftOut = leftOut;
+  }
 
   write(kernel: Kernel): string | null {
     for (const param of kernel.params) this.#leaf(param);
@@ -75,14 +96,19 @@ class StructureWriter {
     }
     const buffer = expr.kind === 'load' ? this.#leaf(expr.buffer) : 0;
     this.#put(operationCode(expr));
-    if (expr.kind === 'const') this.#constant(expr.value);
+    if (expr.kind === 'const') this.#constant(expr);
     else for (const operand of children(expr)) this.#put(this.#numbers.get(operand)!);
     if (expr.kind === 'load') this.#put(buffer);
     else if (expr.kind === 'extract') this.#put(expr.lane);
     this.#numbers.set(expr, this.#numbers.size);
   };
 
-  #constant(value: number | bigint): void {
+  #constant(constant: Const): void {
+    const { type, value } = constant;
+    if (this.#leftOut !== null && type.scalar === 'i32' && type.lanes === 1) {
+      this.#leftOut.push(constant);
+      return;
+    }
     if (typeof value === 'bigint') bits.setBigInt64(0, value);
     else bits.setFloat64(0, value);
     for (let at = 0; at < 8; at += 2) this.#units.push(bits.getUint16(at));

@@ -4,6 +4,7 @@ import { UnsupportedError } from '../../base/errors.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
 import { moduleOf } from '../../loop/build.js';
+import { liftConstants } from '../../loop/lift.js';
 import type { Module } from '../../loop/nodes.js';
 import { bytesOf } from '../../base/dtype.js';
 import type { Group } from '../fuse.js';
@@ -58,7 +59,7 @@ export function lowerProgram(
   return {
     program,
     groups,
-    module: moduleOf([...kernels.map(({ kernel }) => kernel), mainKernel(calls)]),
+    module: liftConstants(moduleOf([...kernels.map(({ kernel }) => kernel), mainKernel(calls)])),
     sizes: [...sizes.values()].map(({ dim }) => dim),
     places: places.all,
     outputs: program.outputs.map(({ value }) => places.outputSource(value)),
