@@ -121,6 +121,16 @@ export interface ElementCheck<A = Attributes> {
   refuse(elements: HostArray, types: readonly TensorType[], attributes: A): void;
 }
 
+/**
+ * The dimensions that `infer` asked `fresh` for, in that order, as the elements of int32 or int64 arrays
+ * one after the other. Written in operators: a program runs this first, binds the sizes, and then runs
+ * the operator's lowering like that of any other, with memory planned for them.
+ */
+export type Measure<A = Attributes> = <T extends Tensor>(context: {
+  readonly inputs: readonly T[];
+  readonly attributes: A;
+}) => readonly T[];
+
 export type Family =
   | 'elementwise'
   | 'reduction'
@@ -129,6 +139,7 @@ export type Family =
   | 'contraction'
   | 'normalisation'
   | 'random'
+  | 'control'
   | 'structure';
 
 /** Everything there is to know of one operator. Each facet is mandatory or says aloud that it does not apply. */
@@ -143,6 +154,7 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   readonly operands: Conversion;
   infer(context: InferContext): readonly TensorType[];
   readonly check?: ElementCheck<AttributesOf<S>>;
+  readonly measure?: Measure<AttributesOf<S>>;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
   /** Whether the gradient is a function of the user's: its errors are the user's own and stay as they are. */
   readonly isUsersGradient?: boolean;
@@ -170,6 +182,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   infer(context: InferContext & { readonly attributes: AttributesOf<S> }): readonly TensorType[];
   /** Default none. */
   readonly check?: ElementCheck<AttributesOf<S>>;
+  /** Default none: no size of a result depends on the data. */
+  readonly measure?: Measure<AttributesOf<S>>;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
   readonly lowering: Lowering<AttributesOf<S>>;
   /** Default none. */

@@ -6,3 +6,4 @@ export * from './contraction/index.js';
 export * from './normalisation/index.js';
 export * from './random/index.js';
 export * from './structure/index.js';
+export * from './control/index.js';

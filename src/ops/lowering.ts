@@ -18,7 +18,8 @@ export type Lowering<A = Attributes> =
   | KernelLowering<A>
   | ViewLowering
   | InlineLowering
-  | Decomposition<A>;
+  | Decomposition<A>
+  | ControlLowering<A>;
 
 /** An operand as it can be read: from memory, or computed on the fly by what was fused before it. */
 export interface Access {
@@ -72,6 +73,30 @@ export interface ViewLowering {
 /** The operator's first region runs on the operands. */
 export interface InlineLowering {
   readonly kind: 'inline';
+}
+
+/**
+ * Runs its regions any number of times, or one of them. What runs a program asks this, never which
+ * operator it is; the operators' declarations say what the operands and results mean.
+ */
+export type ControlLowering<A> =
+  | { readonly kind: 'foreach'; loop(attributes: A): ForeachForm }
+  | { readonly kind: 'while'; loop(attributes: A): WhileForm }
+  | { readonly kind: 'branch' };
+
+/** Operands: data, states, what each iteration reads, the count if there is one. */
+export interface ForeachForm {
+  readonly data: number;
+  readonly states: number;
+  readonly reverse: boolean;
+  readonly counted: boolean;
+}
+
+/** Operands: states, what each iteration reads. Regions: condition, body. */
+export interface WhileForm {
+  readonly states: number;
+  readonly limit: Dim | null;
+  readonly padded: boolean;
 }
 
 export interface ReduceContext<A> {

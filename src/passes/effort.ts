@@ -127,6 +127,9 @@ class Efforts {
         return this.#ofParts(id);
       case 'kernel':
       case 'inline':
+      case 'foreach':
+      case 'while':
+      case 'branch':
         return { kind: kernel, work: 1 };
     }
   }

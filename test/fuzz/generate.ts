@@ -54,6 +54,7 @@ const weights: Readonly<Record<Declaration['family'], number>> = {
   structure: 1,
   normalisation: 1,
   contraction: 1,
+  control: 0,
 };
 
 const declarations = [...registry.values()].filter(({ name }) => !excluded.has(name));

@@ -1,0 +1,135 @@
+import { type Dim, sameDim, symbolsOf } from '../../base/dim.js';
+import { ArgumentError, DTypeError, GraphError, ShapeError } from '../../base/errors.js';
+import { bindTypes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import { type InferContext, namedInputs, type Program, typeToString } from '../../ir/program.js';
+import { dimsOf, equal, requireAt, words } from '../../ir/requirement.js';
+import type { TensorType } from '../../ir/types.js';
+
+/*
+ * What the operators that own regions have in common: the types of a region's outputs, given those of
+ * its operands. A region's symbols are its own; they stand for the sizes of what it is called with.
+ */
+
+/** The output types of a region on operands of these types, in the dimensions of its surroundings. */
+export interface Instance {
+  readonly types: readonly TensorType[];
+  /** What became of the region's symbols; those that it introduces itself are not among them. */
+  readonly dims: ReadonlyMap<string, Dim>;
+}
+
+/** Which outputs of a region there must be, counted and refused by name. */
+export function regionAt(op: string, regions: readonly Program[], index: number): Program {
+  const region = regions[index];
+  if (region === undefined)
+    throw new GraphError(`region ${index} is missing`, { op, expected: 'a program' });
+  return region;
+}
+
+/** Binds a region to its operands, and demands of their sizes what it requires of its own. */
+export function instanceOf(
+  op: string,
+  region: Program,
+  operands: readonly TensorType[],
+  require: InferContext['require'],
+): Instance {
+  const dims: Map<string, Dim> = bindTypes(namedInputs(region), operands, op);
+  for (const requirement of region.requirements) {
+    const isKnown = dimsOf(requirement).every((dim) =>
+      [...symbolsOf(dim)].every((name) => dims.has(name)),
+    );
+    // What speaks of sizes that the region's own data decides is settled where these are known.
+    if (isKnown) requireAt(requirement, dims, require);
+  }
+  return { types: region.outputs.map(({ value }) => substituteType(value.type, dims)), dims };
+}
+
+/** Refuses results whose sizes only the data of an iteration decides: there is one array for them all. */
+export function refuseOwnSizes(
+  op: string,
+  what: string,
+  region: Program,
+  output: number,
+  { dims }: Instance,
+): void {
+  const { type } = region.outputs[output].value;
+  for (const name of symbolsOfTypes([type]).keys()) {
+    if (dims.has(name)) continue;
+    throw new ShapeError(`${what} has a size that the data of each iteration decides`, {
+      op,
+      expected: 'the same shape in every iteration',
+      actual: typeToString(type),
+      advice: 'reduce it, or write it into an array of fixed size, inside the body',
+    });
+  }
+}
+
+/** Demands that a state leaves an iteration as it entered. */
+export function checkState(
+  op: string,
+  index: number,
+  before: TensorType,
+  after: TensorType,
+  require: InferContext['require'],
+): void {
+  const what = `state ${index}`;
+  if (before.dtype !== after.dtype) {
+    throw new DTypeError(`${what} changes its dtype`, {
+      op,
+      expected: before.dtype,
+      actual: after.dtype,
+      advice: 'cast the new state, or start from one of that dtype',
+    });
+  }
+  if (before.shape.length !== after.shape.length) throw changedShape(op, what, before, after);
+  before.shape.forEach((dim, axis) => {
+    if (sameDim(dim, after.shape[axis])) return;
+    const condition = equal(dim, after.shape[axis]);
+    if (condition === false) throw changedShape(op, what, before, after);
+    require(condition, () => ({
+      error: 'shape',
+      op,
+      problem: words`${what} changes its shape`,
+      expected: words`${before.shape}`,
+      actual: words`${after.shape}`,
+    }));
+  });
+}
+
+function changedShape(op: string, what: string, before: TensorType, after: TensorType): ShapeError {
+  return new ShapeError(`${what} changes its shape`, {
+    op,
+    expected: typeToString(before),
+    actual: typeToString(after),
+    advice: 'a state keeps its shape from one iteration to the next',
+  });
+}
+
+/** Refuses what is not one truth value. */
+export function checkPredicate(op: string, what: string, { dtype, shape }: TensorType): void {
+  if (dtype !== 'bool') {
+    throw new DTypeError(`${what} is not a truth value`, {
+      op,
+      expected: 'bool',
+      actual: dtype,
+      advice: 'compare: x.greater(0), x.notEqual(0)',
+    });
+  }
+  if (shape.some((dim) => dim !== 1)) {
+    throw new ShapeError(`${what} has not exactly one element`, {
+      op,
+      expected: 'one element',
+      actual: typeToString({ dtype, shape }),
+      advice: 'say which with any() or all()',
+    });
+  }
+}
+
+/** Refuses a number of operands or outputs that does not fit the regions. */
+export function checkCount(op: string, what: string, expected: number, actual: number): void {
+  if (expected === actual) return;
+  throw new ArgumentError(`the number of ${what} differs`, {
+    op,
+    expected: String(expected),
+    actual: String(actual),
+  });
+}

@@ -1,0 +1,86 @@
+import { type Dim, sameDim, symbolsOf } from '../../base/dim.js';
+import { DTypeError, ShapeError } from '../../base/errors.js';
+import { type InferContext, type Program, typeToString } from '../../ir/program.js';
+import type { Tensor, TensorType } from '../../ir/types.js';
+import { type DefaultTensor, operator, type OperatorFunction } from '../declare.js';
+import { checkCount, checkPredicate, instanceOf, regionAt } from './body.js';
+
+const op = 'cond';
+
+/**
+ * Runs one of two programs, which take the same operands and give results of the same dtypes and ranks.
+ * Where their sizes differ, the result's is a new dimension.
+ */
+export const cond: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    predicate: T,
+    then: Program,
+    otherwise: Program,
+    captures: readonly T[],
+  ) => readonly T[],
+  false
+> = operator({
+  name: op,
+  family: 'control',
+  attributes: {},
+  results: 'list',
+  method: false,
+  operands: 'keep',
+  call: (predicate, then, otherwise, captures) => ({
+    inputs: [predicate, ...captures],
+    attributes: {},
+    regions: [then, otherwise],
+  }),
+  infer: (context) => inferCond(context),
+  gradient: 'none',
+  lowering: { kind: 'branch' },
+  samples: [],
+});
+
+function inferCond({ inputs, regions, fresh, require }: InferContext): readonly TensorType[] {
+  const branches = [regionAt(op, regions, 0), regionAt(op, regions, 1)];
+  const [predicate, ...captures] = inputs;
+  checkPredicate(op, 'the predicate', predicate);
+  const [then, otherwise] = branches.map((branch) => {
+    checkCount(op, 'operands of a branch', branch.inputs.length, captures.length);
+    return instanceOf(op, branch, captures, require);
+  });
+  checkCount(op, 'results of the branches', then.types.length, otherwise.types.length);
+  // Sizes that vary together in both branches are one dimension of the results.
+  const joined = new Map<string, Dim>();
+  return then.types.map((type, k) => {
+    const other = otherwise.types[k];
+    if (type.dtype !== other.dtype) {
+      throw new DTypeError(`result ${k} has another dtype in each branch`, {
+        op,
+        expected: `${type.dtype}, as the first branch gives`,
+        actual: other.dtype,
+        advice: 'cast one of them',
+      });
+    }
+    if (type.shape.length !== other.shape.length) {
+      throw new ShapeError(`result ${k} has another rank in each branch`, {
+        op,
+        expected: `${typeToString(type)}, as the first branch gives`,
+        actual: typeToString(other),
+      });
+    }
+    const shape = type.shape.map((dim, axis) => {
+      const otherDim = other.shape[axis];
+      const isOutside = sameDim(dim, otherDim) && isKnown(dim, then.dims);
+      if (isOutside) return dim;
+      const key = `${String(dim)} | ${String(otherDim)}`;
+      let size = joined.get(key);
+      if (size === undefined) joined.set(key, (size = fresh('size')));
+      return size;
+    });
+    return { dtype: type.dtype, shape };
+  });
+}
+
+/** Whether a size is one of the surroundings, rather than one that a branch introduces. */
+function isKnown(dim: Dim, dims: ReadonlyMap<string, Dim>): boolean {
+  const outside = new Set<string>();
+  for (const value of dims.values()) symbolsOf(value, outside);
+  return [...symbolsOf(dim)].every((name) => outside.has(name));
+}

@@ -1,0 +1,3 @@
+export * from './cond.js';
+export * from './foreach.js';
+export * from './whileLoop.js';

@@ -1,0 +1,116 @@
+import * as attr from '../../base/attribute.js';
+import { type Dim } from '../../base/dim.js';
+import { ArgumentError } from '../../base/errors.js';
+import type { AttributesOf } from '../../base/schema.js';
+import type { InferContext, Program } from '../../ir/program.js';
+import type { Tensor, TensorType } from '../../ir/types.js';
+import { type DefaultTensor, operator, type OperatorFunction } from '../declare.js';
+import {
+  checkCount,
+  checkPredicate,
+  checkState,
+  instanceOf,
+  refuseOwnSizes,
+  regionAt,
+} from './body.js';
+import type { LoopSave } from './foreach.js';
+
+const op = 'whileLoop';
+
+const attributes = {
+  /** How many operands are carried from one iteration to the next: they come first. */
+  states: attr.int,
+  /** After so many iterations the loop ends whatever the condition says; null: never. */
+  limit: attr.optional(attr.dim),
+  /** Whether stacked results have `limit` rows, zero beyond the iterations, instead of one for each. */
+  padded: attr.bool,
+  /** What is kept of each iteration for a backward pass. */
+  save: attr.oneOf('all', 'none', 'auto'),
+} as const;
+
+/** The operands of a loop that a condition ends. */
+export interface WhileOperands<T extends Tensor> {
+  readonly states: readonly T[];
+  /** What every iteration reads. */
+  readonly captures: readonly T[];
+  /** Default null: none. */
+  readonly limit?: Dim | null;
+  /** Default false. */
+  readonly padded?: boolean;
+  /** Default `auto`. */
+  readonly save?: LoopSave;
+}
+
+/**
+ * Runs `body` as long as `condition` holds. Both take the states, then the captures; the condition gives
+ * one bool, the body the rows of the stacked results, then the new states. Gives the stacked results,
+ * the final states, and the number of iterations.
+ */
+export const whileLoop: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    condition: Program,
+    body: Program,
+    operands: WhileOperands<T>,
+  ) => readonly T[],
+  false
+> = operator({
+  name: op,
+  family: 'control',
+  attributes,
+  results: 'list',
+  method: false,
+  operands: 'keep',
+  call: (condition, body, { states, captures, limit = null, padded = false, save = 'auto' }) => ({
+    inputs: [...states, ...captures],
+    attributes: { states: states.length, limit, padded, save },
+    regions: [condition, body],
+  }),
+  infer: (context) => inferWhile(context),
+  gradient: 'none',
+  lowering: {
+    kind: 'while',
+    loop: ({ states, limit, padded }) => ({ states, limit, padded }),
+  },
+  samples: [],
+});
+
+function inferWhile({
+  inputs,
+  attributes: { states, limit, padded },
+  regions,
+  fresh,
+  require,
+}: InferContext & {
+  readonly attributes: AttributesOf<typeof attributes>;
+}): readonly TensorType[] {
+  const [condition, body] = [regionAt(op, regions, 0), regionAt(op, regions, 1)];
+  checkCount(op, 'operands', body.inputs.length, inputs.length);
+  checkCount(op, 'results of the condition', 1, condition.outputs.length);
+  if (padded && limit === null) {
+    throw new ArgumentError('a padded loop has no limit', {
+      op,
+      expected: 'maxIterations beside padded',
+      actual: 'none',
+    });
+  }
+  const [predicate] = instanceOf(op, condition, inputs, require).types;
+  checkPredicate(op, 'the condition', predicate);
+  const instance = instanceOf(op, body, inputs, require);
+  const outputs = body.outputs.length - states;
+  const rows = outputs === 0 ? 0 : padded ? limit! : fresh('rows', boundsOf(limit));
+  const types = instance.types.map((type, k) => {
+    if (k < outputs) {
+      refuseOwnSizes(op, `output ${k}`, body, k, instance);
+      return { dtype: type.dtype, shape: [rows, ...type.shape] };
+    }
+    const state = k - outputs;
+    refuseOwnSizes(op, `state ${state}`, body, k, instance);
+    checkState(op, state, inputs[state], type, require);
+    return inputs[state];
+  });
+  return [...types, { dtype: 'int32', shape: [] }];
+}
+
+function boundsOf(limit: Dim | null): { readonly max: number } | undefined {
+  return typeof limit === 'number' ? { max: limit } : undefined;
+}
