@@ -63,15 +63,14 @@ export function refuseOwnSizes(
   }
 }
 
-/** Demands that a state leaves an iteration as it entered. */
+/** Demands that a state leaves an iteration as it entered; `what` names it. */
 export function checkState(
   op: string,
-  index: number,
+  what: string,
   before: TensorType,
   after: TensorType,
   require: InferContext['require'],
 ): void {
-  const what = `state ${index}`;
   if (before.dtype !== after.dtype) {
     throw new DTypeError(`${what} changes its dtype`, {
       op,
@@ -132,4 +131,41 @@ export function checkCount(op: string, what: string, expected: number, actual: n
     expected: String(expected),
     actual: String(actual),
   });
+}
+
+/** The one size of the first axes of the data, which `names` name. */
+export function lengthOf(
+  op: string,
+  data: readonly TensorType[],
+  names: readonly string[],
+  require: InferContext['require'],
+): Dim {
+  if (data.length === 0) {
+    throw new ShapeError('there is nothing to iterate over', {
+      op,
+      expected: 'data of at least one array',
+      actual: 'none',
+      advice: 'iterate over kn.arange(length)',
+    });
+  }
+  data.forEach((type, k) => {
+    if (type.shape.length > 0) return;
+    throw new ShapeError(`${names[k]} has no axis to iterate over`, {
+      op,
+      expected: 'at least one axis',
+      actual: typeToString(type),
+    });
+  });
+  const length = data[0].shape[0];
+  data.forEach(({ shape }, k) => {
+    if (sameDim(shape[0], length)) return;
+    require(equal(shape[0], length), () => ({
+      error: 'shape',
+      op,
+      problem: words`${names[k]} has another length`,
+      expected: words`${length}, as ${names[0]} has`,
+      actual: words`${shape[0]}`,
+    }));
+  });
+  return length;
 }

@@ -1,12 +1,10 @@
 import * as attr from '../../base/attribute.js';
-import { type Dim, sameDim } from '../../base/dim.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/schema.js';
 import { type InferContext, type Program, typeToString } from '../../ir/program.js';
-import { equal, words } from '../../ir/requirement.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import { type DefaultTensor, operator, type OperatorFunction } from '../declare.js';
-import { checkCount, checkState, instanceOf, refuseOwnSizes, regionAt } from './body.js';
+import { checkCount, checkState, instanceOf, lengthOf, refuseOwnSizes, regionAt } from './body.js';
 
 const op = 'foreach';
 
@@ -86,15 +84,9 @@ function inferForeach({
 }): readonly TensorType[] {
   const body = regionAt(op, regions, 0);
   checkCount(op, 'operands', body.inputs.length + Number(counted), inputs.length);
-  if (data < 1) {
-    throw new ShapeError('there is nothing to iterate over', {
-      op,
-      expected: 'data of at least one array',
-      actual: 'none',
-      advice: 'iterate over kn.arange(length)',
-    });
-  }
-  const length = lengthOf(inputs.slice(0, data), require);
+  const rows = inputs.slice(0, data);
+  const names = rows.map((_, k) => `data ${k}`);
+  const length = lengthOf(op, rows, names, require);
   if (counted) checkRowCount(inputs[inputs.length - 1]);
   const operands = inputs
     .slice(0, body.inputs.length)
@@ -108,33 +100,9 @@ function inferForeach({
     }
     const state = k - outputs;
     refuseOwnSizes(op, `state ${state}`, body, k, instance);
-    checkState(op, state, operands[data + state], type, require);
+    checkState(op, `state ${state}`, operands[data + state], type, require);
     return operands[data + state];
   });
-}
-
-/** The one size of the first axes of the data. */
-function lengthOf(data: readonly TensorType[], require: InferContext['require']): Dim {
-  data.forEach((type, k) => {
-    if (type.shape.length > 0) return;
-    throw new ShapeError(`data ${k} has no axis to iterate over`, {
-      op,
-      expected: 'at least one axis',
-      actual: typeToString(type),
-    });
-  });
-  const length = data[0].shape[0];
-  data.forEach(({ shape }, k) => {
-    if (sameDim(shape[0], length)) return;
-    require(equal(shape[0], length), () => ({
-      error: 'shape',
-      op,
-      problem: words`data ${String(k)} has another length`,
-      expected: words`${length}`,
-      actual: words`${shape[0]}`,
-    }));
-  });
-  return length;
 }
 
 function checkRowCount({ dtype, shape }: TensorType): void {

@@ -105,7 +105,7 @@ function inferWhile({
     }
     const state = k - outputs;
     refuseOwnSizes(op, `state ${state}`, body, k, instance);
-    checkState(op, state, inputs[state], type, require);
+    checkState(op, `state ${state}`, inputs[state], type, require);
     return inputs[state];
   });
   return [...types, { dtype: 'int32', shape: [] }];
