@@ -140,6 +140,7 @@ export type Family =
   | 'normalisation'
   | 'random'
   | 'control'
+  | 'dynamic'
   | 'structure';
 
 /** Everything there is to know of one operator. Each facet is mandatory or says aloud that it does not apply. */

@@ -6,4 +6,5 @@ export * from './contraction/index.js';
 export * from './normalisation/index.js';
 export * from './random/index.js';
 export * from './structure/index.js';
+export * from './dynamic/index.js';
 export * from './control/index.js';
