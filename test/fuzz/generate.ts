@@ -55,6 +55,7 @@ const weights: Readonly<Record<Declaration['family'], number>> = {
   normalisation: 1,
   contraction: 1,
   control: 0,
+  dynamic: 0,
 };
 
 const declarations = [...registry.values()].filter(({ name }) => !excluded.has(name));
