@@ -2,7 +2,7 @@ import { moduleOf } from './build.js';
 import { KernelCache } from './cache.js';
 import type { Expr, Kernel, Module, Stmt } from './nodes.js';
 import type { VectorOptions } from './vectorize.js';
-import { mapStmt, visitStmts, withBody } from './visit.js';
+import { mapStmt, ownStmts, visitStmts, withBody } from './visit.js';
 
 /**
  * Optimises every kernel; calls go to the optimised callees. Callees of one structure become one
@@ -45,12 +45,12 @@ export function optimizeModule(
 }
 
 /**
- * Whether a statement only calls kernels with constants, variables and what it loads from fixed places,
- * as a `main` does, however long it is: there is nothing to improve in it.
+ * Whether a statement only calls kernels with constants, variables and what it loads from fixed places, in
+ * loops and branches perhaps, as a `main` does, however long it is: there is nothing to improve in it.
  */
 function onlyCalls(stmt: Stmt): boolean {
-  if (stmt.kind === 'block') return stmt.body.every(onlyCalls);
-  return stmt.kind === 'call' && stmt.args.every(isAtHand);
+  if (stmt.kind === 'call') return stmt.args.every(isAtHand);
+  return stmt.kind !== 'store' && ownStmts(stmt).every(onlyCalls);
 }
 
 function isAtHand(arg: Expr): boolean {

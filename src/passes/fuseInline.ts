@@ -12,7 +12,8 @@ export interface Draft {
   members: Set<NodeId>;
   /** The shape over which the loops run. */
   domain: readonly Dim[];
-  kind: 'point' | 'reduce' | 'kernel';
+  /** A loop or branch is no kernel: it neither computes what it reads nor what reads it. */
+  kind: 'point' | 'reduce' | 'kernel' | 'control';
   /**
    * How members are indexed. The value of a member may be asked for at several indices for one point
    * of the domain; each is a path, named here, with the number of times it is evaluated in all.
@@ -81,7 +82,7 @@ export function inlinePoints(program: Program, costs: Costs): Draft[] {
         }
       }
     }
-    const draft = newDraft(program, id, node, lowering.kind as Draft['kind']);
+    const draft = newDraft(program, id, node);
     homes[id] = [draft];
     drafts.push(draft);
   }
@@ -100,10 +101,24 @@ function repeatedWork(
   return costs.of(id).work + behind;
 }
 
-function newDraft(program: Program, id: NodeId, node: CallNode, kind: Draft['kind']): Draft {
-  const domain = kind === 'reduce' ? program.operands(id)[0].type.shape : node.types[0].shape;
+function newDraft(program: Program, id: NodeId, node: CallNode): Draft {
+  const kind = kindOf(node);
+  // A loop may have no result at all.
+  const [{ shape }] = kind === 'reduce' ? operandTypes(program, id) : [...node.types, noType];
+  const domain = shape;
   const paths = new Map([[id, new Map([[identityPath, sizeOf(domain)]])]]);
   return { anchors: [id], members: new Set([id]), domain, kind, paths };
+}
+
+const noType = { shape: [] };
+
+function operandTypes(program: Program, id: NodeId): readonly { readonly shape: readonly Dim[] }[] {
+  return program.operands(id).map(({ type }) => type);
+}
+
+function kindOf(node: CallNode): Draft['kind'] {
+  const { kind } = declarationOf(node.op).lowering;
+  return kind === 'point' || kind === 'reduce' || kind === 'kernel' ? kind : 'control';
 }
 
 function collectUses(program: Program): readonly (readonly Use[])[] {
@@ -131,7 +146,7 @@ function readingPaths(
   for (const { reader, operand, keepsIndex } of uses) {
     const call = program.node(reader) as CallNode;
     const { lowering } = declarationOf(call.op);
-    if (!keepsIndex) return null;
+    if (!keepsIndex || kindOf(call) === 'control') return null;
     if (lowering.kind === 'reduce' && operand !== 0) return null;
     if (lowering.kind === 'kernel' && lowering.readsAnyOrder !== true) return null;
     // A kernel may read an element more often than once: it looks through rearrangements, never work.

@@ -168,6 +168,7 @@ class Merger {
   }
 
   #agree(from: Cluster, into: Cluster): boolean {
+    if (from.draft.kind === 'control' || into.draft.kind === 'control') return false;
     const isEpilogue = from.draft.kind !== 'point';
     if (isEpilogue ? into.draft.kind !== 'point' : into.draft.kind === 'kernel') return false;
     if (!isSmallEnough(from, into)) return false;

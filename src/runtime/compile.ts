@@ -3,6 +3,7 @@ import type { ConstantData } from '../ir/types.js';
 import type { Evaluate } from '../passes/fold.js';
 import { fuse, type Group, separate } from '../passes/fuse.js';
 import { lowerProgram, type Plan } from '../passes/lower/plan.js';
+import { prepareControl } from '../passes/lower/prepare.js';
 import { type PassContext, passes, runPipeline } from '../passes/pipeline.js';
 import { schedule } from '../passes/schedule.js';
 import { cpu } from './device.js';
@@ -51,10 +52,11 @@ function plan(
   context: PassContext,
   log: CompilationLog | null,
 ): Plan {
-  const lowest = runPipeline(program, passes, {
+  const simplest = runPipeline(program, passes, {
     ...context,
     ...(log !== null && { observe: log.pass, applied: log.law }),
   });
+  const lowest = prepareControl(simplest);
   const count = (groups: readonly Group[]): string => counted(groups.length, 'group');
   const fused = stage(log, 'fuse', () => (fusing ? fuse(lowest) : separate(lowest)), count);
   const order = stage(log, 'schedule', () => schedule(lowest, fused), count);

@@ -1,4 +1,5 @@
 export * from './call.js';
+export * from './copy.js';
 export * from './identity.js';
 export * from './shape.js';
 export * from './withGradient.js';

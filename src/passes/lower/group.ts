@@ -1,8 +1,7 @@
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
-import * as e from '../../loop/build.js';
-import type { Expr, Stmt } from '../../loop/nodes.js';
+import type { Stmt } from '../../loop/nodes.js';
 import { declarationOf } from '../facets.js';
 import type { Group } from '../fuse.js';
 import { KernelBuilder, type LoweredKernel } from './builder.js';
@@ -64,21 +63,3 @@ function kernelName(program: Program, number: number, nodes: readonly NodeId[]):
   const shown = names.length > 4 ? [...names.slice(0, 3), `${names.length - 3}_more`] : names;
   return `k${number}_${shown.join('_')}`;
 }
-
-/** The kernel `main`: reads addresses and sizes from a table of i32 and runs the kernels in order. */
-export function mainKernel(
-  calls: readonly { readonly lowered: LoweredKernel; readonly entries: readonly number[] }[],
-): ReturnType<typeof e.kernel> {
-  const table = e.buffer('table', 'i32');
-  const loads = new Map<number, Expr>();
-  const load = (entry: number): Expr => {
-    let known = loads.get(entry);
-    if (known === undefined) loads.set(entry, (known = e.load(table, entry)));
-    return known;
-  };
-  const body = calls.map(({ lowered, entries }) => e.call(lowered.kernel, entries.map(load)));
-  return e.kernel(mainName, [table], e.block(...body));
-}
-
-/** The name of the kernel that runs a whole program. */
-export const mainName = 'main';

@@ -1,21 +1,29 @@
 import type { Dim, DimExpr } from '../../base/dim.js';
 import { symbolsOf } from '../../base/dim.js';
 import { UnsupportedError } from '../../base/errors.js';
+import type { DType } from '../../base/dtype.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
-import type { Program } from '../../ir/program.js';
+import type { Operator, Program } from '../../ir/program.js';
 import { moduleOf } from '../../loop/build.js';
 import { liftConstants } from '../../loop/lift.js';
-import type { Module } from '../../loop/nodes.js';
+import type { Module, Var } from '../../loop/nodes.js';
 import { bytesOf } from '../../base/dtype.js';
-import type { Group } from '../fuse.js';
-import { type OutputSource, type Place, Places } from '../places.js';
+import { fuse, type Group } from '../fuse.js';
+import type { OutputSource, Place, Places } from '../places.js';
+import { schedule } from '../schedule.js';
+import { type Arrange, blockOf } from './block.js';
 import type { LoweredKernel } from './builder.js';
-import { lowerGroup, mainKernel } from './group.js';
+import { lowerGroup } from './group.js';
+import { mainKernel, type Table } from './main.js';
+import { RegionLowering } from './regions.js';
 import { Signatures } from './signature.js';
+import { sizesOf } from './steps.js';
 
 /** A program as one module of kernels, and all that is needed to call its `main`. */
 export interface Plan {
   readonly program: Program;
+  /** The symbols whose sizes a run is told; the shapes of its inputs determine the others. */
+  readonly given: readonly string[];
   readonly groups: readonly Group[];
   readonly module: Module;
   /** The table that `main` reads: first these sizes, then the addresses of all places. */
@@ -25,66 +33,102 @@ export interface Plan {
 }
 
 /**
- * Lowers the groups of a program, in the order in which they are to run. `replaced` gives, for outputs
- * that are to overwrite an input, the index of that input.
+ * Lowers the groups of a program, in the order in which they are to run; `arrange` divides and orders the
+ * programs inside of loops and branches. `replaced` gives, for outputs that are to overwrite an input,
+ * the index of that input; `given` are the symbols that a run is told.
  */
 export function lowerProgram(
   program: Program,
   groups: readonly Group[],
   vectorBytes: number,
   replaced: readonly (number | null)[] = [],
+  given: readonly string[] = [],
+  arrange: Arrange = (inner) => schedule(inner, fuse(inner)),
 ): Plan {
-  const places = new Places(program, groups, replaced);
-  const kernels: LoweredKernel[] = [];
-  const lowered = lowerGroups(program, groups, places, vectorBytes, kernels);
-  const sizes = new Map<string, { readonly entry: number; readonly dim: DimExpr }>();
-  for (const { args } of lowered) {
-    for (const arg of args) {
-      if (arg.kind === 'size' && !sizes.has(arg.dim.key)) {
-        sizes.set(arg.dim.key, { entry: sizes.size, dim: arg.dim });
-      }
-    }
-  }
-  const calls = lowered.map((kernel, step) => ({
-    lowered: kernel,
-    entries: kernel.args.map((arg) => {
-      if (arg.kind === 'size') return sizes.get(arg.dim.key)!.entry;
-      if (arg.kind === 'place') return sizes.size + arg.place;
-      return sizes.size + places.addScratch(arg.name, arg.dtype, arg.length, step);
-    }),
-  }));
-  const known = symbolsOfTypes(program.inputs.map(({ type }) => type));
-  for (const { dim } of sizes.values()) refuseUnknown(dim, known);
+  const { block, spanOf } = blockOf(program, groups, arrange);
+  const kernels = new Kernels(vectorBytes);
+  const lowering = new RegionLowering(spanOf, (inner, group, places) =>
+    kernels.lower(inner, group, places),
+  );
+  const { places, steps } = lowering.whole(block, replaced);
+  const table = new PlanTable(places);
+  for (const size of sizesOf(steps)) table.addSize(size);
+  const main = mainKernel(steps, table);
+  const inputTypes = program.inputs.map(({ type }) => type);
+  const known = new Set([...symbolsOfTypes(inputTypes).keys(), ...given]);
+  for (const dim of table.sizes) refuseUnknown(dim, known);
   for (const { length } of places.all) refuseUnknown(length, known);
   return {
     program,
+    given,
     groups,
-    module: liftConstants(moduleOf([...kernels.map(({ kernel }) => kernel), mainKernel(calls)])),
-    sizes: [...sizes.values()].map(({ dim }) => dim),
+    module: liftConstants(moduleOf([...kernels.all.map(({ kernel }) => kernel), ...main])),
+    sizes: table.sizes,
     places: places.all,
     outputs: program.outputs.map(({ value }) => places.outputSource(value)),
   };
 }
 
+/** The sizes come first in the table, so all must be known before the first place has an entry. */
+class PlanTable implements Table {
+  readonly #places: Places;
+  readonly #sizes: Map<string, { readonly entry: number; readonly dim: DimExpr }> = new Map();
+
+  constructor(places: Places) {
+    this.#places = places;
+  }
+
+  get sizes(): readonly DimExpr[] {
+    return [...this.#sizes.values()].map(({ dim }) => dim);
+  }
+
+  addSize(dim: DimExpr): void {
+    if (!this.#sizes.has(dim.key)) this.#sizes.set(dim.key, { entry: this.#sizes.size, dim });
+  }
+
+  sizeEntry(dim: DimExpr): number {
+    return this.#sizes.get(dim.key)!.entry;
+  }
+
+  placeEntry(place: number): number {
+    return this.#sizes.size + place;
+  }
+
+  scratchEntry(name: string, dtype: DType, length: Dim, step: number): number {
+    return this.placeEntry(this.#places.addScratch(name, dtype, length, step));
+  }
+
+  variableOf(location: number): Var | undefined {
+    return this.#places.memory.variableOf(location);
+  }
+}
+
 /**
- * One kernel call for every group. Groups that do the same on other places, such as the layers of a
- * network, share one kernel; `kernels` receives the distinct ones.
+ * The kernels of groups. Groups that do the same on other places, such as the layers of a network, share
+ * one kernel.
  */
-function lowerGroups(
-  program: Program,
-  groups: readonly Group[],
-  places: Places,
-  vectorBytes: number,
-  kernels: LoweredKernel[],
-): readonly LoweredKernel[] {
-  const signatures = new Signatures(program, places);
-  const known = new Map<
+class Kernels {
+  readonly all: LoweredKernel[] = [];
+  readonly #vectorBytes: number;
+  readonly #operators: Map<Operator, number> = new Map();
+  readonly #signatures: Map<Places, Signatures> = new Map();
+  readonly #known: Map<
     string,
     { readonly kernel: LoweredKernel; readonly places: readonly number[] }
-  >();
-  return groups.map((group) => {
+  > = new Map();
+
+  constructor(vectorBytes: number) {
+    this.#vectorBytes = vectorBytes;
+  }
+
+  lower(program: Program, group: Group, places: Places): LoweredKernel {
+    let signatures = this.#signatures.get(places);
+    if (signatures === undefined) {
+      signatures = new Signatures(program, places, this.#operators);
+      this.#signatures.set(places, signatures);
+    }
     const signature = signatures.of(group);
-    const same = known.get(signature.key);
+    const same = this.#known.get(signature.key);
     if (same !== undefined) {
       const args = same.kernel.args.map((arg) =>
         arg.kind === 'place'
@@ -93,14 +137,14 @@ function lowerGroups(
       );
       return { kernel: same.kernel.kernel, args };
     }
-    const kernel = lowerGroup(program, group, places, kernels.length, vectorBytes);
-    known.set(signature.key, { kernel, places: signature.places });
-    kernels.push(kernel);
+    const kernel = lowerGroup(program, group, places, this.all.length, this.#vectorBytes);
+    this.#known.set(signature.key, { kernel, places: signature.places });
+    this.all.push(kernel);
     return kernel;
-  });
+  }
 }
 
-function refuseUnknown(dim: Dim, known: ReadonlyMap<string, unknown>): void {
+function refuseUnknown(dim: Dim, known: ReadonlySet<string>): void {
   if (typeof dim === 'number') return;
   for (const name of symbolsOf(dim)) {
     if (!known.has(name)) {

@@ -24,11 +24,13 @@ export class Signatures {
   readonly #program: Program;
   readonly #placement: Placement;
   /** Operators are compared as objects: two may have one name. */
-  readonly #operators: Map<Operator, number> = new Map();
+  readonly #operators: Map<Operator, number>;
 
-  constructor(program: Program, placement: Placement) {
+  /** Signatures of several programs can be compared if they share `operators`. */
+  constructor(program: Program, placement: Placement, operators: Map<Operator, number>) {
     this.#program = program;
     this.#placement = placement;
+    this.#operators = operators;
   }
 
   of(group: Group): Signature {

@@ -1,0 +1,27 @@
+import type { Tensor } from '../../ir/types.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { elementwise } from '../lowering.js';
+
+/**
+ * `x` in memory of its own. The compiler puts it where a loop needs memory that it may overwrite, or
+ * where a value is wanted in a certain place; no law removes it.
+ */
+export const copy: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Input<T>) => T, false> =
+  operator({
+    name: 'copy',
+    family: 'structure',
+    attributes: {},
+    method: false,
+    operands: 'keep',
+    call: (x) => ({ inputs: [x], attributes: {} }),
+    infer: ({ inputs: [x] }) => [x],
+    gradient: ({ grads }) => [...grads],
+    lowering: elementwise(([x]) => x),
+    samples: [{ args: [tensor(['n', 2])] }, { args: [tensor([], { dtype: 'int64' })] }],
+  });
