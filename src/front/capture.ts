@@ -62,6 +62,9 @@ export class Capture {
    */
   readonly sizesRead: Set<string>;
 
+  /** Sizes that only the data decides, by name, with an array whose shape tells each. */
+  readonly decided: Map<string, NDArray> = new Map();
+
   /** What captured calls require of sizes, also those that nothing reads, with the serials of the calls. */
   readonly requirements: { readonly serial: number; readonly requirement: Requirement }[] = [];
 

@@ -1,6 +1,8 @@
 import { currentSource, TraceError } from '../base/errors.js';
-import { checkAttributes } from '../base/schema.js';
+import { type Dim, sameDim } from '../base/dim.js';
+import { checkAttributes, symbolsOfAttributes } from '../base/schema.js';
 import type { DType } from '../base/dtype.js';
+import { determinedSymbols, symbolsOfTypes } from '../ir/bind.js';
 import { requireOrKeep } from '../ir/requirement.js';
 import {
   type Call,
@@ -65,6 +67,8 @@ export function link(
   );
   for (const result of results) result.origin = origin;
   if (capture !== null) {
+    origin.sizedBy = carriersOf(operation, operands, results, capture);
+    if (capture.decided.size > 0) origin.captured = results.map(({ type }) => type);
     origin.isPaused = mode.isPaused;
     origin.isBackward = mode.isBackward;
     capture.log?.push(origin);
@@ -110,18 +114,61 @@ function defer(
 ): readonly NDArray[] {
   checkAttributes(declaration.name, declaration.attributes, attributes);
   for (const operand of operands) refuseEscaped(operand, declaration, capture);
+  const decided: Dim[] = [];
   const types = declaration.infer({
     inputs: operands.map((operand) => capture.current(operand).type),
     attributes,
     regions,
-    fresh: (hint, bounds) => capture.freshDim(hint, bounds),
+    fresh: (hint, bounds) => {
+      const dim = capture.freshDim(hint, bounds);
+      decided.push(dim);
+      return dim;
+    },
     require: requireOrKeep((requirement) => {
       const { source = currentSource() } = requirement;
       const serial = currentSerial();
       capture.requirements.push({ serial, requirement: { ...requirement, source } });
     }),
   });
-  return types.map((type) => new NDArray(type, null));
+  const results = types.map((type) => new NDArray(type, null));
+  for (const dim of decided) {
+    const carrier = results.find(({ type }) => type.shape.some((extent) => sameDim(extent, dim)));
+    if (carrier !== undefined) capture.decided.set(String(dim), carrier);
+  }
+  return results;
+}
+
+const none: readonly NDArray[] = [];
+
+/**
+ * The arrays that tell the sizes which a call speaks of and the data of other calls decides. A gradient
+ * of a sum has the shape of what was summed up and reads nothing of it; it still needs it to be there.
+ */
+function carriersOf(
+  { declaration, attributes }: Operation,
+  operands: readonly NDArray[],
+  results: readonly NDArray[],
+  capture: Capture,
+): readonly NDArray[] {
+  const captures = new Set<Capture>();
+  const note = (each: Capture | null): void => {
+    for (; each !== null; each = each.parent) if (each.decided.size > 0) captures.add(each);
+  };
+  note(capture);
+  for (const { origin } of operands) note(origin?.capture ?? null);
+  if (captures.size === 0) return none;
+  const spoken = symbolsOfTypes(results.map(({ type }) => type));
+  symbolsOfAttributes(declaration.attributes, attributes, spoken);
+  const told = determinedSymbols(operands.map(({ type }) => type));
+  const carriers = new Set<NDArray>();
+  for (const name of spoken.keys()) {
+    if (told.has(name)) continue;
+    for (const { decided } of captures) {
+      const carrier = decided.get(name);
+      if (carrier !== undefined && !results.includes(carrier)) carriers.add(carrier);
+    }
+  }
+  return [...carriers];
 }
 
 /** A value of a finished trace stands for nothing any more. */

@@ -1,5 +1,6 @@
 import type { Attributes } from '../base/schema.js';
 import type { Program } from '../ir/program.js';
+import type { TensorType } from '../ir/types.js';
 import type { Declaration } from '../ops/declare.js';
 import type { Capture } from './capture.js';
 import type { Operation } from './eager/operation.js';
@@ -38,6 +39,10 @@ export class Origin {
   /** Of captured calls: whether gradients stop at them, and whether a backward pass has made them. */
   isPaused = false;
   isBackward = false;
+  /** Arrays whose shapes tell the sizes that the call speaks of, where no operand does. */
+  sizedBy: readonly NDArray[] = none;
+  /** The types of the results as they were captured, with sizes that have become numbers since. */
+  captured: readonly TensorType[] | null = null;
   operands: readonly NDArray[];
   results: readonly NDArray[];
   /** True once a backward pass has used the call up and dropped what it held. */
@@ -77,6 +82,7 @@ export class Origin {
   }
 }
 
+const none: readonly NDArray[] = [];
 let nextSerial = 0;
 
 /** The serial that the next call will get. */
@@ -90,7 +96,7 @@ export function isTracked({ gradient, origin }: NDArray): boolean {
 }
 
 /**
- * The calls that `heads` depend on, in an order in which they can run. `follow` says whether to look
+ * The calls that `heads` depend on, for elements or for sizes, in an order in which they can run. `follow` says whether to look
  * behind an array; where it refuses, the array is a leaf.
  */
 export function collectOrigins(
@@ -104,6 +110,7 @@ export function collectOrigins(
     if (origin === null || found.has(origin) || !follow(array, origin)) continue;
     found.add(origin);
     for (const operand of origin.operands) stack.push(operand);
+    for (const carrier of origin.sizedBy) stack.push(carrier);
   }
   return [...found].sort((a, b) => a.serial - b.serial);
 }

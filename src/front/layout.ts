@@ -88,6 +88,7 @@ export function layOut({
   const backward = new Set<NodeId>();
 
   for (const origin of origins) {
+    for (const carrier of origin.sizedBy) plainValueOf(carrier, origin);
     const operands = origin.operands.map((operand) => valueOf(operand, origin));
     const attributes =
       renamed.size === 0
@@ -103,7 +104,7 @@ export function layOut({
     origin.results.forEach((array, i) => {
       if (values.has(array)) return;
       values.set(array, results[i]);
-      noteNames(array.type, results[i].type, renamed);
+      noteNames(origin.captured?.[i] ?? array.type, results[i].type, renamed);
     });
   }
   program.setOutputs(

@@ -128,10 +128,11 @@ function settle(origin: Origin, computed: readonly NDArray[]): void {
 }
 
 /** The attributes of a captured call with numbers in the place of sizes that are known by now. */
-export function withSizes({ declaration, attributes, operands, capture }: Origin): Attributes {
+export function withSizes(origin: Origin): Attributes {
+  const { declaration, attributes, operands, sizedBy, capture } = origin;
   const captures = new Set<Capture | null | undefined>([
     capture,
-    ...operands.map((operand) => operand.origin?.capture),
+    ...[...operands, ...sizedBy].map((array) => array.origin?.capture),
   ]);
   return mapAttributeDims(declaration.attributes, attributes, (dim) => {
     let known = dim;

@@ -133,8 +133,9 @@ function layOutStretch(
     ...kept.flatMap(({ results }) => results),
   ];
   for (const head of heads) take(head);
-  for (const { operands } of collectOrigins(heads, (_, origin) => isInside(origin))) {
+  for (const { operands, sizedBy } of collectOrigins(heads, (_, origin) => isInside(origin))) {
     for (const operand of operands) take(operand);
+    for (const carrier of sizedBy) take(carrier);
   }
   const positions = new Map(given.map(({ array }, i) => [array, i]));
   const holder = (array: NDArray): Holder => positions.get(array) ?? array;
