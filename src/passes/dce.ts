@@ -1,5 +1,6 @@
 import type { NodeId } from '../graph/graph.js';
 import type { Program } from '../ir/program.js';
+import { ownSymbols, symbolsOfCall } from './ownsymbols.js';
 import { throughRegions, transform } from './transform.js';
 
 /**
@@ -17,13 +18,24 @@ export function eliminateDeadCode(program: Program): Program {
   });
 }
 
-/** A flag for every node: 1 when an output depends on it. One backward sweep. */
+/**
+ * A flag for every node: 1 when an output depends on it, or a live node speaks of a size that the data of
+ * this node decides. One backward sweep.
+ */
 export function liveNodes(program: Program): Uint8Array {
   const { graph } = program;
+  const own = ownSymbols(program);
   const live = new Uint8Array(graph.nodeCount);
   for (const { value } of program.outputs) live[value.node] = 1;
   for (let id = graph.nodeCount - 1; id >= 0; id--) {
     if (live[id] === 0) continue;
+    const node = program.node(id as NodeId);
+    if (own.size > 0 && node.kind === 'call') {
+      for (const name of symbolsOfCall(node)) {
+        const introducer = own.get(name);
+        if (introducer !== undefined) live[introducer] = 1;
+      }
+    }
     graph.forEachPredecessor(id as NodeId, (operand) => {
       live[operand] = 1;
     });

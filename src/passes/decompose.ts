@@ -1,6 +1,8 @@
 import { InternalError } from '../base/errors.js';
-import type { CallNode, Program } from '../ir/program.js';
+import type { CallNode, Program, Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
+import { isMeasured, measureFirst } from './measure.js';
+import { ownSymbols } from './ownsymbols.js';
 import { throughRegions, transform } from './transform.js';
 
 /** No honest chain of decompositions is longer; one that is expands into itself. */
@@ -8,27 +10,26 @@ const deepest = 64;
 
 /**
  * Replaces every call of an operator that is written in other operators by those, until none is left,
- * in regions too. The new calls carry the source of the call they stand for.
+ * in regions too. The new calls carry the source of the call they stand for. Before a call whose data
+ * decides sizes, in whatever way it is computed, come the calls that compute these.
  */
 export function decompose(program: Program): Program {
   return throughRegions(program, (inner, region) => {
     let current = transform(inner, () => undefined, { region, wanted: () => false });
     for (let depth = 0; ; depth++) {
       let last: CallNode | undefined;
+      const introducers = new Set(ownSymbols(current).values());
       const next = transform(
         current,
-        ({ node, operands }) => {
+        ({ node, id, operands, into }) => {
           if (node.kind !== 'call') return undefined;
-          const { lowering } = declarationOf(node.op);
-          if (lowering.kind !== 'decompose') return undefined;
+          const isIntroducing = introducers.has(id) && isMeasured(node);
+          if (!isIntroducing && !isDecomposed(node)) return undefined;
           last = node;
-          return lowering.decompose({
-            attributes: node.attributes,
-            inputs: operands,
-            outputTypes: node.types,
-          });
+          if (isIntroducing) measureFirst(node, operands, into);
+          return expanded(node, operands, into);
         },
-        { wanted: ({ op }) => declarationOf(op).lowering.kind === 'decompose' },
+        { wanted: (call) => isDecomposed(call) || (introducers.size > 0 && isMeasured(call)) },
       );
       if (last === undefined) return current;
       if (depth === deepest) {
@@ -36,5 +37,20 @@ export function decompose(program: Program): Program {
       }
       current = next;
     }
+  });
+}
+
+function isDecomposed({ op }: CallNode): boolean {
+  return declarationOf(op).lowering.kind === 'decompose';
+}
+
+/** A call by other operators, or by itself. */
+function expanded(call: CallNode, operands: readonly Value[], into: Program): readonly Value[] {
+  const { lowering } = declarationOf(call.op);
+  if (lowering.kind !== 'decompose') return into.appendNode(call, operands);
+  return lowering.decompose({
+    attributes: call.attributes,
+    inputs: operands,
+    outputTypes: call.types,
   });
 }

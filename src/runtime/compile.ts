@@ -1,12 +1,16 @@
+import { UnsupportedError } from '../base/errors.js';
 import { type CallNode, Program } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
 import type { Evaluate } from '../passes/fold.js';
 import { fuse, type Group, separate } from '../passes/fuse.js';
 import { lowerProgram, type Plan } from '../passes/lower/plan.js';
 import { prepareControl } from '../passes/lower/prepare.js';
+import { partition } from '../passes/partition.js';
 import { type PassContext, passes, runPipeline } from '../passes/pipeline.js';
 import { schedule } from '../passes/schedule.js';
 import { cpu } from './device.js';
+import { DynamicExecutor } from './dynamic/executor.js';
+import { partitionLines } from './dynamic/text.js';
 import { entries, vectorBytes } from './entry.js';
 import type { CompileOptions, Executable } from './executable.js';
 import { Executor } from './executor.js';
@@ -14,29 +18,79 @@ import { CompilationLog, counted } from './log.js';
 import { Storage } from './storage.js';
 
 /**
- * Compiles a program for the CPU.
- * @throws UnsupportedError when a size of the program is known only to its data.
+ * Compiles a program for the CPU. Where its data decides sizes, or the host has to run loops, it becomes
+ * several programs that run one after the other.
+ * @throws UnsupportedError when a size is known to nobody.
  */
 export function compile(program: Program, options: CompileOptions = {}): Executable {
-  return build(program, options, { evaluate: evaluateConstant }, CompilationLog.of(program));
+  return build(program, options, { evaluate: evaluateConstant }, 'compile');
 }
 
 /**
  * What `compile` would run: groups, kernels and places, without code.
- * @throws UnsupportedError as `compile` does.
+ * @throws UnsupportedError for a program that is compiled in several parts.
  */
 export function planProgram(program: Program, options: CompileOptions = {}): Plan {
-  return plan(program, options, { evaluate: evaluateConstant }, null);
+  const lowest = lower(program, { evaluate: evaluateConstant }, null);
+  if (partition(lowest) !== null) {
+    throw new UnsupportedError(
+      'a program whose data decides how it goes on is run in several parts',
+      {
+        op: 'planProgram',
+        expected: 'a program of one part',
+      },
+    );
+  }
+  return plan(lowest, options, [], null);
 }
 
 function build(
   program: Program,
   options: CompileOptions,
   context: PassContext,
+  what: string | null,
+): Executable {
+  const log = what === null ? null : CompilationLog.of(program, what);
+  const lowest = lower(program, context, log);
+  const parts = partition(lowest);
+  if (parts === null) return executor(program, lowest, options, [], log);
+  log?.partition(partitionLines(parts));
+  const { replaced, ...shared } = options;
+  const part = (name: string): string | null => (what === null ? null : name);
+  return new DynamicExecutor(
+    program,
+    parts,
+    {
+      island: (island, number, taken) => {
+        const inner = part(`island ${number}`);
+        const innerLog = inner === null ? null : CompilationLog.of(island.program, inner);
+        const innermost = lower(island.program, context, innerLog);
+        const own = { ...shared, replaced: taken };
+        return executor(island.program, innermost, own, island.symbols, innerLog);
+      },
+      region: (region) => build(region, shared, context, part('region')),
+    },
+    replaced,
+  );
+}
+
+function lower(program: Program, context: PassContext, log: CompilationLog | null): Program {
+  return runPipeline(program, passes, {
+    ...context,
+    ...(log !== null && { observe: log.pass, applied: log.law }),
+  });
+}
+
+/** Code for a program whose sizes are known when it starts; `given` are those that it is told. */
+function executor(
+  program: Program,
+  lowest: Program,
+  options: CompileOptions,
+  given: readonly string[],
   log: CompilationLog | null,
 ): Executor {
   const { target = 'wasm', device = cpu } = options;
-  const planned = plan(program, options, context, log);
+  const planned = plan(lowest, options, given, log);
   const entry = stage(
     log,
     target,
@@ -47,15 +101,11 @@ function build(
 }
 
 function plan(
-  program: Program,
+  simplest: Program,
   { fuse: fusing = true, replaced }: CompileOptions,
-  context: PassContext,
+  given: readonly string[],
   log: CompilationLog | null,
 ): Plan {
-  const simplest = runPipeline(program, passes, {
-    ...context,
-    ...(log !== null && { observe: log.pass, applied: log.law }),
-  });
   const lowest = prepareControl(simplest);
   const count = (groups: readonly Group[]): string => counted(groups.length, 'group');
   const fused = stage(log, 'fuse', () => (fusing ? fuse(lowest) : separate(lowest)), count);
@@ -63,7 +113,7 @@ function plan(
   const planned = stage(
     log,
     'lower',
-    () => lowerProgram(lowest, order, vectorBytes, replaced),
+    () => lowerProgram(lowest, order, vectorBytes, replaced, given),
     ({ module, places }) =>
       `${counted(module.kernels.length, 'kernel')}, ${counted(places.length, 'place')}`,
   );
@@ -92,14 +142,14 @@ export const evaluateConstant: Evaluate = (call: CallNode, operands: readonly Co
   const inputs = operands.map(({ type }, i) => program.variable(`x${i}`, type));
   const results = program.appendTyped(call.op, inputs, call.attributes, call.types, call);
   program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
-  const executor = build(program, { target: 'interpreter', fuse: false }, {}, null);
-  const outputs = executor.run(
+  const executable = build(program, { target: 'interpreter', fuse: false }, {}, null);
+  const outputs = executable.run(
     operands.map(({ type, data }) => ({
       storage: new Storage(type.dtype, data),
       shape: type.shape,
     })),
   );
-  executor.release();
+  executable.release();
   return outputs.map(({ storage, shape }) => ({
     type: { dtype: storage.dtype, shape },
     data: storage.host,

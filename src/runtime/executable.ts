@@ -22,7 +22,10 @@ export interface CompileOptions {
   readonly device?: Device;
 }
 
-/** A compiled program. Sizes of symbolic dimensions are bound from the operands at each run. */
+/**
+ * A compiled program. Sizes of symbolic dimensions are bound from the operands at each run, or from the
+ * data while it runs.
+ */
 export interface Executable {
   /** As it was given to `compile`. */
   readonly program: Program;
@@ -32,6 +35,8 @@ export interface Executable {
    * in place and may be the storage of an operand; every other output gets fresh storage.
    */
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[];
+  /** Gives its memory back at once; it must not be run again. Otherwise the collector sees to it. */
+  release(): void;
   /** The groups, the generated kernels and the places in memory as text, for people. */
   toString(): string;
 }

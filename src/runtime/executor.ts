@@ -16,6 +16,9 @@ const abandoned = new FinalizationRegistry<{ device: Device; address: number }>(
 
 const mostBindings = 8;
 
+/** What the run of a program is told of sizes whose inputs determine them all. */
+const nothing: readonly number[] = [];
+
 /** Below this many elements a loop copies faster than a call of `set`. */
 const fewElements = 24;
 
@@ -51,11 +54,16 @@ export class Executor implements Executable {
     this.#device.release(this.#table);
   }
 
-  run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
+  /** `given` are the sizes of the plan's `given` symbols. */
+  run(
+    inputs: readonly Operand[],
+    into?: readonly (Storage | null)[],
+    given: readonly number[] = nothing,
+  ): readonly Operand[] {
     let binding = this.#bindings[0];
-    if (binding === undefined || !fits(binding, this.#device, inputs, into)) {
+    if (binding === undefined || !fits(binding, this.#device, inputs, into, given)) {
       if (into !== undefined) checkDistinct(this.program, into);
-      binding = this.#rebind(inputs, into);
+      binding = this.#rebind(inputs, into, given);
     } else if (into !== undefined && binding.mayCollide) checkDistinct(this.program, into);
     const { staging } = binding;
     for (let i = 0; i < staging.length; i++) {
@@ -73,13 +81,17 @@ export class Executor implements Executable {
   }
 
   /** Makes another binding the current one: an earlier one that fits, or a new one. */
-  #rebind(inputs: readonly Operand[], into: readonly (Storage | null)[] | undefined): Binding {
+  #rebind(
+    inputs: readonly Operand[],
+    into: readonly (Storage | null)[] | undefined,
+    given: readonly number[],
+  ): Binding {
     const device = this.#device;
     const known = this.#bindings.findIndex(
-      (earlier) => earlier !== undefined && fits(earlier, device, inputs, into),
+      (earlier) => earlier !== undefined && fits(earlier, device, inputs, into, given),
     );
     const binding =
-      this.#bindings[known] ?? bind(this.#plan, device, this.#constants, inputs, into);
+      this.#bindings[known] ?? bind(this.#plan, device, this.#constants, inputs, into, given);
     // Whatever was the current one goes to the place that this one leaves, or to the end.
     const [previous] = this.#bindings;
     if (known > 0) this.#bindings[known] = previous;

@@ -11,20 +11,20 @@ export class CompilationLog {
   readonly #debugging: Debugging;
   readonly #laws: Map<string, number> = new Map();
 
-  /** Null when nothing is asked for, so that nothing is measured. */
-  static of(program: Program): CompilationLog | null {
+  /** Null when nothing is asked for, so that nothing is measured. `what` is what is done with it. */
+  static of(program: Program, what = 'compile'): CompilationLog | null {
     const debugging = currentDebugging();
     return Object.values(debugging.flags).includes(true)
-      ? new CompilationLog(program, debugging)
+      ? new CompilationLog(program, what, debugging)
       : null;
   }
 
-  private constructor(program: Program, debugging: Debugging) {
+  private constructor(program: Program, what: string, debugging: Debugging) {
     this.#debugging = debugging;
     const { flags, print } = debugging;
     const inputs = namedInputs(program).map(({ name, type }) => `${name}: ${typeToString(type)}`);
     const outputs = program.outputs.map(({ name }) => name);
-    print(`kaon: compile (${inputs.join(', ')}) -> ${outputs.join(', ')}`);
+    print(`kaon: ${what} (${inputs.join(', ')}) -> ${outputs.join(', ')}`);
     if (flags.programs) print(printProgram(program).trimEnd());
   }
 
@@ -53,6 +53,12 @@ export class CompilationLog {
     const { flags, print } = this.#debugging;
     if (flags.passes) print(stageLine(name, milliseconds, describe(made)));
     return made;
+  }
+
+  /** Says how a program is cut, a line for each thing that happens. */
+  partition(lines: readonly string[]): void {
+    const { flags, print } = this.#debugging;
+    if (flags.passes || flags.groups) for (const line of lines) print(`  ${line}`);
   }
 
   plan(plan: Plan): void {

@@ -1,0 +1,85 @@
+import { type Dim, sizeOf, symbol } from '../base/dim.js';
+import { InternalError } from '../base/errors.js';
+import { bindShapes, symbolsOfTypes } from '../ir/bind.js';
+import type { CallNode, Program, Value } from '../ir/program.js';
+import { requireNow } from '../ir/requirement.js';
+import { extents } from '../ops/dynamic/extents.js';
+import { reshape } from '../ops/movement/reshape.js';
+import { declarationOf } from './facets.js';
+
+/** Whether a call is nothing but the sizes that the elements of its operand are. */
+export function isExtents({ op }: CallNode): boolean {
+  return op === extents.declaration;
+}
+
+/** Whether the data of a call may decide sizes, which are computed apart from its results. */
+export function isMeasured(call: CallNode): boolean {
+  return declarationOf(call.op).measure !== undefined && !isExtents(call);
+}
+
+/**
+ * Appends what computes the sizes that a measured call decides, and gives these their names. Behind it
+ * the call is one like any other, whose sizes are known.
+ */
+export function measureFirst(call: CallNode, operands: readonly Value[], into: Program): void {
+  const { op, attributes } = call;
+  const dims = decidedDims(
+    call,
+    operands.map(({ type }) => type),
+  );
+  let measured = 0;
+  for (const sizes of declarationOf(op).measure!({ inputs: operands, attributes })) {
+    const count = sizeOf(sizes.type.shape);
+    if (typeof count !== 'number')
+      throw new InternalError('the number of measured sizes is not known', { op: op.name });
+    const shape = dims
+      .slice(measured, measured + count)
+      .map((dim, k) => dim ?? into.freshDim(`unused_${k}`));
+    const list = sizes.type.shape.length === 1 ? sizes : reshape<Value>(sizes, [count]);
+    into.appendTyped(extents.declaration, [list], {}, [{ dtype: 'bool', shape }]);
+    measured += count;
+  }
+  if (measured !== dims.length) {
+    throw new InternalError('an operator measures other sizes than it decides', {
+      op: op.name,
+      expected: String(dims.length),
+      actual: String(measured),
+    });
+  }
+}
+
+/**
+ * What became of the dimensions that a call's inference asks for, in that order; null for one that no
+ * result speaks of. Found by inferring once more and matching that against the types on record.
+ */
+function decidedDims(call: CallNode, operands: readonly Value['type'][]): readonly (Dim | null)[] {
+  const taken = new Set(symbolsOfTypes([...operands, ...call.types]).keys());
+  const asked: string[] = [];
+  const inferred = call.op.infer({
+    inputs: operands,
+    attributes: call.attributes,
+    regions: call.regions,
+    fresh: (hint, bounds) => {
+      let name = `${hint}__${asked.length}`;
+      while (taken.has(name)) name += '_';
+      taken.add(name);
+      asked.push(name);
+      return symbol(name, bounds);
+    },
+    require: requireNow,
+  });
+  const known = new Map<string, Dim>();
+  for (const [name, bounds] of symbolsOfTypes(inferred)) {
+    if (!asked.includes(name)) known.set(name, symbol(name, bounds));
+  }
+  const dims = bindShapes<Dim>(
+    inferred.map(({ shape }, k) => ({
+      name: `result ${k}`,
+      declared: shape,
+      actual: call.types[k].shape,
+    })),
+    call.op.name,
+    known,
+  );
+  return asked.map((name) => dims.get(name) ?? null);
+}

@@ -1,0 +1,226 @@
+import { symbolsOf } from '../base/dim.js';
+import { UnsupportedError } from '../base/errors.js';
+import type { NodeId } from '../graph/graph.js';
+import { determinedSymbols } from '../ir/bind.js';
+import { type CallNode, type ConstantNode, Program, type Value } from '../ir/program.js';
+import { dimsOf, type Requirement } from '../ir/requirement.js';
+import { isFree } from './effort.js';
+import { isHostRun } from './hostrun.js';
+import { isExtents } from './measure.js';
+import { ownSymbols, symbolsOfCall } from './ownsymbols.js';
+import { viewed } from './views.js';
+
+/** Ordinary nodes that run together, as a program whose sizes are all known when it starts. */
+export interface Island {
+  readonly program: Program;
+  /** What its inputs are in the whole program. */
+  readonly reads: readonly Value[];
+  /** What its outputs are there. */
+  readonly gives: readonly Value[];
+  /** The sizes that it speaks of and that the shapes of its inputs do not determine. */
+  readonly symbols: readonly string[];
+}
+
+/** An island, and what the host does when it has run. */
+export interface Stage {
+  readonly island: Island | null;
+  /** The calls whose operand's elements become sizes. */
+  readonly extents: readonly NodeId[];
+  /** The loops and branches that the host runs. */
+  readonly calls: readonly NodeId[];
+  /** What is required of sizes that are known from here on. */
+  readonly requirements: readonly Requirement[];
+}
+
+/** A program cut where only the data, or the host, can say how it goes on. */
+export interface Partition {
+  readonly program: Program;
+  readonly stages: readonly Stage[];
+  /** By symbol, the call whose data decides it. */
+  readonly own: ReadonlyMap<string, NodeId>;
+}
+
+/**
+ * Cuts a program into as few islands as its cuts allow: each call runs in the earliest island in which
+ * its operands and sizes are known. Only views, constants, and what has no operands are made in every
+ * island that reads them. Null for a program without cuts.
+ */
+export function partition(program: Program): Partition | null {
+  const own = ownSymbols(program);
+  const hostRun = new Set<NodeId>();
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind === 'call' && isHostRun(node, id, own)) hostRun.add(id);
+  }
+  return own.size + hostRun.size === 0 ? null : new Partitioner(program, own, hostRun).run();
+}
+
+/** What is to be made in the island of a stage, and done behind it. */
+interface Draft {
+  readonly wanted: Set<Value>;
+  readonly extents: NodeId[];
+  readonly calls: NodeId[];
+}
+
+class Partitioner {
+  readonly #program: Program;
+  readonly #own: ReadonlyMap<string, NodeId>;
+  readonly #hostRun: ReadonlySet<NodeId>;
+  /** By node: the first stage that can read its results. */
+  readonly #stageOf: Int32Array;
+  readonly #stageOfSymbol: Map<string, number> = new Map();
+  readonly #drafts: Draft[] = [];
+
+  constructor(program: Program, own: ReadonlyMap<string, NodeId>, hostRun: ReadonlySet<NodeId>) {
+    this.#program = program;
+    this.#own = own;
+    this.#hostRun = hostRun;
+    this.#stageOf = new Int32Array(program.graph.nodeCount);
+  }
+
+  run(): Partition {
+    const program = this.#program;
+    for (const id of program.graph.nodes()) {
+      const node = program.node(id);
+      if (node.kind === 'call') this.#place(id, node);
+    }
+    for (const { value } of program.outputs) this.#want(value);
+    for (const { extents, calls } of this.#drafts) {
+      for (const id of [...extents, ...calls]) program.operands(id).forEach((v) => this.#want(v));
+    }
+    const stages: Stage[] = [];
+    // From the last: an island says what it wants of those before it.
+    for (let stage = this.#drafts.length - 1; stage >= 0; stage--) {
+      stages.push(this.#stage(stage, this.#drafts[stage]));
+    }
+    return { program, stages: stages.reverse(), own: this.#own };
+  }
+
+  #place(id: NodeId, call: CallNode): void {
+    let ready = 0;
+    for (const { node } of this.#program.operands(id)) {
+      ready = Math.max(ready, this.#stageOf[node]);
+    }
+    const introduces: string[] = [];
+    for (const name of symbolsOfCall(call)) {
+      if (this.#own.get(name) === id) introduces.push(name);
+      else ready = Math.max(ready, this.#stageOfSymbol.get(name) ?? 0);
+    }
+    const draft = this.#draft(ready);
+    if (this.#hostRun.has(id)) draft.calls.push(id);
+    else if (introduces.length === 0) {
+      this.#stageOf[id] = ready;
+      return;
+    } else if (isExtents(call)) draft.extents.push(id);
+    else throw unplanned(call, introduces);
+    this.#draft(ready + 1);
+    this.#stageOf[id] = ready + 1;
+    for (const name of introduces) this.#stageOfSymbol.set(name, ready + 1);
+  }
+
+  #draft(stage: number): Draft {
+    return (this.#drafts[stage] ??= { wanted: new Set(), extents: [], calls: [] });
+  }
+
+  /** Has what a value views made where it can be made first, unless it is there anyway. */
+  #want(value: Value): void {
+    const base = viewed(this.#program, value);
+    const node = this.#program.node(base.node);
+    if (node.kind !== 'call' || this.#hostRun.has(base.node)) return;
+    this.#drafts[this.#stageOf[base.node]].wanted.add(base);
+  }
+
+  #stage(stage: number, { wanted, extents, calls }: Draft): Stage {
+    const { members, reads } = this.#members(stage, [...wanted]);
+    for (const value of reads) this.#want(value);
+    const island = wanted.size === 0 ? null : this.#island(members, reads, [...wanted]);
+    const requirements = this.#program.requirements.filter(
+      (requirement) => this.#stageOfRequirement(requirement) === stage + 1,
+    );
+    return { island, extents, calls, requirements };
+  }
+
+  #stageOfRequirement(requirement: Requirement): number {
+    let latest = 0;
+    for (const dim of dimsOf(requirement)) {
+      for (const name of symbolsOf(dim)) {
+        latest = Math.max(latest, this.#stageOfSymbol.get(name) ?? 0);
+      }
+    }
+    return latest;
+  }
+
+  /** What is made in an island, ascending, and what it reads from outside. */
+  #members(
+    stage: number,
+    roots: readonly Value[],
+  ): { readonly members: readonly NodeId[]; readonly reads: readonly Value[] } {
+    const program = this.#program;
+    const members = new Set<NodeId>();
+    const reads = new Set<Value>();
+    const visit = (value: Value): void => {
+      const node = program.node(value.node);
+      const isInside =
+        node.kind === 'constant' ||
+        (node.kind === 'call' &&
+          !this.#hostRun.has(value.node) &&
+          (this.#stageOf[value.node] === stage || isFree(program, value.node)));
+      if (isInside) members.add(value.node);
+      else reads.add(value);
+    };
+    roots.forEach(visit);
+    // A set grows while it is walked, so that this ends when everything is known.
+    for (const id of members) program.operands(id).forEach(visit);
+    return { members: [...members].sort((a, b) => a - b), reads: [...reads] };
+  }
+
+  #island(members: readonly NodeId[], reads: readonly Value[], gives: readonly Value[]): Island {
+    const whole = this.#program;
+    const program = Program.from(whole, (into) => {
+      const made = new Map<Value, Value>();
+      const moved = (value: Value): Value => made.get(value)!;
+      for (const value of reads) {
+        const node = whole.node(value.node);
+        const hint = node.kind === 'variable' ? node.name : `v${value.node}`;
+        made.set(value, into.variable(into.freshName(hint), value.type));
+      }
+      for (const id of members) {
+        const node = whole.node(id) as CallNode | ConstantNode;
+        const copies =
+          node.kind === 'constant'
+            ? [into.constant(node.data)]
+            : into.appendNode(node, whole.operands(id).map(moved));
+        whole.results(id).forEach((value, port) => made.set(value, copies[port]));
+      }
+      into.setOutputs(gives.map((value, k) => ({ name: `y${k}`, value: moved(value) })));
+    });
+    return { program, reads, gives, symbols: undeterminedSymbols(program) };
+  }
+}
+
+function unplanned({ op, source }: CallNode, symbols: readonly string[]): UnsupportedError {
+  return new UnsupportedError('a size that only the data decides cannot be planned', {
+    op: op.name,
+    expected:
+      'dimensions that follow from the shapes of the inputs, or an operator that measures them',
+    actual: `the dimension ${symbols.join(', ')}`,
+    ...(source !== undefined && { source }),
+  });
+}
+
+/** The symbols of a program's calls and inputs that the shapes of its inputs leave open. */
+function undeterminedSymbols(program: Program): readonly string[] {
+  const determined = determinedSymbols(program.inputs.map(({ type }) => type));
+  const open = new Set<string>();
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind !== 'call') continue;
+    for (const name of symbolsOfCall(node)) if (!determined.has(name)) open.add(name);
+  }
+  for (const { type } of program.inputs) {
+    for (const dim of type.shape) {
+      for (const name of symbolsOf(dim)) if (!determined.has(name)) open.add(name);
+    }
+  }
+  return [...open];
+}

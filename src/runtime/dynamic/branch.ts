@@ -1,0 +1,24 @@
+import type { CallNode } from '../../ir/program.js';
+import type { Operand } from '../executable.js';
+import { type HostCall, type Regions, within } from './hostcall.js';
+
+/** A branch that the host takes. Code is made for what is taken only. */
+export class HostBranch implements HostCall {
+  readonly #call: CallNode;
+  readonly #regions: Regions;
+
+  constructor(call: CallNode, regions: Regions) {
+    this.#call = call;
+    this.#regions = regions;
+  }
+
+  run([predicate, ...captures]: readonly Operand[]): readonly Operand[] {
+    const isTrue = predicate.storage.host[0] !== 0;
+    const taken = this.#call.regions[isTrue ? 0 : 1];
+    try {
+      return this.#regions.executable(taken).run(captures);
+    } catch (error) {
+      throw within(error, isTrue ? 'in its first branch' : 'in its second branch', this.#call);
+    }
+  }
+}

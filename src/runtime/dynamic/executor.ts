@@ -1,0 +1,221 @@
+import { bindTypes } from '../../ir/bind.js';
+import { type CallNode, namedInputs, type Program, type Value } from '../../ir/program.js';
+import { requireAt, type Requirement, requireNow } from '../../ir/requirement.js';
+import type { Shape } from '../../ir/types.js';
+import type { Island, Partition, Stage } from '../../passes/partition.js';
+import { viewed } from '../../passes/views.js';
+import { checkDistinct, checkInto } from '../binding.js';
+import type { Executable, Operand } from '../executable.js';
+import type { Executor } from '../executor.js';
+import { copyElements, type Storage } from '../storage.js';
+import { hostCallOf } from './control.js';
+import { type HostCall, Regions } from './hostcall.js';
+import { copyOf } from './rows.js';
+import { bindExtents, bindResults, shapeAt } from './sizes.js';
+import { Slots } from './slots.js';
+import { dynamicText } from './text.js';
+
+/** How the parts of a program become executable. */
+export interface PartCompiler {
+  /** `replaced` as in `CompileOptions`, for the island. */
+  island(island: Island, number: number, replaced: readonly (number | null)[]): Executor;
+  region(region: Program): Executable;
+}
+
+/** A value that is there between stages, and the shape it is read in. */
+interface Source {
+  readonly slot: number;
+  readonly shape: Shape;
+}
+
+/** A stage, ready to run. */
+interface ReadyStage {
+  readonly executor: Executor | null;
+  /** The symbols whose sizes the island is told. */
+  readonly symbols: readonly string[];
+  readonly reads: readonly number[];
+  readonly gives: readonly number[];
+  readonly extents: readonly { readonly call: CallNode; readonly operand: Source }[];
+  readonly calls: readonly ReadyCall[];
+  readonly requirements: readonly Requirement[];
+  /** The slots that nobody reads any more when it has run. */
+  readonly last: readonly number[];
+}
+
+interface ReadyCall {
+  readonly call: CallNode;
+  readonly host: HostCall;
+  readonly operands: readonly Source[];
+  readonly gives: readonly number[];
+}
+
+/** What is there between stages, by slot. */
+type Values = (Operand | undefined)[];
+
+/**
+ * Runs the islands of a program one after the other. Between them it reads the sizes that the data
+ * decides, and runs loops and branches that are programs of their own.
+ */
+export class DynamicExecutor implements Executable {
+  readonly program: Program;
+  readonly #partition: Partition;
+  readonly #slots: Slots;
+  readonly #stages: readonly ReadyStage[];
+  readonly #outputs: readonly Source[];
+  readonly #regions: Regions;
+
+  constructor(
+    program: Program,
+    partition: Partition,
+    compiler: PartCompiler,
+    replaced: readonly (number | null)[] = [],
+  ) {
+    this.program = program;
+    this.#partition = partition;
+    this.#regions = new Regions((region) => compiler.region(region));
+    this.#slots = new Slots(partition);
+    this.#outputs = partition.program.outputs.map(({ value }) => this.#source(value));
+    this.#stages = partition.stages.map((stage, number) =>
+      this.#ready(stage, number, compiler, replaced),
+    );
+  }
+
+  release(): void {
+    for (const { executor } of this.#stages) executor?.release();
+    this.#regions.release();
+  }
+
+  run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
+    const { program } = this.#partition;
+    if (into !== undefined) checkDistinct(program, into);
+    const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
+    const sizes = bindTypes(namedInputs(program), actual);
+    const values = this.#slots.values(inputs);
+    const [last] = this.#stages.slice(-1);
+    for (const stage of this.#stages) if (stage !== last) this.#run(stage, values, sizes);
+    // Nothing can go wrong behind an island that comes last: it may write what nobody reads any more.
+    const isDirect = last.calls.length + last.extents.length === 0;
+    if (!isDirect) this.#run(last, values, sizes);
+    const shapes = this.#outputs.map((output) => shapeAt(output, sizes));
+    checkInto(program, shapes, into);
+    const passed = this.#passedThrough(values);
+    const direct = new Set<Storage>();
+    if (isDirect) this.#run(last, values, sizes, this.#targets(last, into ?? [], direct));
+
+    const handedOut = new Set<Storage>(direct);
+    return this.#outputs.map(({ slot }, k) => {
+      const shape = shapes[k];
+      const made = passed[k] ?? values[slot]!.storage;
+      const target = into?.[k] ?? null;
+      if (target !== null) {
+        if (made !== target) copyElements(target.host, made.host);
+        return { storage: target, shape };
+      }
+      if (handedOut.has(made)) return copyOf({ storage: made, shape });
+      handedOut.add(made);
+      return { storage: made, shape };
+    });
+  }
+
+  toString(): string {
+    const executors = this.#stages.map(({ executor }) => executor);
+    return dynamicText(this.#partition, executors, this.#regions);
+  }
+
+  #source(value: Value): Source {
+    const base = viewed(this.#partition.program, value);
+    return { slot: this.#slots.of(base), shape: value.type.shape };
+  }
+
+  #ready(
+    { island, extents, calls, requirements }: Stage,
+    number: number,
+    compiler: PartCompiler,
+    replaced: readonly (number | null)[],
+  ): ReadyStage {
+    const { program } = this.#partition;
+    const callOf = (id: (typeof calls)[number]): CallNode => program.node(id) as CallNode;
+    const replacedHere = island === null ? [] : replacedIn(island, program, replaced);
+    return {
+      executor: island === null ? null : compiler.island(island, number, replacedHere),
+      symbols: island?.symbols ?? [],
+      reads: (island?.reads ?? []).map((value) => this.#slots.of(value)),
+      gives: (island?.gives ?? []).map((value) => this.#slots.of(value)),
+      extents: extents.map((id) => ({
+        call: callOf(id),
+        operand: this.#source(program.operands(id)[0]),
+      })),
+      calls: calls.map((id) => ({
+        call: callOf(id),
+        host: hostCallOf(callOf(id), this.#regions),
+        operands: program.operands(id).map((operand) => this.#source(operand)),
+        gives: program.results(id).map((value) => this.#slots.of(value)),
+      })),
+      requirements,
+      last: this.#slots.lastReadIn(number),
+    };
+  }
+
+  #run(
+    { executor, symbols, reads, gives, extents, calls, requirements, last }: ReadyStage,
+    values: Values,
+    sizes: Map<string, number>,
+    into?: readonly (Storage | null)[],
+  ): void {
+    if (executor !== null) {
+      const results = executor.run(
+        reads.map((slot) => values[slot]!),
+        into,
+        symbols.map((name) => sizes.get(name)!),
+      );
+      gives.forEach((slot, k) => (values[slot] = results[k]));
+    }
+    const operandOf = ({ slot, shape }: Source): Operand => {
+      return { storage: values[slot]!.storage, shape: shapeAt({ shape }, sizes) };
+    };
+    for (const { call, operand } of extents) bindExtents(call, operandOf(operand), sizes);
+    for (const { call, host, operands, gives: slots } of calls) {
+      const results = host.run(operands.map(operandOf), sizes);
+      bindResults(call, results, sizes);
+      slots.forEach((slot, k) => (values[slot] = results[k]));
+    }
+    for (const requirement of requirements) requireAt(requirement, sizes, requireNow);
+    for (const slot of last) values[slot] = undefined;
+  }
+
+  /** Copies of the outputs that are inputs or constants, made before any output is written. */
+  #passedThrough(values: Values): readonly (Storage | undefined)[] {
+    return this.#outputs.map(({ slot }) =>
+      this.#slots.isGiven(slot) ? copyOf(values[slot]!).storage : undefined,
+    );
+  }
+
+  /** Where the last island writes outputs of the program: each to the first place that wants it. */
+  #targets(
+    { gives }: ReadyStage,
+    into: readonly (Storage | null)[],
+    direct: Set<Storage>,
+  ): readonly (Storage | null)[] {
+    return gives.map((slot) => {
+      const k = this.#outputs.findIndex((output, i) => output.slot === slot && into[i]);
+      const target = into[k] ?? null;
+      if (target !== null) direct.add(target);
+      return target;
+    });
+  }
+}
+
+/** What an island is to overwrite, given what the program is to. */
+function replacedIn(
+  { reads, gives }: Island,
+  program: Program,
+  replaced: readonly (number | null)[],
+): readonly (number | null)[] {
+  return gives.map((value) => {
+    const k = program.outputs.findIndex(
+      (output, i) => viewed(program, output.value) === value && typeof replaced[i] === 'number',
+    );
+    const at = k < 0 ? -1 : reads.indexOf(program.inputs[replaced[k]!]);
+    return at < 0 ? null : at;
+  });
+}

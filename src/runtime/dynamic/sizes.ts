@@ -1,0 +1,56 @@
+import { boundsOf, type Dim, type DimBindings, evaluateDim, symbolsOf } from '../../base/dim.js';
+import { InternalError, ShapeError } from '../../base/errors.js';
+import { bindShapes } from '../../ir/bind.js';
+import type { CallNode } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import type { Operand } from '../executable.js';
+
+/** The shape that a type has once its sizes are known. */
+export function shapeAt({ shape }: Pick<TensorType, 'shape'>, sizes: DimBindings): number[] {
+  return shape.map((dim) => evaluateDim(dim, sizes));
+}
+
+/** Takes the elements of an array for the sizes that a call says they are. */
+export function bindExtents(
+  { op, types: [{ shape }], source }: CallNode,
+  { storage }: Operand,
+  sizes: Map<string, number>,
+): void {
+  shape.forEach((dim, axis) => {
+    const size = Number(storage.host[axis]);
+    const details = {
+      op: op.name,
+      actual: typeof dim === 'number' ? String(size) : `${dim.key} = ${size}`,
+      ...(source !== undefined && { source }),
+    };
+    if (size < 0) throw new ShapeError('a size is negative', { ...details, expected: '0 or more' });
+    const { min, max } = boundsOf(dim);
+    if (size < min || size > max || !isOpen(dim, sizes)) {
+      if (size >= min && size <= max && evaluateDim(dim, sizes) === size) return;
+      throw new InternalError('the data decides a size that cannot be', {
+        ...details,
+        expected: typeof dim === 'number' ? String(dim) : `${min} <= ${dim.key} <= ${max}`,
+      });
+    }
+    sizes.set(String(dim), size);
+  });
+}
+
+/** Whether a dimension is a symbol whose size is not known yet. */
+function isOpen(dim: Dim, sizes: DimBindings): boolean {
+  return typeof dim !== 'number' && symbolsOf(dim).has(dim.key) && !sizes.has(dim.key);
+}
+
+/** Learns the sizes that the results of a call have brought. */
+export function bindResults(
+  { op, types }: CallNode,
+  results: readonly Operand[],
+  sizes: Map<string, number>,
+): void {
+  const matches = types.map((type, k) => ({
+    name: `result ${k}`,
+    declared: type.shape,
+    actual: results[k].shape,
+  }));
+  for (const [name, size] of bindShapes(matches, op.name, sizes)) sizes.set(name, size);
+}

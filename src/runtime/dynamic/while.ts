@@ -1,0 +1,59 @@
+import { type DimBindings, evaluateDim } from '../../base/dim.js';
+import type { CallNode } from '../../ir/program.js';
+import type { WhileForm } from '../../ops/lowering.js';
+import type { Executable, Operand } from '../executable.js';
+import { Storage } from '../storage.js';
+import { type HostCall, within } from './hostcall.js';
+import { copyOf, StackedRows } from './rows.js';
+import { shapeAt } from './sizes.js';
+
+/** A loop that a condition ends and that the host runs, one call of condition and body after the other. */
+export class HostWhile implements HostCall {
+  readonly #call: CallNode;
+  readonly #form: WhileForm;
+  readonly #condition: Executable;
+  readonly #body: Executable;
+
+  constructor(call: CallNode, form: WhileForm, condition: Executable, body: Executable) {
+    this.#call = call;
+    this.#form = form;
+    this.#condition = condition;
+    this.#body = body;
+  }
+
+  run(operands: readonly Operand[], sizes: DimBindings): readonly Operand[] {
+    const { states, limit, padded } = this.#form;
+    const { types } = this.#call;
+    const outputs = types.length - states - 1;
+    const most = limit === null ? Infinity : evaluateDim(limit, sizes);
+    const captures = operands.slice(states);
+    const stacked = types.slice(0, outputs).map(({ dtype, shape }) => {
+      const row = shapeAt({ shape: shape.slice(1) }, sizes);
+      return new StackedRows(dtype, row, padded ? most : 0);
+    });
+    let current = operands.slice(0, states);
+    /** Where the states go: to storages of the loop's own, once there are any. */
+    let homes: readonly (Storage | null)[] = current.map(() => null);
+    let count = 0;
+    for (; count < most; count++) {
+      try {
+        const inputs = [...current, ...captures];
+        const [{ storage: holds }] = this.#condition.run(inputs);
+        if (holds.host[0] === 0) break;
+        const results = this.#body.run(inputs, [
+          ...stacked.map((rows) => rows.at(count)),
+          ...homes,
+        ]);
+        current = results.slice(outputs);
+        homes = current.map(({ storage }) => storage);
+      } catch (error) {
+        throw within(error, `in iteration ${count}`, this.#call);
+      }
+    }
+    return [
+      ...stacked.map((rows) => rows.first(padded ? most : count)),
+      ...(count === 0 ? current.map(copyOf) : current),
+      { storage: new Storage('int32', Int32Array.of(count)), shape: [] },
+    ];
+  }
+}
