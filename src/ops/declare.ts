@@ -12,6 +12,13 @@ import type { InferContext, Operator, Program } from '../ir/program.js';
 import { Value } from '../ir/program.js';
 import { describeHost, hostConstant, type HostValue } from '../ir/host.js';
 import { Tensor, type TensorType } from '../ir/types.js';
+import type {
+  BackwardAfter,
+  Branches,
+  BranchBackward,
+  LoopBackward,
+  LoopStep,
+} from './backward.js';
 import { checkShape } from './infer.js';
 import type { Law } from './law.js';
 import type { Lowering } from './lowering.js';
@@ -45,23 +52,12 @@ export interface GradientContext<T extends Tensor, A> {
   /** Which inputs need a gradient; the others' entries are ignored. */
   readonly needs: readonly boolean[];
   readonly regions: readonly Program[];
-  /**
-   * The backward program of a region: its inputs are the region's inputs followed by the gradients of
-   * the region's outputs that `flows` marks (every float output unless said); its outputs are the
-   * gradients of those inputs that `wrt` marks, in order, zeros where nothing flows.
-   */
-  backwardOf(region: Program, wrt: readonly boolean[], flows?: readonly boolean[]): Program;
-  /** The same for a region that has run on the inputs at hand, so that less is computed again. */
+  /** The backward program of a region that has run on the inputs at hand; `flows` marks its outputs. */
   backwardAfter(region: Program, wrt: readonly boolean[], flows: readonly boolean[]): BackwardAfter;
-}
-
-/** A backward program that reads what a region was given and what it gave. */
-export interface BackwardAfter {
-  readonly program: Program;
-  /** Its inputs before the gradients: k is input k of the region, their number plus k is output k. */
-  readonly reads: readonly number[];
-  /** The inputs of the region whose gradients it computes; nothing flows to the others. */
-  readonly gives: readonly number[];
+  /** The way back through a loop; null where no gradient reaches what needs one. */
+  backwardOfLoop(step: LoopStep): LoopBackward | null;
+  /** The way back through one of two branches; null where no gradient reaches what needs one. */
+  backwardOfBranches(branches: Branches): BranchBackward | null;
 }
 
 /** The gradients of the inputs in order, each of its input's type; null where none flows. */

@@ -2,13 +2,24 @@ import { isFloat } from '../base/dtype.js';
 import { inContext, InternalError } from '../base/errors.js';
 import { type CallNode, namedInputs, Program, typeToString, Value } from '../ir/program.js';
 import type { Tensor } from '../ir/types.js';
-import type { BackwardAfter, Gradient } from '../ops/declare.js';
+import type {
+  BackwardAfter,
+  Branches,
+  BranchBackward,
+  LoopBackward,
+  LoopStep,
+} from '../ops/backward.js';
+import type { Gradient } from '../ops/declare.js';
 import { add } from '../ops/elementwise/arithmetic.js';
 import { fill } from '../ops/movement/fill.js';
 import { eliminateCommonSubexpressions } from './cse.js';
 import { eliminateDeadCode } from './dce.js';
 import { declarationOf } from './facets.js';
 import { carriers, nodesBetween } from './flow.js';
+import { branchBackward } from './branchgradient.js';
+import { loopBackward } from './loopgradient.js';
+import { indicesOf } from './marks.js';
+import { type Memo, remembered } from './memo.js';
 import { type JointRequest, split } from './split.js';
 import { instantiate } from './transform.js';
 
@@ -92,8 +103,9 @@ function applyRule<T extends Tensor>(
       attributes: node.attributes,
       needs,
       regions: node.regions,
-      backwardOf: backwardProgram,
       backwardAfter,
+      backwardOfLoop,
+      backwardOfBranches,
     });
   const flowing = grads.find((grad) => grad !== null);
   try {
@@ -154,7 +166,7 @@ export function backwardProgram(
   wrt: readonly boolean[],
   flows: readonly boolean[] = floatOutputs(program),
 ): Program {
-  return remembered(backwards, program, wrt, flows, () =>
+  return remembered(backwards, program, [wrt, flows], () =>
     eliminateDeadCode(
       Program.from(program, (into) => {
         const { grads } = appendGradients(program, into, wrt, flows);
@@ -175,7 +187,7 @@ function backwardAfter(
   wrt: readonly boolean[],
   flows: readonly boolean[],
 ): BackwardAfter {
-  return remembered(backwardsAfter, program, wrt, flows, () => {
+  return remembered(backwardsAfter, program, [wrt, flows], () => {
     // Nobody asked for memory to be saved: in one program, what is computed again may become shared.
     const request = differentiated(program, wrt, flows);
     const { gives } = request;
@@ -189,23 +201,25 @@ function backwardAfter(
   });
 }
 
-type Memo<A> = WeakMap<Program, Map<string, A>>;
 const backwards: Memo<Program> = new WeakMap();
 const backwardsAfter: Memo<BackwardAfter> = new WeakMap();
+const loops: Memo<LoopBackward | null> = new WeakMap();
+const branches: Memo<Memo<BranchBackward | null>> = new WeakMap();
 
-function remembered<A>(
-  memo: Memo<A>,
-  program: Program,
-  wrt: readonly boolean[],
-  flows: readonly boolean[],
-  derive: () => A,
-): A {
-  let answers = memo.get(program);
-  if (answers === undefined) memo.set(program, (answers = new Map()));
-  const key = `${wrt.map(Number).join('')},${flows.map(Number).join('')}`;
-  let answer = answers.get(key);
-  if (answer === undefined) answers.set(key, (answer = derive()));
-  return answer;
+function backwardOfLoop(step: LoopStep): LoopBackward | null {
+  const { body, slices, states, needs, flows, save } = step;
+  return remembered(loops, body, [slices, states, needs, flows, save], () =>
+    loopBackward(step, differentiated),
+  );
+}
+
+function backwardOfBranches(request: Branches): BranchBackward | null {
+  const { needs, flows, isSettled, loose } = request;
+  const [then, otherwise] = request.branches;
+  const others = remembered(branches, then, [], () => new WeakMap());
+  return remembered(others, otherwise, [needs, flows, isSettled, loose], () =>
+    branchBackward(request, differentiated, backwardProgram),
+  );
 }
 
 /**
@@ -248,11 +262,6 @@ export function differentiated(
 /** Which outputs of a program can have a gradient. */
 export function floatOutputs(program: Program): readonly boolean[] {
   return program.outputs.map(({ value }) => isFloat(value.type.dtype));
-}
-
-/** The positions of what is marked. */
-export function indicesOf(marks: readonly boolean[]): readonly number[] {
-  return marks.flatMap((mark, k) => (mark ? [k] : []));
 }
 
 /**

@@ -1,9 +1,10 @@
 import { GraphError } from '../base/errors.js';
 import type { Program } from '../ir/program.js';
 import type { PreparedProgram } from '../ops/structure/call.js';
-import { differentiated, floatOutputs, indicesOf } from './gradient.js';
+import { differentiated, floatOutputs } from './gradient.js';
 import { inline } from './inline.js';
 import type { SavePolicy } from './keep.js';
+import { indicesOf } from './marks.js';
 import { split } from './split.js';
 
 /** Forward and backward of a program as two programs that share their work. */

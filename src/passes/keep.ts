@@ -21,9 +21,11 @@ export interface KeepRequest {
   isLate(id: NodeId): boolean;
   /** Values that backward needs besides what its nodes read. */
   readonly wanted: readonly Value[];
-  /** Values that are there anyway. */
+  /** Values that are there anyway, the inputs if they are. */
   readonly held: readonly Value[];
   readonly policy: SavePolicy;
+  /** Calls that may be computed again whatever the policy says. Default none. */
+  readonly isRepeatable?: (id: NodeId) => boolean;
 }
 
 export interface Kept {
@@ -42,7 +44,7 @@ export interface Kept {
  * the cut is small enough. More of them never make it larger, so their number is found by bisection.
  */
 export function chooseKept(request: KeepRequest): Kept {
-  const { program, isLate, wanted, held, policy } = request;
+  const { program, isLate, wanted, held, policy, isRepeatable = () => false } = request;
   const forward = [...program.graph.nodes()].filter(
     (id) => program.node(id).kind === 'call' && !isLate(id),
   );
@@ -52,17 +54,22 @@ export function chooseKept(request: KeepRequest): Kept {
   }
   const needed = [...reads].filter(({ node }) => !isLate(node));
   const free = new Set(held);
-  const keeping = (allowed: ReadonlySet<NodeId>): Kept =>
-    readingFrom(program, needed, leastCut(program, needed, allowed, free));
+  const repeatable = forward.filter((id) => isRepeatable(id) && !introducesDims(program, id));
+  const keeping = (allowed: readonly NodeId[]): Kept =>
+    readingFrom(
+      program,
+      needed,
+      leastCut(program, needed, new Set([...allowed, ...repeatable]), free),
+    );
   const bytes = ({ values }: Kept): number =>
     values.reduce((sum, value) => sum + (free.has(value) ? 0 : nominalBytes(value.type)), 0);
 
-  if (policy === 'all') return keeping(new Set(forward.filter((id) => isFree(program, id))));
+  if (policy === 'all') return keeping(forward.filter((id) => isFree(program, id)));
   if (policy === 'none') {
-    return keeping(new Set(forward.filter((id) => !introducesDims(program, id))));
+    return keeping(forward.filter((id) => !introducesDims(program, id)));
   }
   const { order, free: none, cheap } = recomputable(program, forward);
-  const first = (count: number): Kept => keeping(new Set(order.slice(0, count)));
+  const first = (count: number): Kept => keeping(order.slice(0, count));
   if (policy === 'auto') return first(cheap);
   let [low, high] = [none, order.length];
   while (low < high) {
@@ -107,7 +114,7 @@ function leastCut(
         }
       }
     }
-    const isThere = free.has(value) || program.node(value.node).kind !== 'call';
+    const isThere = free.has(value) || program.node(value.node).kind === 'constant';
     network.edge(call, vertexOf(value), isThere ? 0 : nominalBytes(value.type));
   }
   const behind = network.behindLeastCut();

@@ -3,6 +3,7 @@ import { symbolsOfAttributes } from '../base/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import { determinedSymbols, symbolsOfTypes } from '../ir/bind.js';
 import { type Output, Program, type Value } from '../ir/program.js';
+import type { TensorType } from '../ir/types.js';
 import { eliminateDeadCode } from './dce.js';
 import { chooseKept, type SavePolicy } from './keep.js';
 import { type Again, Copies } from './rematerialize.js';
@@ -30,6 +31,18 @@ export interface Split {
   readonly saved: readonly number[];
 }
 
+/** What a split may rely on, where not all inputs and outputs of forward are there anyway. */
+export interface SplitOptions {
+  /** Whether backward can read an input or output of forward for nothing; numbered like `Split.saved`. */
+  readonly isHeld?: (place: number) => boolean;
+  /** Forward nodes that may be computed again whatever the policy says. */
+  readonly isRepeatable?: (id: NodeId) => boolean;
+  /** What else backward speaks of: it reads what determines the dimensions of these. */
+  readonly spoken?: readonly TensorType[];
+  /** What is to be seen of the types of the gradients that come in; all unless said. */
+  readonly seen?: readonly TensorType[];
+}
+
 const nothing: Again = { nodes: new Set(), isApart: false };
 
 /**
@@ -40,23 +53,33 @@ export function split(
   { joint, boundary, inputs, seeds, results, grads }: JointRequest,
   policy: SavePolicy,
   isApart: boolean,
+  {
+    isHeld = () => true,
+    isRepeatable = () => false,
+    spoken = [],
+    seen = seeds.map(({ type }) => type),
+  }: SplitOptions = {},
 ): Split {
-  const held = [...inputs, ...results.map(({ value }) => value)];
+  const ends = [...inputs, ...results.map(({ value }) => value)];
+  const places = new Map<Value, number>();
+  ends.forEach((value, place) => {
+    if (isHeld(place) && !places.has(value)) places.set(value, place);
+  });
+  const held = [...places.keys()];
   const { again, values } = chooseKept({
     program: joint,
     isLate: (id) => id >= boundary,
     wanted: grads.map(({ value }) => value),
     held,
     policy,
+    isRepeatable,
   });
   const made = [...joint.graph.nodes()].filter((id) => id >= boundary || again.has(id));
-  const saved = [...values, ...carriersOfDims(joint, made, held, [...values, ...seeds])];
-  const places = new Map<Value, number>();
-  held.forEach((value, place) => {
-    if (!places.has(value)) places.set(value, place);
-  });
+  const given = [...values.map(({ type }) => type), ...seen];
+  const all = [...seeds.map(({ type }) => type), ...spoken];
+  const saved = [...values, ...carriersOfDims(joint, made, held, given, all)];
   const extra = saved.filter((value) => !places.has(value));
-  extra.forEach((value, k) => places.set(value, held.length + k));
+  extra.forEach((value, k) => places.set(value, ends.length + k));
   const outputs = [...results, ...named(extra, results)];
   return {
     forward: eliminateDeadCode(part(joint, inputs, (id) => id < boundary, nothing, outputs)),
@@ -79,10 +102,11 @@ function carriersOfDims(
   joint: Program,
   made: readonly NodeId[],
   held: readonly Value[],
-  given: readonly Value[],
+  given: readonly TensorType[],
+  spoken: readonly TensorType[],
 ): Value[] {
   const carriers: Value[] = [];
-  const known = determinedSymbols(given.map(({ type }) => type));
+  const known = determinedSymbols(given);
   const require = (dims: Iterable<string>): void => {
     for (const name of dims) {
       if (known.has(name)) continue;
@@ -91,7 +115,7 @@ function carriersOfDims(
       for (const found of determinedSymbols([carrier.type])) known.add(found);
     }
   };
-  require(symbolsOfTypes(given.map(({ type }) => type)).keys());
+  require(symbolsOfTypes([...given, ...spoken]).keys());
   for (const id of made) {
     const node = joint.node(id);
     if (node.kind !== 'call') continue;

@@ -1,11 +1,19 @@
-import { type Dim, sameDim, symbolsOf } from '../../base/dim.js';
+import { type Dim, isStatic, sameDim, symbolsOf } from '../../base/dim.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
-import { type InferContext, type Program, typeToString } from '../../ir/program.js';
+import type { AttributesOf } from '../../base/schema.js';
+import { type InferContext, type Program, sameType, typeToString } from '../../ir/program.js';
+import { requireNow } from '../../ir/requirement.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
-import { type DefaultTensor, operator, type OperatorFunction } from '../declare.js';
+import {
+  type DefaultTensor,
+  type GradientContext,
+  operator,
+  type OperatorFunction,
+} from '../declare.js';
 import { checkCount, checkPredicate, instanceOf, regionAt } from './body.js';
 
 const op = 'cond';
+const attributes = {} as const;
 
 /**
  * Runs one of two programs, which take the same operands and give results of the same dtypes and ranks.
@@ -22,7 +30,7 @@ export const cond: OperatorFunction<
 > = operator({
   name: op,
   family: 'control',
-  attributes: {},
+  attributes,
   results: 'list',
   method: false,
   operands: 'keep',
@@ -32,10 +40,57 @@ export const cond: OperatorFunction<
     regions: [then, otherwise],
   }),
   infer: (context) => inferCond(context),
-  gradient: 'none',
+  gradient: <T extends Tensor>(
+    context: GradientContext<T, AttributesOf<typeof attributes>>,
+  ): readonly (T | null)[] => condGradient(context),
   lowering: { kind: 'branch' },
   samples: [],
 });
+
+function condGradient<T extends Tensor>({
+  inputs: [predicate, ...captures],
+  outputs,
+  grads,
+  needs,
+  regions: [then, otherwise],
+  backwardOfBranches,
+}: GradientContext<T, AttributesOf<typeof attributes>>): readonly (T | null)[] {
+  const types = captures.map(({ type }) => type);
+  const looseIn = (branch: Program): readonly (readonly number[])[] => {
+    const { types: made, dims } = instanceOf(op, branch, types, requireNow);
+    return made.map(({ shape }, k) =>
+      shape.flatMap((dim, axis) => {
+        // A size that the branch itself introduces takes whatever the gradient has.
+        const isOwn = [...symbolsOf(branch.outputs[k].value.type.shape[axis])].some(
+          (name) => !dims.has(name),
+        );
+        return isOwn || sameDim(dim, outputs[k].type.shape[axis]) ? [] : [axis];
+      }),
+    );
+  };
+  const isSettled = outputs.map(
+    ({ type }, k) =>
+      type.shape.every(isStatic) &&
+      [then, otherwise].every(({ outputs }) => sameType(outputs[k].value.type, type)),
+  );
+  const back = backwardOfBranches({
+    branches: [then, otherwise],
+    needs: needs.slice(1),
+    flows: grads.map((grad) => grad !== null),
+    isSettled,
+    loose: [looseIn(then), looseIn(otherwise)],
+  });
+  if (back === null) return [null, ...captures.map(() => null)];
+  const ends = [...captures, ...outputs];
+  const made = cond<T>(predicate, ...back.branches, [
+    ...back.reads.map((place) => ends[place]),
+    ...grads.filter((grad) => grad !== null),
+  ]);
+  const found = captures.map((_, k) =>
+    back.gives.includes(k) ? made[back.gives.indexOf(k)] : null,
+  );
+  return [null, ...found];
+}
 
 function inferCond({ inputs, regions, fresh, require }: InferContext): readonly TensorType[] {
   const branches = [regionAt(op, regions, 0), regionAt(op, regions, 1)];

@@ -1,12 +1,18 @@
 import * as attr from '../../base/attribute.js';
-import { DTypeError, ShapeError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/schema.js';
-import { type InferContext, type Program, typeToString } from '../../ir/program.js';
-import type { Tensor, TensorType } from '../../ir/types.js';
-import { type DefaultTensor, operator, type OperatorFunction } from '../declare.js';
-import { checkCount, checkState, instanceOf, lengthOf, refuseOwnSizes, regionAt } from './body.js';
+import type { Program } from '../../ir/program.js';
+import type { Tensor } from '../../ir/types.js';
+import type { LoopBackward, LoopSave } from '../backward.js';
+import {
+  type DefaultTensor,
+  type GradientContext,
+  operator,
+  type OperatorFunction,
+} from '../declare.js';
+import { zerosLike } from '../movement/fill.js';
+import { inferForeach } from './foreachTypes.js';
 
-const op = 'foreach';
+export type { LoopSave } from '../backward.js';
 
 const attributes = {
   /** How many operands are iterated over: they come first. */
@@ -20,9 +26,6 @@ const attributes = {
   /** What is kept of each iteration for a backward pass. */
   save: attr.oneOf('all', 'none', 'auto'),
 } as const;
-
-/** What a loop keeps of each iteration for its backward pass; `none`: the carried states only. */
-export type LoopSave = 'all' | 'none' | 'auto';
 
 /** The operands of a loop over rows. */
 export interface ForeachOperands<T extends Tensor> {
@@ -48,7 +51,7 @@ export const foreach: OperatorFunction<
   <T extends Tensor = DefaultTensor>(body: Program, operands: ForeachOperands<T>) => readonly T[],
   false
 > = operator({
-  name: op,
+  name: 'foreach',
   family: 'control',
   attributes,
   results: 'list',
@@ -66,7 +69,9 @@ export const foreach: OperatorFunction<
     regions: [body],
   }),
   infer: (context) => inferForeach(context),
-  gradient: 'none',
+  gradient: <T extends Tensor>(
+    context: GradientContext<T, AttributesOf<typeof attributes>>,
+  ): readonly (T | null)[] => foreachGradient(context),
   lowering: {
     kind: 'foreach',
     loop: ({ data, states, reverse, counted }) => ({ data, states, reverse, counted }),
@@ -74,49 +79,90 @@ export const foreach: OperatorFunction<
   samples: [],
 });
 
-function inferForeach({
+function foreachGradient<T extends Tensor>({
   inputs,
-  attributes: { data, states, counted },
-  regions,
-  require,
-}: InferContext & {
-  readonly attributes: AttributesOf<typeof attributes>;
-}): readonly TensorType[] {
-  const body = regionAt(op, regions, 0);
-  checkCount(op, 'operands', body.inputs.length + Number(counted), inputs.length);
-  const rows = inputs.slice(0, data);
-  const names = rows.map((_, k) => `data ${k}`);
-  const length = lengthOf(op, rows, names, require);
-  if (counted) checkRowCount(inputs[inputs.length - 1]);
-  const operands = inputs
-    .slice(0, body.inputs.length)
-    .map((type, k) => (k < data ? { dtype: type.dtype, shape: type.shape.slice(1) } : type));
-  const instance = instanceOf(op, body, operands, require);
-  const outputs = body.outputs.length - states;
-  return instance.types.map((type, k) => {
-    if (k < outputs) {
-      refuseOwnSizes(op, `output ${k}`, body, k, instance);
-      return { dtype: type.dtype, shape: [length, ...type.shape] };
-    }
-    const state = k - outputs;
-    refuseOwnSizes(op, `state ${state}`, body, k, instance);
-    checkState(op, `state ${state}`, operands[data + state], type, require);
-    return operands[data + state];
+  outputs,
+  grads,
+  attributes: { data, states, counted, reverse, save },
+  needs,
+  regions: [body],
+  backwardOfLoop,
+}: GradientContext<T, AttributesOf<typeof attributes>>): readonly (T | null)[] {
+  const flows = grads.map((grad) => grad !== null);
+  const back = backwardOfLoop({ body, slices: data, states, needs, flows, save });
+  if (back === null) return inputs.map(() => null);
+  const end = inputs.length - Number(counted);
+  const loop = {
+    data: inputs.slice(0, data),
+    captures: inputs.slice(data + states, end),
+    count: counted ? inputs[end] : undefined,
+    reverse,
+    save,
+  };
+  const rows = outputs.length - states;
+  const again =
+    back.saved === 0
+      ? outputs
+      : foreach<T>(back.augmented, { ...loop, states: inputs.slice(data, data + states) });
+  const found = runBackward(back, {
+    ...loop,
+    rows: again.slice(0, rows + back.saved),
+    states: outputs.slice(rows),
+    rowGrads: grads.slice(0, rows),
+    stateGrads: grads.slice(rows),
   });
+  return [...found.data, ...found.states, ...found.captures, ...(counted ? [null] : [])];
 }
 
-function checkRowCount({ dtype, shape }: TensorType): void {
-  if (dtype !== 'int32')
-    throw new DTypeError('the number of rows is no int32', {
-      op,
-      expected: 'int32',
-      actual: dtype,
-    });
-  if (shape.length > 0) {
-    throw new ShapeError('the number of rows is not one number', {
-      op,
-      expected: 'rank 0',
-      actual: typeToString({ dtype, shape }),
-    });
-  }
+/** What a loop has read and made, in the world of the gradients. */
+export interface FinishedLoop<T extends Tensor> {
+  readonly data: readonly T[];
+  readonly captures: readonly T[];
+  /** The stacked results, the further ones behind them. */
+  readonly rows: readonly T[];
+  readonly states: readonly T[];
+  readonly rowGrads: readonly (T | null)[];
+  readonly stateGrads: readonly (T | null)[];
+  /** How many rows there are beside padding; all when absent. */
+  readonly count?: T | undefined;
+  readonly reverse: boolean;
+  readonly save: LoopSave;
+}
+
+export interface LoopGradients<T extends Tensor> {
+  readonly data: readonly (T | null)[];
+  /** Of the first states. */
+  readonly states: readonly (T | null)[];
+  readonly captures: readonly (T | null)[];
+}
+
+/** Goes back through a loop. */
+export function runBackward<T extends Tensor>(
+  { backward, saved, reads, flows, gives }: LoopBackward,
+  { data, captures, rows, states, rowGrads, stateGrads, count, reverse, save }: FinishedLoop<T>,
+): LoopGradients<T> {
+  const made = foreach<T>(backward, {
+    data: [
+      ...reads.slices.map((k) => data[k]),
+      ...reads.rows.map((k) => rows[k]),
+      ...rows.slice(rows.length - saved),
+      ...flows.rows.map((k) => rowGrads[k]!),
+    ],
+    states: [
+      ...flows.states.map((k) => stateGrads[k] ?? zerosLike<T>(states[k])),
+      ...gives.captures.map((k) => zerosLike<T>(captures[k])),
+    ],
+    captures: reads.captures.map((k) => captures[k]),
+    count,
+    reverse: !reverse,
+    save,
+  });
+  const among = (numbers: readonly number[], offset: number, k: number): T | null =>
+    numbers.includes(k) ? made[offset + numbers.indexOf(k)] : null;
+  const [carried, sums] = [gives.slices.length, gives.slices.length + flows.states.length];
+  return {
+    data: data.map((_, k) => among(gives.slices, 0, k)),
+    states: states.map((_, k) => among(flows.states, carried, k)),
+    captures: captures.map((_, k) => among(gives.captures, sums, k)),
+  };
 }

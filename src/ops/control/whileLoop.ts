@@ -4,7 +4,13 @@ import { ArgumentError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/schema.js';
 import type { InferContext, Program } from '../../ir/program.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
-import { type DefaultTensor, operator, type OperatorFunction } from '../declare.js';
+import type { LoopBackward } from '../backward.js';
+import {
+  type DefaultTensor,
+  type GradientContext,
+  operator,
+  type OperatorFunction,
+} from '../declare.js';
 import {
   checkCount,
   checkPredicate,
@@ -13,7 +19,7 @@ import {
   refuseOwnSizes,
   regionAt,
 } from './body.js';
-import type { LoopSave } from './foreach.js';
+import { type LoopSave, runBackward } from './foreach.js';
 
 const op = 'whileLoop';
 
@@ -66,13 +72,62 @@ export const whileLoop: OperatorFunction<
     regions: [condition, body],
   }),
   infer: (context) => inferWhile(context),
-  gradient: 'none',
+  gradient: <T extends Tensor>(
+    context: GradientContext<T, AttributesOf<typeof attributes>>,
+  ): readonly (T | null)[] => whileGradient(context),
   lowering: {
     kind: 'while',
     loop: ({ states, limit, padded }) => ({ states, limit, padded }),
   },
   samples: [],
 });
+
+function whileGradient<T extends Tensor>({
+  inputs,
+  outputs,
+  grads,
+  attributes: { states, limit, padded, save },
+  needs,
+  regions: [condition, body],
+  backwardOfLoop,
+}: GradientContext<T, AttributesOf<typeof attributes>>): readonly (T | null)[] {
+  const rows = body.outputs.length - states;
+  const flows = body.outputs.map((_, k) => grads[k] !== null);
+  const back = backwardOfLoop({ body, slices: 0, states, needs, flows, save });
+  if (back === null) return inputs.map(() => null);
+  const captures = inputs.slice(states);
+  const isPadded = rows === 0 ? isWorthPadding(back, limit) : padded;
+  const again =
+    back.saved === 0
+      ? outputs
+      : whileLoop<T>(condition, back.augmented, {
+          states: inputs.slice(0, states),
+          captures,
+          limit,
+          padded: isPadded,
+          save,
+        });
+  const found = runBackward(back, {
+    data: [],
+    captures,
+    rows: again.slice(0, rows + back.saved),
+    states: outputs.slice(rows, rows + states),
+    rowGrads: grads.slice(0, rows),
+    stateGrads: grads.slice(rows, rows + states),
+    count: isPadded ? outputs[rows + states] : undefined,
+    reverse: false,
+    save,
+  });
+  return [...found.states, ...found.captures];
+}
+
+/** The most bytes that a loop without stacked results may be given for rows that it may never reach. */
+const paddingBytes = 1 << 24;
+
+/** Whether what backward reads is stacked in as many rows as there can be, not in as many as there are. */
+function isWorthPadding({ rowBytes }: LoopBackward, limit: Dim | null): boolean {
+  return typeof limit === 'number' && rowBytes * limit <= paddingBytes;
+}
 
 function inferWhile({
   inputs,

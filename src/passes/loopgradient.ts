@@ -1,0 +1,104 @@
+import type { NodeId } from '../graph/graph.js';
+import type { TensorType } from '../ir/types.js';
+import type { LoopBackward, LoopStep } from '../ops/backward.js';
+import { backwardBody, marker, type Role, withMarker, withRowsFirst } from './loopbody.js';
+import { type Differentiate, loopFlow } from './loopflow.js';
+import { indicesOf } from './marks.js';
+import { nominalBytes } from './nominal.js';
+import { type JointRequest, split } from './split.js';
+
+/**
+ * Derives the loop back through a loop; null where no gradient reaches anything that needs one.
+ *
+ * One iteration is differentiated, and split as any program is into what runs forward and what runs
+ * backward. What lies in memory anyway is read there: slices, stacked results, captures. Of the rest,
+ * the states that entered the iteration above all, forward gives what `save` says as further rows.
+ */
+export function loopBackward(step: LoopStep, differentiate: Differentiate): LoopBackward | null {
+  const { body, slices, states, save } = step;
+  const flow = loopFlow(step, differentiate);
+  if (flow === null) return null;
+  const { request, flows } = flow;
+  const inputs = body.inputs.length;
+  const firstCapture = slices + states;
+  const rows = body.outputs.length - states;
+  const isCapture = (k: number): boolean => k >= firstCapture;
+  const { forward, backward, saved } = split(request, save, false, {
+    isHeld: (place) =>
+      place < inputs ? place < slices || isCapture(place) : place < inputs + rows,
+    isRepeatable: invariants(request, isCapture),
+    spoken: request.gives.filter(isCapture).map((k) => body.inputs[k].type),
+  });
+  const roleOf = (place: number): Role => {
+    if (place >= inputs + rows + states) return 'saved';
+    if (place >= inputs) return 'row';
+    return place < slices ? 'slice' : 'capture';
+  };
+  const reading = (role: Role, first: number): number[] =>
+    saved.filter((place) => roleOf(place) === role).map((place) => place - first);
+  const reads = {
+    slices: reading('slice', 0),
+    rows: reading('row', inputs),
+    captures: reading('capture', firstCapture),
+  };
+  const flowing = indicesOf(flows);
+  const flowRows = flowing.filter((k) => k < rows);
+  const flowStates = flowing.filter((k) => k >= rows).map((k) => k - rows);
+  const further = forward.outputs.length - body.outputs.length;
+  const isIdle = reads.slices.length + reads.rows.length + further + flowRows.length === 0;
+  const idle = isIdle ? idleData(step) : null;
+  const isMarked = idle?.kind === 'marker';
+  const count = isMarked ? 1 : further;
+  const stacking = isMarked ? withMarker(body, states) : withRowsFirst(forward, rows, states);
+  const augmented = count === 0 ? body : stacking;
+  return {
+    augmented,
+    saved: count,
+    rowBytes: augmented.outputs
+      .slice(rows, rows + count)
+      .reduce((sum, { value }) => sum + nominalBytes(value.type), 0),
+    backward: backwardBody(body, {
+      program: backward,
+      roles: [...saved.map(roleOf), ...flowing.map((k) => (k < rows ? 'rowGrad' : 'stateGrad'))],
+      gives: request.gives,
+      slices,
+      firstCapture,
+      states: flowStates,
+      idle: idle?.type ?? null,
+    }),
+    reads: {
+      slices: idle?.kind === 'slice' ? [0] : reads.slices,
+      rows: idle?.kind === 'row' ? [0] : reads.rows,
+      captures: reads.captures,
+    },
+    flows: { rows: flowRows, states: flowStates },
+    gives: {
+      slices: request.gives.filter((k) => k < slices),
+      captures: request.gives.filter(isCapture).map((k) => k - firstCapture),
+    },
+  };
+}
+
+/** Forward nodes that are the same in every iteration: nobody stacks copies of what captures give. */
+function invariants(
+  { joint, boundary, inputs }: JointRequest,
+  isCapture: (input: number) => boolean,
+): (id: NodeId) => boolean {
+  const found = new Set(inputs.filter((_, k) => isCapture(k)).map(({ node }) => node));
+  for (const id of joint.graph.nodes()) {
+    const { kind } = joint.node(id);
+    if (kind === 'variable' || id >= boundary) continue;
+    if (joint.operands(id).every(({ node }) => found.has(node))) found.add(id);
+  }
+  return (id) => found.has(id);
+}
+
+/** What a loop that reads nothing iterates over: anything that has a row for each iteration. */
+function idleData({ body, slices, states }: LoopStep): {
+  readonly kind: 'slice' | 'row' | 'marker';
+  readonly type: TensorType;
+} {
+  if (slices > 0) return { kind: 'slice', type: body.inputs[0].type };
+  if (body.outputs.length > states) return { kind: 'row', type: body.outputs[0].value.type };
+  return { kind: 'marker', type: marker };
+}
