@@ -84,7 +84,10 @@ export type ControlLowering<A> =
   | { readonly kind: 'while'; loop(attributes: A): WhileForm }
   | { readonly kind: 'branch' };
 
-/** Operands: data, states, what each iteration reads, the count if there is one. */
+/**
+ * Operands: data, states, what each iteration reads, the count if there is one. The operator has
+ * attributes of these names.
+ */
 export interface ForeachForm {
   readonly data: number;
   readonly states: number;
@@ -92,7 +95,10 @@ export interface ForeachForm {
   readonly counted: boolean;
 }
 
-/** Operands: states, what each iteration reads. Regions: condition, body. */
+/**
+ * Operands: states, what each iteration reads. Regions: condition, body. The operator has attributes of
+ * these names.
+ */
 export interface WhileForm {
   readonly states: number;
   readonly limit: Dim | null;

@@ -1,0 +1,154 @@
+import { sizeOf } from '../../base/dim.js';
+import {
+  type CallNode,
+  type Output,
+  type Program,
+  sameType,
+  type Value,
+} from '../../ir/program.js';
+import { declarationOf } from '../facets.js';
+import type { Make } from './carve.js';
+import { editLoops, type Entry, type Loop, loopAt, replace, type State } from './loop.js';
+import { specialised } from './specialise.js';
+
+/** Constants of more elements are read from outside. */
+const mostElements = 64;
+
+/**
+ * One form for loops that do the same. No result changes a bit.
+ *
+ * - symbols of a region that are one number, or one size, at its only call become that: `m = 3`, `m = n`;
+ * - a state that the body passes through is read as it was before the loop: `s' = s` gives `s = s_0`;
+ * - states that begin and go on equal are one: `a_0 = b_0` and `a' = b'` give `a = b`;
+ * - captures, and data, that are one array are one; so are rows that are one value;
+ * - small constants, and arrays of nothing but their shape, are made inside;
+ * - the stacked rows of data that are iterated over are that data: `rows(x_t) = x`.
+ */
+export function canonicalLoops(program: Program): Program {
+  return editLoops(program, () => ({ loop: original }) => {
+    const adapted = specialisedNode(original);
+    const isSpecial = adapted === original.node;
+    const loop = isSpecial ? original : loopAt(adapted, operandsOf(original), original.into);
+    const made = new Map<Value, Make>();
+    const { states, captures: passed, results: stateResults } = canonicalStates(loop.states);
+    const captures = merged([...loop.captures, ...passed]).filter((entry) => {
+      const make = makerOf(entry);
+      if (make !== null) for (const value of entry.stands) made.set(value, make);
+      return make === null;
+    });
+    const data = merged(loop.data);
+    const { rows, results: rowResults } = canonicalRows(loop, data);
+    const isSame =
+      isSpecial &&
+      states.length === loop.states.length &&
+      captures.length === loop.captures.length &&
+      data.length === loop.data.length &&
+      rows.length === loop.rows.length;
+    if (isSame) return undefined;
+    return replace({
+      loop: { ...loop, states, captures, data, rows, made },
+      rows: rowResults,
+      states: stateResults,
+    });
+  });
+}
+
+function operandsOf({ data, states, captures, count }: Loop): readonly Value[] {
+  const entries = [...data, ...states, ...captures].map(({ operand }) => operand);
+  return count === null ? entries : [...entries, count];
+}
+
+/** The call with regions in which no symbol stands for a number, nor two for one size. */
+function specialisedNode({ node, body, condition, dims, conditionDims }: Loop): CallNode {
+  const regions = [
+    ...(condition === null ? [] : [specialised(condition, conditionDims)]),
+    specialised(body, dims),
+  ];
+  return regions.every((region, k) => region === node.regions[k]) ? node : { ...node, regions };
+}
+
+function canonicalStates(states: readonly State[]): {
+  readonly states: readonly State[];
+  readonly captures: readonly Entry[];
+  readonly results: readonly (number | Value)[];
+} {
+  const kept: State[] = [];
+  const captures: Entry[] = [];
+  const results = states.map((state) => {
+    if (state.stands.includes(state.next.value)) {
+      captures.push(state);
+      return state.operand;
+    }
+    const at = kept.findIndex(
+      (other) => other.next.value === state.next.value && areOne(other, state),
+    );
+    if (at < 0) return kept.push(state) - 1;
+    kept[at] = { ...kept[at], stands: [...kept[at].stands, ...state.stands] };
+    return at;
+  });
+  return { states: kept, captures: captures.map(asCapture), results };
+}
+
+function asCapture({ operand, name, stands }: Entry): Entry {
+  return { operand, name, stands };
+}
+
+/** Entries of one array as one. */
+function merged(entries: readonly Entry[]): readonly Entry[] {
+  const kept: Entry[] = [];
+  const places = new Map<Value, number[]>();
+  for (const entry of entries) {
+    const candidates = places.get(entry.operand) ?? [];
+    const at = candidates.find((place) => areOne(kept[place], entry));
+    if (at !== undefined) {
+      kept[at] = { ...kept[at], stands: [...kept[at].stands, ...entry.stands] };
+    } else {
+      candidates.push(kept.push(entry) - 1);
+      places.set(entry.operand, candidates);
+    }
+  }
+  return kept;
+}
+
+/** Whether one input can take the place of both: of one array, and of one type in every region. */
+function areOne(a: Entry, b: Entry): boolean {
+  return (
+    a.operand === b.operand &&
+    a.stands.every((value) =>
+      b.stands.every(
+        (other) => other.program !== value.program || sameType(value.type, other.type),
+      ),
+    )
+  );
+}
+
+/** How the elements of a capture can be had inside at no cost; null where they cannot. */
+function makerOf({ operand, stands }: Entry): Make | null {
+  const node = operand.program.node(operand.node);
+  if (!stands.every(({ type }) => sameType(type, operand.type))) return null;
+  if (node.kind === 'constant') {
+    return Number(sizeOf(node.data.type.shape)) > mostElements
+      ? null
+      : (into) => into.constant(node.data);
+  }
+  if (node.kind === 'variable' || operand.program.operands(operand.node).length > 0) return null;
+  const isStatic = operand.type.shape.every((dim) => typeof dim === 'number');
+  if (!isStatic || declarationOf(node.op).lowering.kind !== 'point') return null;
+  return (into) => into.appendTyped(node.op, [], node.attributes, node.types, node)[0];
+}
+
+function canonicalRows(
+  { rows, count, node }: Loop,
+  data: readonly Entry[],
+): { readonly rows: readonly Output[]; readonly results: readonly (number | Value)[] } {
+  const kept: Output[] = [];
+  const results = rows.map((row, k) => {
+    const whole = data.find(({ stands }) => stands.includes(row.value));
+    // Rows beyond a count are zero, whatever the data holds there.
+    if (whole !== undefined && count === null && sameType(whole.operand.type, node.types[k]))
+      return whole.operand;
+    const at = kept.findIndex(({ value }) => value === row.value);
+    return at < 0 ? kept.push(row) - 1 : at;
+  });
+  return { rows: kept, results };
+}

@@ -1,0 +1,131 @@
+import { boundsOf, type Dim } from '../../base/dim.js';
+import { symbolsOfAttributes } from '../../base/schema.js';
+import type { NodeId } from '../../graph/graph.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
+import { declarationOf } from '../facets.js';
+import { Costs } from '../fuseCost.js';
+import { nominalBytes } from '../nominal.js';
+import { instantiate } from '../transform.js';
+import { carve, nodesBehind } from './carve.js';
+import { carvedInput, editLoops, type Entry, type Loop, places, replace } from './loop.js';
+
+/**
+ * Computes before a loop what is the same in every iteration: `for t: f(c) + x_t` becomes
+ * `y = f(c); for t: y + x_t`. In bodies and conditions. Operators are pure, so no result changes.
+ *
+ * What moves is what computes something; views, rearrangements and arrays of nothing but their shape
+ * disappear in whatever reads them and stay, unless what moves needs them. Elementwise arithmetic whose
+ * result is larger than all that it is computed from stays as well: reading it would cost more than
+ * computing it. What may refuse its elements moves only where the region surely runs.
+ */
+export function hoistFromLoops(program: Program): Program {
+  return editLoops(program, () => ({ loop }) => {
+    const { body, condition, dims, conditionDims } = loop;
+    const moved = [
+      ...hoisted(loop, body, dims, surelyRuns(loop)),
+      // A condition is asked at least once.
+      ...(condition === null ? [] : hoisted(loop, condition, conditionDims, true)),
+    ];
+    if (moved.length === 0) return undefined;
+    return replace({
+      loop: { ...loop, captures: [...loop.captures, ...moved] },
+      rows: places(loop.rows),
+      states: places(loop.states),
+    });
+  });
+}
+
+/** Whether the body of a loop runs at least once. */
+export function surelyRuns({ condition, count, lead }: Loop): boolean {
+  return condition === null && count === null && lead !== null && boundsOf(lead).min >= 1;
+}
+
+/** What moves out of a region, appended to the surrounding program, as captures. */
+function hoisted(
+  { into, captures }: Loop,
+  region: Program,
+  dims: ReadonlyMap<string, Dim>,
+  runs: boolean,
+): readonly Entry[] {
+  const values = worthMoving(region, captures, dims, runs);
+  if (values.length === 0) return [];
+  const before = carve(region, {
+    inputs: captures.map((entry) => carvedInput(entry)),
+    outputs: values.map((value) => ({ name: 'hoisted', value })),
+  });
+  const operands = captures.map(({ operand }) => operand);
+  const made = instantiate(before, into, operands, new Map(dims));
+  return values.map((value, k) => ({ operand: made[k], name: 'hoisted', stands: [value] }));
+}
+
+function worthMoving(
+  region: Program,
+  captures: readonly Entry[],
+  dims: ReadonlyMap<string, Dim>,
+  runs: boolean,
+): readonly Value[] {
+  const invariant = new Set(captures.flatMap(({ stands }) => stands));
+  /** By value: the bytes that are read to compute it from what is stored. */
+  const read = new Map<Value, number>();
+  for (const value of invariant) read.set(value, nominalBytes(value.type));
+  const worth = new Set<NodeId>();
+  const costs = new Costs(region);
+  for (const id of region.graph.nodes()) {
+    const node = region.node(id);
+    if (node.kind === 'variable') continue;
+    const operands = region.operands(id);
+    const results = region.results(id);
+    if (!operands.every((value) => invariant.has(value))) continue;
+    if (node.kind === 'call' && !isMovable(node, dims, runs)) continue;
+    const below = [...new Set(operands)].reduce((sum, value) => sum + read.get(value)!, 0);
+    const isWorth = node.kind === 'call' && computes(node, id, costs, below);
+    if (isWorth) worth.add(id);
+    for (const value of results) {
+      invariant.add(value);
+      read.set(value, isWorth || node.kind === 'constant' ? nominalBytes(value.type) : below);
+    }
+  }
+  if (worth.size === 0) return [];
+  const found = new Set<Value>();
+  const ends = region.outputs.map(({ value }) => value);
+  const isFound = (value: Value): boolean => {
+    const moves = worth.has(value.node);
+    if (moves) found.add(value);
+    return moves;
+  };
+  nodesBehind(region, ends, isFound);
+  return [...found].sort((a, b) => a.node - b.node || a.port - b.port);
+}
+
+/** Whether a call may run outside of its region, where the symbols of the region are these. */
+export function isMovable(call: CallNode, dims: ReadonlyMap<string, Dim>, runs: boolean): boolean {
+  const { op, attributes, types } = call;
+  const spoken = symbolsOfTypes(types);
+  symbolsOfAttributes(op.attributes, attributes, spoken);
+  const { lowering } = declarationOf(op);
+  if (lowering.kind === 'view' && lowering.isBarrier === true) return false;
+  return [...spoken.keys()].every((name) => dims.has(name)) && (runs || !mayRefuse(call));
+}
+
+function mayRefuse({ op, regions }: CallNode): boolean {
+  if (declarationOf(op).check !== undefined) return true;
+  return regions.some((region) =>
+    [...region.graph.nodes()].some((id) => {
+      const node = region.node(id);
+      return node.kind === 'call' && mayRefuse(node);
+    }),
+  );
+}
+
+/** Whether a call does work that is worth doing once, given the bytes it would read for it otherwise. */
+function computes(call: CallNode, id: NodeId, costs: Costs, read: number): boolean {
+  switch (declarationOf(call.op).lowering.kind) {
+    case 'view':
+      return false;
+    case 'point':
+      return read > 0 && costs.of(id).work > 0 && nominalBytes(call.types[0]) <= read;
+    default:
+      return true;
+  }
+}

@@ -1,0 +1,87 @@
+import type { NodeId } from '../../graph/graph.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
+import { declarationOf } from '../facets.js';
+
+/*
+ * What values need, told apart by result even of loops: a state that only feeds itself is not needed for
+ * the others, however deep the loops in which it does so.
+ */
+
+/** The values that some values of a program need, themselves included. */
+export function valuesBehind(program: Program, ends: readonly Value[]): ReadonlySet<Value> {
+  const needed = new Set(ends);
+  for (let id = program.graph.nodeCount - 1; id >= 0; id--) {
+    const isRead = program.results(id as NodeId).map((value) => needed.has(value));
+    if (!isRead.includes(true)) continue;
+    const node = program.node(id as NodeId);
+    const operands = program.operands(id as NodeId);
+    const reads = node.kind === 'call' ? operandsRead(node, isRead) : null;
+    operands.forEach((value, k) => {
+      if (reads === null || reads[k] !== false) needed.add(value);
+    });
+  }
+  return needed;
+}
+
+/** Which states of a loop something needs, given which of its rows and states are read. */
+export function liveStates(
+  { body, condition, data, states }: LoopRegions,
+  isRead: readonly boolean[],
+): { readonly states: readonly boolean[]; readonly inputs: readonly boolean[] } {
+  const rows = body.outputs.length - states;
+  const inputs = body.inputs.map(() => false);
+  const reach = (region: Program, ends: readonly Value[]): void => {
+    const needed = valuesBehind(region, ends);
+    region.inputs.forEach((value, k) => (inputs[k] ||= needed.has(value)));
+  };
+  const results = body.outputs.map(({ value }) => value);
+  if (condition !== null) reach(condition, [condition.outputs[0].value]);
+  reach(
+    body,
+    results.slice(0, rows).filter((_, k) => isRead[k]),
+  );
+  const live = Array.from({ length: states }, () => false);
+  for (let grows = true; grows;) {
+    grows = false;
+    for (let k = 0; k < states; k++) {
+      if (live[k] || !(isRead[rows + k] || inputs[data + k])) continue;
+      live[k] = true;
+      grows = true;
+      reach(body, [results[rows + k]]);
+    }
+  }
+  return { states: live, inputs };
+}
+
+interface LoopRegions {
+  readonly body: Program;
+  readonly condition: Program | null;
+  readonly data: number;
+  readonly states: number;
+}
+
+/** Which operands of a loop its results need, all beyond the end of the list among them; null: all. */
+function operandsRead(node: CallNode, isRead: readonly boolean[]): readonly boolean[] | null {
+  const { lowering } = declarationOf(node.op);
+  if (lowering.kind === 'foreach') {
+    const { data, states } = lowering.loop(node.attributes);
+    const body = node.regions[0];
+    const found = liveStates({ body, condition: null, data, states }, isRead);
+    // The first data say how often the loop runs.
+    return withStates(found, data).map((read, k) => read || k === 0);
+  }
+  if (lowering.kind === 'while') {
+    const { states } = lowering.loop(node.attributes);
+    const [condition, body] = node.regions;
+    return withStates(liveStates({ body, condition, data: 0, states }, isRead), 0);
+  }
+  return null;
+}
+
+/** A state that is needed needs its initial value, even if the body does not look at it. */
+function withStates(
+  { states, inputs }: ReturnType<typeof liveStates>,
+  data: number,
+): readonly boolean[] {
+  return inputs.map((read, k) => read || (states[k - data] ?? false));
+}

@@ -1,0 +1,244 @@
+import type { Dim } from '../../base/dim.js';
+import { InternalError } from '../../base/errors.js';
+import type { NodeId } from '../../graph/graph.js';
+import { bindTypes, substituteType } from '../../ir/bind.js';
+import {
+  type CallNode,
+  namedInputs,
+  type Output,
+  type Program,
+  type Value,
+} from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import { declarationOf } from '../facets.js';
+import { throughRegions, transform } from '../transform.js';
+import { carve, type CarvedInput, type Make } from './carve.js';
+
+/** An operand of a loop, and what stands for it (or for a row of it) inside. */
+export interface Entry {
+  readonly operand: Value;
+  readonly name: string;
+  /** Values of the body and of the condition. */
+  readonly stands: readonly Value[];
+}
+
+/** A value that is carried from one iteration to the next. */
+export interface State extends Entry {
+  /** What the body makes of it. */
+  readonly next: Output;
+}
+
+/**
+ * A loop taken apart: operands in the surrounding program, and what stands for them inside. Passes change
+ * these lists and build another loop from them. Results are the rows, then the states, and whatever
+ * `node` gives besides.
+ */
+export interface Loop {
+  readonly node: CallNode;
+  /** The program that the loop is part of. */
+  readonly into: Program;
+  readonly body: Program;
+  /** Null where the data says how often the body runs. */
+  readonly condition: Program | null;
+  readonly data: readonly Entry[];
+  readonly states: readonly State[];
+  readonly captures: readonly Entry[];
+  /** How many leading rows of the data are iterated over; null for all of them. */
+  readonly count: Value | null;
+  readonly rows: readonly Output[];
+  /** How many rows the stacked results have; null where that is not known before the loop ran. */
+  readonly lead: Dim | null;
+  readonly reverse: boolean;
+  /** What the symbols of the body are in the surrounding program, but for those it introduces. */
+  readonly dims: ReadonlyMap<string, Dim>;
+  /** The same of the condition. */
+  readonly conditionDims: ReadonlyMap<string, Dim>;
+  /** What is made anew inside, in place of an input. */
+  readonly made: ReadonlyMap<Value, Make>;
+}
+
+/** Whether a call is a loop. */
+export function isLoop({ op }: CallNode): boolean {
+  const { kind } = declarationOf(op).lowering;
+  return kind === 'foreach' || kind === 'while';
+}
+
+/** Takes a loop apart. */
+export function loopAt(node: CallNode, operands: readonly Value[], into: Program): Loop {
+  const { lowering } = declarationOf(node.op);
+  if (lowering.kind === 'foreach') {
+    const { data, states, reverse, counted } = lowering.loop(node.attributes);
+    const count = counted ? operands[operands.length - 1] : null;
+    const lead = operands[0].type.shape[0];
+    const read = counted ? operands.slice(0, -1) : operands;
+    return parts({ node, into, operands: read, regions: [node.regions[0]], data, states, count, lead, reverse }); // prettier-ignore
+  }
+  if (lowering.kind === 'while') {
+    const { states, limit, padded } = lowering.loop(node.attributes);
+    const regions = [node.regions[1], node.regions[0]];
+    const lead = padded ? limit : null;
+    return parts({ node, into, operands, regions, data: 0, states, count: null, lead, reverse: false }); // prettier-ignore
+  }
+  throw new InternalError(`${node.op.name} is no loop`);
+}
+
+interface Parts {
+  readonly node: CallNode;
+  readonly into: Program;
+  readonly operands: readonly Value[];
+  /** The body, then the condition if there is one. */
+  readonly regions: readonly Program[];
+  readonly data: number;
+  readonly states: number;
+  readonly count: Value | null;
+  readonly lead: Dim | null;
+  readonly reverse: boolean;
+}
+
+function parts({ node, into, operands, regions, data, states, count, lead, reverse }: Parts): Loop {
+  const [body, condition = null] = regions;
+  const types = operands.map(({ type }, k) => (k < data ? rowOf(type) : type));
+  const bound = (region: Program): ReadonlyMap<string, Dim> =>
+    bindTypes<Dim>(namedInputs(region), types, node.op.name);
+  const entries = namedInputs(body).map(({ name }, k): Entry => ({
+    operand: operands[k],
+    name,
+    stands: regions.map(({ inputs }) => inputs[k]),
+  }));
+  const rows = body.outputs.length - states;
+  return {
+    node,
+    into,
+    body,
+    condition,
+    data: entries.slice(0, data),
+    states: entries
+      .slice(data, data + states)
+      .map((entry, k) => ({ ...entry, next: body.outputs[rows + k] })),
+    captures: entries.slice(data + states),
+    count,
+    rows: body.outputs.slice(0, rows),
+    lead,
+    reverse,
+    dims: bound(body),
+    conditionDims: condition === null ? new Map() : bound(condition),
+    made: new Map(),
+  };
+}
+
+/** The type of one row. */
+export function rowOf({ dtype, shape }: TensorType): TensorType {
+  return { dtype, shape: shape.slice(1) };
+}
+
+/** The type of a value of the body in the surrounding program. */
+export function typeOutside({ dims }: Loop, value: Value): TensorType {
+  return substituteType(value.type, dims);
+}
+
+/** What a loop that was built gives. */
+export interface Built {
+  readonly rows: readonly Value[];
+  readonly states: readonly Value[];
+  /** Further results of the operator. */
+  readonly rest: readonly Value[];
+}
+
+/** Appends a loop to its surrounding program. */
+export function build(loop: Loop): Built {
+  const { node, into, body, condition, data, states, captures, count, rows } = loop;
+  const inputs = [...data, ...states, ...captures];
+  const lead = leadingDim(loop);
+  const region = (program: Program, outputs: readonly Output[]): Program =>
+    carve(program, {
+      inputs: inputs.map((entry, k) => carvedInput(entry, k < data.length)),
+      outputs,
+      made: loop.made,
+    });
+  const regions = [region(body, [...rows, ...states.map(({ next }) => next)])];
+  if (condition !== null) regions.unshift(region(condition, condition.outputs));
+  const types = [
+    ...rows.map(({ value }) => {
+      const { dtype, shape } = typeOutside(loop, value);
+      return { dtype, shape: [lead, ...shape] };
+    }),
+    ...states.map(({ operand }) => operand.type),
+  ];
+  const old = loop.body.outputs.length;
+  const made = into.appendTyped(
+    node.op,
+    [...inputs.map(({ operand }) => operand), ...(count === null ? [] : [count])],
+    {
+      ...node.attributes,
+      ...(condition === null && { data: data.length }),
+      states: states.length,
+    },
+    [...types, ...node.types.slice(old)],
+    { regions, source: node.source },
+  );
+  return {
+    rows: made.slice(0, rows.length),
+    states: made.slice(rows.length, types.length),
+    rest: made.slice(types.length),
+  };
+}
+
+export function carvedInput({ operand, name, stands }: Entry, isData = false): CarvedInput {
+  return { name, stands, outside: isData ? rowOf(operand.type) : operand.type };
+}
+
+/** The first extent of the stacked results. */
+function leadingDim({ lead, node, body }: Loop): Dim {
+  if (lead !== null) return lead;
+  const [type] = node.types;
+  return body.outputs.length > 0 && type.shape.length > 0 ? type.shape[0] : 0;
+}
+
+/** The results of a loop in terms of another: a place among those of its rows or states, or a value. */
+export interface Edited {
+  readonly loop: Loop;
+  readonly rows: readonly (number | Value)[];
+  readonly states: readonly (number | Value)[];
+}
+
+/** The places of a list, for results that stay where they are. */
+export function places(list: readonly unknown[]): readonly number[] {
+  return list.map((_, k) => k);
+}
+
+/** Builds an edited loop and gives the results of the original. */
+export function replace({ loop, rows, states }: Edited): readonly Value[] {
+  const made = build(loop);
+  const pick = (from: readonly Value[]) => (result: number | Value) =>
+    typeof result === 'number' ? from[result] : result;
+  return [...rows.map(pick(made.rows)), ...states.map(pick(made.states)), ...made.rest];
+}
+
+/** A loop in its place in a program that is being rebuilt. */
+export interface LoopSite {
+  readonly loop: Loop;
+  /** Its id in the program as it was. */
+  readonly id: NodeId;
+}
+
+/**
+ * Applies `edit` to every loop of a program and of the regions below it, innermost first. What it gives
+ * stands for the loop's results; undefined leaves the loop as it is.
+ */
+export function editLoops(
+  program: Program,
+  editorOf: (inner: Program) => (site: LoopSite) => readonly Value[] | undefined,
+): Program {
+  return throughRegions(program, (inner, region) => {
+    let edit: ((site: LoopSite) => readonly Value[] | undefined) | undefined;
+    return transform(
+      inner,
+      ({ node, id, operands, into }) => {
+        if (node.kind !== 'call') return undefined;
+        edit ??= editorOf(inner);
+        return edit({ loop: loopAt(node, operands, into), id });
+      },
+      { region, wanted: isLoop },
+    );
+  });
+}

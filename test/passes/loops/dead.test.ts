@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { verify } from '../../../src/ir/verify.js';
+import { eliminateDeadLoopParts } from '../../../src/passes/loops/dead.js';
+import { agree, counts, inputsOf, leaves, parse, turns } from './support.js';
+
+const text = `program {
+  input x: float32[n, 2]
+  input u: float32[n, 2]
+  input h: float32[2]
+  input w: float32[2]
+  %0 = exp(u): float32[n, 2]
+  %1 = exp(w): float32[2]
+  %2, %3, %4, %5, %6 = foreach(x, %0, h, h, h, %1) {data: 2, states: 3, reverse: false, counted: false, save: "auto"} [@0 {
+    input x: float32[2]
+    input u: float32[2]
+    input s: float32[2]
+    input p: float32[2]
+    input q: float32[2]
+    input w: float32[2]
+    %0 = add(x, s): float32[2]
+    %1 = mul(u, w): float32[2]
+    %2 = add(p, q): float32[2]
+    %3 = mul(q, p): float32[2]
+    output y = %0
+    output z = %1
+    output s = %0
+    output p = %2
+    output q = %3
+  }]: float32[n, 2], float32[n, 2], float32[2], float32[2], float32[2]
+  %7 = neg(%3): float32[n, 2]
+  output y = %2
+}`;
+
+test('rows and states that nobody reads go, with all that only they needed', () => {
+  turns(
+    eliminateDeadLoopParts,
+    text,
+    `program {
+      input x: float32[n, 2]
+      input u: float32[n, 2]
+      input h: float32[2]
+      input w: float32[2]
+      %0, %1 = foreach(x, h) {data: 1, states: 1, reverse: false, counted: false, save: "auto"} [@0 {
+        input x: float32[2]
+        input s: float32[2]
+        %0 = add(x, s): float32[2]
+        output y = %0
+        output s = %0
+      }]: float32[n, 2], float32[2]
+      output y = %0
+    }`,
+  );
+  const program = parse(text);
+  for (const n of [0, 1, 3])
+    agree(program, eliminateDeadLoopParts(program), inputsOf(program, { n }));
+});
+
+test('a state that another one reads stays', () => {
+  leaves(
+    eliminateDeadLoopParts,
+    `program {
+      input x: float32[n]
+      input h: float32[]
+      %0, %1 = foreach(x, h, h) {data: 1, states: 2, reverse: false, counted: false, save: "auto"} [@0 {
+        input x: float32[]
+        input s: float32[]
+        input r: float32[]
+        %0 = add(s, r): float32[]
+        %1 = add(x, r): float32[]
+        output s = %0
+        output r = %1
+      }]: float32[], float32[]
+      output s = %0
+    }`,
+  );
+});
+
+test('something of the length of the data stays to iterate over', () => {
+  turns(
+    eliminateDeadLoopParts,
+    `program {
+      input x: float32[n, 2]
+      input h: float32[2]
+      %0 = exp(x): float32[n, 2]
+      %1 = foreach(%0, h) {data: 1, states: 1, reverse: false, counted: false, save: "auto"} [@0 {
+        input x: float32[2]
+        input s: float32[2]
+        %0 = square(s): float32[2]
+        output s = %0
+      }]: float32[2]
+      output s = %1
+    }`,
+    `program {
+      input x: float32[n, 2]
+      input h: float32[2]
+      %0 = fill() {shape: ["n"], value: 0, dtype: "bool"}: bool[n]
+      %1 = foreach(%0, h) {data: 1, states: 1, reverse: false, counted: false, save: "auto"} [@0 {
+        input x: bool[]
+        input s: float32[2]
+        %0 = square(s): float32[2]
+        output s = %0
+      }]: float32[2]
+      output s = %1
+    }`,
+  );
+});
+
+test('an operand stays from whose shape alone the body knows a dimension', () => {
+  turns(
+    eliminateDeadLoopParts,
+    `program {
+      input x: float32[n]
+      input w: float32[k, 2]
+      input v: float32[k]
+      %0, %1 = foreach(x, v, w, v) {data: 1, states: 1, reverse: false, counted: false, save: "auto"} [@0 {
+        input x: float32[]
+        input s: float32[i]
+        input w: float32[j, 2]
+        input v: float32[i]
+        %0 = fill() {shape: ["j"], value: 2, dtype: "float32"}: float32[j]
+        %1 = mul(%0, x): float32[j]
+        output y = %1
+        output s = v
+      }]: float32[n, k], float32[k]
+      output y = %0
+    }`,
+    `program {
+      input x: float32[n]
+      input w: float32[k, 2]
+      input v: float32[k]
+      %0 = foreach(x, w) {data: 1, states: 0, reverse: false, counted: false, save: "auto"} [@0 {
+        input x: float32[]
+        input w: float32[j, 2]
+        %0 = fill() {shape: ["j"], value: 2, dtype: "float32"}: float32[j]
+        %1 = mul(%0, x): float32[j]
+        output y = %1
+      }]: float32[n, k]
+      output y = %0
+    }`,
+  );
+});
+
+const loop = (outputs: string): string => `program {
+  input i: int32[]
+  input x: float32[3]
+  input w: float32[3]
+  %0, %1, %2, %3, %4 = whileLoop(i, x, x, w) {states: 3, limit: null, padded: false, save: "auto"} [@0 {
+    input i: int32[]
+    input x: float32[3]
+    input z: float32[3]
+    input w: float32[3]
+    %0 = constant int32[] [5]
+    %1 = less(i, %0): bool[]
+    output go = %1
+  }, @1 {
+    input i: int32[]
+    input x: float32[3]
+    input z: float32[3]
+    input w: float32[3]
+    %0 = constant int32[] [1]
+    %1 = add(i, %0): int32[]
+    %2 = add(x, w): float32[3]
+    %3 = mul(z, x): float32[3]
+    output y = %3
+    output i = %1
+    output x = %2
+    output z = %3
+  }]: float32[rows_0, 3], int32[], float32[3], float32[3], int32[]
+  ${outputs}
+}`;
+
+test('what the condition of a whileLoop reads is alive', () => {
+  turns(
+    eliminateDeadLoopParts,
+    loop('output count = %4'),
+    `program {
+      input i: int32[]
+      input x: float32[3]
+      input w: float32[3]
+      %0, %1 = whileLoop(i) {states: 1, limit: null, padded: false, save: "auto"} [@0 {
+        input i: int32[]
+        %0 = constant int32[] [5]
+        %1 = less(i, %0): bool[]
+        output go = %1
+      }, @1 {
+        input i: int32[]
+        %0 = constant int32[] [1]
+        %1 = add(i, %0): int32[]
+        output i = %1
+      }]: int32[], int32[]
+      output count = %1
+    }`,
+  );
+  const program = parse(loop('output x = %2'));
+  agree(program, eliminateDeadLoopParts(program), inputsOf(program));
+});
+
+test('rows stay where their number is spoken of', () => {
+  const program = parse(
+    loop(`%5 = fill() {shape: ["rows_0"], value: 1, dtype: "float32"}: float32[rows_0]
+  output ones = %5`),
+  );
+  const after = eliminateDeadLoopParts(program);
+  verify(after);
+  assert.equal(after, program);
+});
+
+test('what an inner loop no longer reads dies in the outer one', () => {
+  const program = parse(`program {
+    input x: float32[n, m]
+    input h: float32[]
+    %0, %1 = foreach(x, h, h) {data: 1, states: 2, reverse: false, counted: false, save: "auto"} [@0 {
+      input x: float32[k]
+      input s: float32[]
+      input r: float32[]
+      %0 = exp(x): float32[k]
+      %1, %2 = foreach(x, %0, s, r) {data: 2, states: 2, reverse: false, counted: false, save: "auto"} [@1 {
+        input x: float32[]
+        input e: float32[]
+        input s: float32[]
+        input r: float32[]
+        %0 = add(x, s): float32[]
+        %1 = add(e, r): float32[]
+        output s = %0
+        output r = %1
+      }]: float32[], float32[]
+      output s = %1
+      output r = %2
+    }]: float32[], float32[]
+    output s = %0
+  }`);
+  const after = eliminateDeadLoopParts(program);
+  verify(after);
+  assert.deepEqual(counts(after, 'exp'), { outside: 0, inside: 0 });
+  assert.deepEqual(counts(after, 'add'), { outside: 0, inside: 1 });
+  agree(program, after, inputsOf(program, { n: 3, m: 2 }));
+});
