@@ -5,6 +5,7 @@ import { Costs } from './fuseCost.js';
 import { inlinePoints } from './fuseInline.js';
 import { mergeGroups } from './fuseMerge.js';
 import { isNumber } from './places.js';
+import { SizeReads } from './sizereads.js';
 import { viewed } from './views.js';
 
 /** Nodes that become one kernel. */
@@ -35,6 +36,7 @@ export interface Group {
 /** One group for every call that computes something: the program as written. */
 export function separate(program: Program): readonly Group[] {
   const groups: Group[] = [];
+  const sizes = new SizeReads(program);
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind !== 'call' || declarationOf(node.op).lowering.kind === 'view') continue;
@@ -43,7 +45,7 @@ export function separate(program: Program): readonly Group[] {
     groups.push({
       anchors: [id],
       members: [id],
-      reads: [...reads],
+      reads: [...reads, ...sizes.of(id)],
       writes: program.results(id),
       beside: [],
       reuses: new Map(),

@@ -4,6 +4,7 @@ import type { NodeId } from '../graph/graph.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
 import type { Costs } from './fuseCost.js';
+import { isExtents } from './measure.js';
 import { isView, sameButForOnes, viewed } from './views.js';
 
 /** A group while it grows. */
@@ -12,7 +13,10 @@ export interface Draft {
   members: Set<NodeId>;
   /** The shape over which the loops run. */
   domain: readonly Dim[];
-  /** A loop or branch is no kernel: it neither computes what it reads nor what reads it. */
+  /**
+   * A loop or branch, or what makes sizes of data, is no kernel: it neither computes what it reads nor
+   * what reads it.
+   */
   kind: 'point' | 'reduce' | 'kernel' | 'control';
   /**
    * How members are indexed. The value of a member may be asked for at several indices for one point
@@ -63,7 +67,7 @@ export function inlinePoints(program: Program, costs: Costs): Draft[] {
     const node = program.node(id);
     if (node.kind !== 'call' || isView(program, id)) continue;
     const { lowering } = declarationOf(node.op);
-    if (lowering.kind === 'point') {
+    if (lowering.kind === 'point' && !isExtents(node)) {
       const [value] = program.results(id);
       const places = outputs.has(id) ? null : readingPaths(program, value, uses[id], homes, costs);
       if (places !== null && places.length > 0) {
@@ -118,6 +122,7 @@ function operandTypes(program: Program, id: NodeId): readonly { readonly shape: 
 
 function kindOf(node: CallNode): Draft['kind'] {
   const { kind } = declarationOf(node.op).lowering;
+  if (isExtents(node)) return 'control';
   return kind === 'point' || kind === 'reduce' || kind === 'kernel' ? kind : 'control';
 }
 

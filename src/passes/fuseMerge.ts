@@ -8,6 +8,7 @@ import type { Group } from './fuse.js';
 import type { Costs } from './fuseCost.js';
 import { type Draft, identityPath, mostMembers } from './fuseInline.js';
 import { isNumber } from './places.js';
+import { SizeReads } from './sizereads.js';
 import { viewed } from './views.js';
 
 /** One nest keeps no more arrays in flight: registers, and the ways of a cache, are few. */
@@ -58,10 +59,12 @@ class Merger {
   readonly #outputs: ReadonlySet<Value>;
 
   readonly #costs: Costs;
+  readonly #sizes: SizeReads;
 
   constructor(program: Program, drafts: readonly Draft[], costs: Costs) {
     this.#program = program;
     this.#costs = costs;
+    this.#sizes = new SizeReads(program);
     this.#outputs = new Set(program.outputs.map(({ value }) => viewed(program, value)));
     for (const draft of drafts) this.#add(draft);
   }
@@ -137,6 +140,7 @@ class Merger {
         if (draft.members.has(value.node) || isNumber(this.#program, value)) continue;
         cluster.reads.add(value);
       }
+      for (const value of this.#sizes.of(id)) cluster.reads.add(value);
     }
     this.#register(cluster);
     return cluster;

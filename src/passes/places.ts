@@ -1,10 +1,11 @@
-import { type Dim, sizeOf } from '../base/dim.js';
+import { boundsOf, type Dim, sizeOf, symbolsOf } from '../base/dim.js';
 import type { DType } from '../base/dtype.js';
 import { InternalError } from '../base/errors.js';
 import type { Program, Value } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
 import type { Var } from '../loop/nodes.js';
 import type { Group } from './fuse.js';
+import { isExtents } from './measure.js';
 import { viewed } from './views.js';
 
 /** What lies at a place of memory while a program runs. */
@@ -46,9 +47,23 @@ interface Address {
 export class Memory {
   readonly places: Place[] = [];
   readonly #addresses: Address[] = [];
+  readonly #bound: Set<string> = new Set();
 
   place(role: PlaceRole, dtype: DType, length: Dim, first: number, last: number = first): number {
-    return this.places.push({ role, dtype, length, first, last, taken: null }) - 1;
+    const most = this.#most(length);
+    return this.places.push({ role, dtype, length: most, first, last, taken: null }) - 1;
+  }
+
+  /** Notes that the program itself finds the size of a symbol while it runs. */
+  bind(symbol: string): void {
+    this.#bound.add(symbol);
+  }
+
+  /** Room for whatever a length will be. */
+  #most(length: Dim): Dim {
+    if (this.#bound.size === 0 || typeof length === 'number') return length;
+    if (![...symbolsOf(length)].some((name) => this.#bound.has(name))) return length;
+    return boundsOf(length).max;
   }
 
   /** A location inside of others, at the address that a variable of `main` has. */
@@ -238,7 +253,8 @@ export class Places {
     if (node.kind === 'variable') {
       return { kind: 'input', index: this.#inputs.get(value)! };
     }
-    if (node.kind === 'call') return { kind: 'temporary' };
+    // Sizes made of data have no elements that anybody reads.
+    if (node.kind === 'call') return isExtents(node) ? undefined : { kind: 'temporary' };
     return isImmediate(node.data) ? undefined : { kind: 'constant', data: node.data };
   }
 }

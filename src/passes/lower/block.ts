@@ -1,9 +1,11 @@
-import type { Dim } from '../../base/dim.js';
-import { bindTypes } from '../../ir/bind.js';
+import { type Bounds, type Dim, symbol } from '../../base/dim.js';
+import { bindTypes, symbolsOfTypes } from '../../ir/bind.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { Group } from '../fuse.js';
 import type { Span } from '../places.js';
+import { isExtents } from '../measure.js';
+import { ownSymbols } from '../ownsymbols.js';
 import { instantiate } from '../transform.js';
 import { controlOf } from './control.js';
 
@@ -26,6 +28,10 @@ export function blockOf(
 ): { readonly block: Block; readonly spanOf: (group: Group) => Span } {
   const spans = new Map<Group, Span>();
   let step = 0;
+  let renamed = 0;
+  // One `main` binds the sizes of all regions, so no two may have one name.
+  const rename = (name: string, bounds: Bounds): Dim =>
+    symbol(`${name.replace(/__\d+$/, '')}__${renamed++}`, bounds);
   const enter = (inner: Program, order: readonly Group[]): Block => {
     const regions = new Map<Group, readonly Block[]>();
     for (const group of order) {
@@ -36,7 +42,7 @@ export function blockOf(
         regions.set(
           group,
           call.regions.map((region, k) => {
-            const placed = inSurroundings(region, types(k));
+            const placed = inSurroundings(region, types(k), rename);
             return enter(placed, arrange(placed));
           }),
         );
@@ -49,10 +55,15 @@ export function blockOf(
   return { block: enter(program, groups), spanOf: (group) => spans.get(group)! };
 }
 
-/** The loop or branch that a group is; null for a group of kernels. */
+/** The loop or branch that a group is; null for any other. */
 export function controlCall(program: Program, group: Group): CallNode | null {
   const node = program.node(group.anchors[0]) as CallNode;
   return controlOf(node) === null ? null : node;
+}
+
+/** Whether a group makes sizes of data. */
+export function makesSizes(program: Program, { anchors: [id] }: Group): boolean {
+  return isExtents(program.node(id) as CallNode);
 }
 
 /** The types of what each region is called with. */
@@ -72,9 +83,19 @@ function operandTypes(
 }
 
 /** A region with the symbols of what it is called with in the place of its own. */
-function inSurroundings(region: Program, types: readonly TensorType[]): Program {
+function inSurroundings(
+  region: Program,
+  types: readonly TensorType[],
+  rename: (name: string, bounds: Bounds) => Dim,
+): Program {
+  const own = ownSymbols(region);
+  if (own.size === 0 && isUnchanged(region, types)) return region;
   const dims: Map<string, Dim> = bindTypes(namedInputs(region), types);
-  if (isUnchanged(region, types)) return region;
+  for (const id of new Set(own.values())) {
+    for (const [name, bounds] of symbolsOfTypes(region.results(id).map(({ type }) => type))) {
+      if (own.has(name)) dims.set(name, rename(name, bounds));
+    }
+  }
   const placed = new Program();
   const inputs = namedInputs(region).map(({ name }, k): Value => placed.variable(name, types[k]));
   const outputs = instantiate(region, placed, inputs, dims);

@@ -1,9 +1,12 @@
-import { symbolsOf } from '../../base/dim.js';
-import { symbolsOfTypes } from '../../ir/bind.js';
+import { boundsOf, type Dim, sizeOf, symbolsOf } from '../../base/dim.js';
+import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { ControlLowering } from '../../ops/lowering.js';
 import type { Attributes } from '../../base/schema.js';
+import { dimsOf } from '../../ir/requirement.js';
 import { declarationOf } from '../facets.js';
+import { isExtents } from '../measure.js';
+import { ownSymbols } from '../ownsymbols.js';
 
 /** How a call uses its regions; null for one that is no control flow. */
 export function controlOf({ op }: CallNode): ControlLowering<Attributes> | null {
@@ -20,23 +23,45 @@ export function controlOf({ op }: CallNode): ControlLowering<Attributes> | null 
 
 /**
  * Whether a loop or branch can be part of a kernel module: every size of its results is `known` before it
- * starts, and nothing inside decides any, so that all of its memory can be planned.
+ * starts, and whatever its data decides inside has a bound, so that all of its memory can be planned.
  */
 export function canCompile(call: CallNode, known: (symbol: string) => boolean): boolean {
   const isKnown = call.types.every(({ shape }) =>
     shape.every((dim) => [...symbolsOf(dim)].every(known)),
   );
-  return isKnown && call.regions.every(decidesNoSize);
+  return isKnown && call.regions.every(isBounded);
 }
 
-/** Whether all sizes of a program follow from those of its inputs. */
-export function decidesNoSize(program: Program): boolean {
-  const known = symbolsOfTypes(program.inputs.map(({ type }) => type));
+/** Whether all sizes of a program follow from those of its inputs, or are at most some number. */
+function isBounded(program: Program): boolean {
+  const own = ownSymbols(program);
+  if (own.size > 0 && !boundsItself(program, own)) return false;
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind === 'call' && !node.regions.every(isBounded)) return false;
+  }
+  return true;
+}
+
+/** Whether the sizes that a program makes of its data need neither checks nor room without a limit. */
+function boundsItself(program: Program, own: ReadonlyMap<string, NodeId>): boolean {
+  const isOwn = (dim: Dim): boolean => [...symbolsOf(dim)].some((name) => own.has(name));
+  for (const maker of own.values()) {
+    if (!isExtents(program.node(maker) as CallNode)) return false;
+  }
+  // A kernel cannot refuse sizes, and must not run on wrong ones.
+  if (program.requirements.some((requirement) => dimsOf(requirement).some(isOwn))) return false;
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind !== 'call') continue;
-    for (const name of symbolsOfTypes(node.types).keys()) if (!known.has(name)) return false;
-    if (node.regions.length > 0 && !node.regions.every(decidesNoSize)) return false;
+    for (const { shape } of node.types) {
+      if (shape.some(isOwn) && boundsOf(sizeOf(shape)).max === Infinity) return false;
+    }
+    const reads = program.operands(id).some((operand) => {
+      const made = program.node(operand.node);
+      return made.kind === 'call' && isExtents(made);
+    });
+    if (reads) return false;
   }
   return true;
 }

@@ -1,9 +1,18 @@
-import type { Dim, DimExpr } from '../../base/dim.js';
+import { type Dim, type DimExpr, type DimOperation, fold, symbol, symbolsOf } from '../../base/dim.js'; // prettier-ignore
 import type { DType } from '../../base/dtype.js';
 import * as e from '../../loop/build.js';
 import type { Buffer, Expr, Kernel, Stmt, Storage, Var } from '../../loop/nodes.js';
 import type { LoweredKernel } from './builder.js';
-import type { BranchStep, ForeachStep, Padding, Row, State, Step, WhileStep } from './steps.js';
+import type {
+  BindStep,
+  BranchStep,
+  ForeachStep,
+  Padding,
+  Row,
+  State,
+  Step,
+  WhileStep,
+} from './steps.js';
 
 /** The name of the kernel that runs a whole program. */
 export const mainName = 'main';
@@ -40,6 +49,8 @@ class MainPrinter {
   /** The table never changes, so what loops read of it they read once. */
   readonly #kept: Map<number, Var> = new Map();
   #depth = 0;
+  /** The sizes that the program has found itself. */
+  readonly #bound: Map<string, Var> = new Map();
   readonly #helpers: Map<string, Kernel> = new Map();
   #words: Buffer | null = null;
   #bytes: Buffer | null = null;
@@ -78,6 +89,8 @@ class MainPrinter {
     switch (step.kind) {
       case 'kernel':
         return [this.#kernel(step.kernel, step.step)];
+      case 'bind':
+        return this.#bind(step);
       case 'foreach':
         return this.#foreach(step);
       case 'while':
@@ -88,12 +101,22 @@ class MainPrinter {
   }
 
   #kernel(lowered: LoweredKernel, step: number): Stmt {
-    const args = lowered.args.map((arg) => {
-      if (arg.kind === 'size') return this.#load(this.#table.sizeEntry(arg.dim));
+    const args = lowered.args.map((arg): Expr => {
+      if (arg.kind === 'size') return this.#size(arg.dim);
       if (arg.kind === 'place') return this.#address(arg.place);
       return this.#load(this.#table.scratchEntry(arg.name, arg.dtype, arg.length, step));
     });
     return e.call(lowered.kernel, args);
+  }
+
+  /** Sizes outside of what there is room for cannot come out of operators that bound their own. */
+  #bind({ from, isWide, sizes }: BindStep): readonly Stmt[] {
+    return sizes.map(({ name, bounds }, k) => {
+      const local = e.variable(name, 'i32');
+      this.#bound.set(name, local);
+      const size = this.#word(from, isWide ? 2 * k : k);
+      return e.declare(local, e.max(e.min(size, bounds.max), bounds.min));
+    });
   }
 
   #foreach({ length, reverse, count, rows, states, body, paddings }: ForeachStep): readonly Stmt[] {
@@ -193,8 +216,9 @@ class MainPrinter {
   }
 
   /** An int32 in memory. */
-  #word(location: number): Expr {
-    return e.load(this.#wordBuffer(), e.shr(this.#address(location), 2));
+  #word(location: number, index: number = 0): Expr {
+    const first = e.shr(this.#address(location), 2);
+    return e.load(this.#wordBuffer(), index === 0 ? first : e.add(first, index));
   }
 
   #wordBuffer(): Buffer {
@@ -206,7 +230,17 @@ class MainPrinter {
   }
 
   #size(dim: Dim): Expr {
-    return typeof dim === 'number' ? e.i32(dim) : this.#load(this.#table.sizeEntry(dim));
+    if (typeof dim === 'number') return e.i32(dim);
+    const isBound = [...symbolsOf(dim)].some((name) => this.#bound.has(name));
+    if (!isBound) return this.#load(this.#table.sizeEntry(dim));
+    return fold<Expr>(dim, {
+      constant: (value) => e.i32(value),
+      symbol: (name, bounds) =>
+        this.#bound.get(name) ?? this.#load(this.#table.sizeEntry(symbol(name, bounds))),
+      add: (a, b) => e.add(a, b),
+      mul: (a, b) => e.mul(a, b),
+      operation: (kind, a, b) => sizeOperations[kind](a, b),
+    });
   }
 
   #address(location: number): Expr {
@@ -226,6 +260,14 @@ class MainPrinter {
     return known;
   }
 }
+
+/** Of sizes, which are not negative, so that truncation is the floor. */
+const sizeOperations: Readonly<Record<DimOperation, (a: Expr, b: Expr) => Expr>> = {
+  floorDiv: e.div,
+  mod: e.rem,
+  min: e.min,
+  max: e.max,
+};
 
 /** The next state becomes the current one. */
 function swaps(states: readonly State[]): readonly Stmt[] {

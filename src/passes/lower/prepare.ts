@@ -1,5 +1,6 @@
 import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
 import { copy } from '../../ops/structure/copy.js';
+import { isExtents } from '../measure.js';
 import { isImmediate } from '../places.js';
 import { instantiate, throughRegions, transform } from '../transform.js';
 import { viewed } from '../views.js';
@@ -10,7 +11,7 @@ import { controlOf } from './control.js';
  * with what makes the values:
  *
  * - the state that a loop starts from lies in memory that the loop may overwrite;
- * - what a loop or branch reads lies in memory, numbers too;
+ * - what a loop or branch reads lies in memory, numbers too, and so does what sizes are made of;
  * - each output of a region is made in the region, by a kernel that makes no other output of it;
  * - what a loop leaves in one of two places, as the last of states that take turns, is copied where it is
  *   an output.
@@ -45,7 +46,7 @@ function withOwnOperands(program: Program, region: (inner: Program) => Program):
       if (wrapped.every((operand, k) => operand === operands[k])) return undefined;
       return into.appendNode(node, wrapped);
     },
-    { region, wanted: (call) => controlOf(call) !== null },
+    { region, wanted: (call) => controlOf(call) !== null || isExtents(call) },
   );
 }
 

@@ -7,11 +7,21 @@ import * as e from '../../loop/build.js';
 import type { Group } from '../fuse.js';
 import { type Place, Places, type Span } from '../places.js';
 import { viewed } from '../views.js';
-import { type Block, controlCall } from './block.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
+import { type Block, controlCall, makesSizes } from './block.js';
 import type { LoweredKernel } from './builder.js';
 import { controlOf } from './control.js';
 import { storageOf } from './elements.js';
-import type { BranchStep, ForeachStep, Padding, Row, State, Step, WhileStep } from './steps.js';
+import type {
+  BindStep,
+  BranchStep,
+  ForeachStep,
+  Padding,
+  Row,
+  State,
+  Step,
+  WhileStep,
+} from './steps.js';
 
 /** Makes the kernel of an ordinary group. */
 export type LowerGroup = (program: Program, group: Group, places: Places) => LoweredKernel;
@@ -94,7 +104,11 @@ export class RegionLowering {
     controls: Map<Group, Step>,
   ): ReadonlyMap<Value, number> | null {
     const call = controlCall(block.program, group);
-    if (call === null) return null;
+    if (call === null) {
+      if (!makesSizes(block.program, group)) return null;
+      controls.set(group, bindSizes(block.program, group, places));
+      return new Map();
+    }
     const site = new Site(block.program, group, call, places, this.#spanOf(group));
     const regions = block.regions.get(group)!;
     const control = controlOf(call)!;
@@ -216,6 +230,19 @@ export class RegionLowering {
       };
     });
   }
+}
+
+function bindSizes(program: Program, { anchors: [id] }: Group, places: Places): BindStep {
+  const [sizes] = program.operands(id);
+  const [{ type }] = program.results(id);
+  const names = type.shape.map((dim) => [...symbolsOfTypes([{ ...type, shape: [dim] }])][0]);
+  for (const [name] of names) places.memory.bind(name);
+  return {
+    kind: 'bind',
+    from: places.placeOf(sizes)!,
+    isWide: sizes.type.dtype === 'int64',
+    sizes: names.map(([name, bounds]) => ({ name, bounds })),
+  };
 }
 
 /** A loop or branch among the places of its surroundings. */

@@ -1,15 +1,25 @@
-import { type Dim, type DimExpr } from '../../base/dim.js';
+import { type Bounds, type Dim, type DimExpr, symbol, symbolTable } from '../../base/dim.js';
 import type { Storage, Var } from '../../loop/nodes.js';
 import type { LoweredKernel } from './builder.js';
 
 /** What `main` does, one after the other, before it is known where in its table sizes and places stand. */
-export type Step = KernelStep | ForeachStep | WhileStep | BranchStep;
+export type Step = KernelStep | BindStep | ForeachStep | WhileStep | BranchStep;
 
 export interface KernelStep {
   readonly kind: 'kernel';
   readonly kernel: LoweredKernel;
   /** The number of the step in the whole. */
   readonly step: number;
+}
+
+/** Makes sizes of data. */
+export interface BindStep {
+  readonly kind: 'bind';
+  /** The location of the data: int32, or int64, of which the low word counts. */
+  readonly from: number;
+  readonly isWide: boolean;
+  /** In the order of the data. */
+  readonly sizes: readonly { readonly name: string; readonly bounds: Bounds }[];
 }
 
 /** A row of something that is iterated over. */
@@ -69,28 +79,48 @@ export interface BranchStep {
   readonly alternate: readonly Step[];
 }
 
-/** The symbolic sizes that `main` hands on or counts with, in order. */
+/**
+ * The symbolic sizes that `main` has to be told: those that it hands on or counts with, and the symbols
+ * of those that it works out itself from sizes that it binds.
+ */
 export function sizesOf(steps: readonly Step[]): readonly DimExpr[] {
+  const bound = new Set<string>();
   const found: DimExpr[] = [];
-  const add = (dim: Dim | null): void => {
-    if (dim !== null && typeof dim !== 'number') found.push(dim);
-  };
-  for (const step of steps) {
-    switch (step.kind) {
-      case 'kernel':
-        for (const arg of step.kernel.args) if (arg.kind === 'size') add(arg.dim);
-        break;
-      case 'branch':
-        found.push(...sizesOf(step.consequent), ...sizesOf(step.alternate));
-        break;
-      case 'foreach':
-      case 'while':
-        add(step.kind === 'foreach' ? step.length : step.limit);
-        for (const { bytes } of step.rows) add(bytes);
-        for (const { elements } of step.paddings) add(elements);
-        if (step.kind === 'while') found.push(...sizesOf(step.condition));
-        found.push(...sizesOf(step.body));
+  for (const dim of dimsOf(steps, bound)) {
+    if (typeof dim === 'number') continue;
+    const symbols = [...symbolTable(dim)];
+    if (!symbols.some(([name]) => bound.has(name))) found.push(dim);
+    else {
+      for (const [name, bounds] of symbols) if (!bound.has(name)) found.push(symbol(name, bounds));
     }
   }
   return found;
+}
+
+/** All sizes, in order; notes the symbols that are bound. */
+function dimsOf(steps: readonly Step[], bound: Set<string>): readonly Dim[] {
+  return steps.flatMap((step): readonly Dim[] => {
+    switch (step.kind) {
+      case 'kernel':
+        return step.kernel.args.flatMap((arg) => (arg.kind === 'size' ? [arg.dim] : []));
+      case 'bind':
+        for (const { name } of step.sizes) bound.add(name);
+        return [];
+      case 'branch':
+        return [...dimsOf(step.consequent, bound), ...dimsOf(step.alternate, bound)];
+      case 'foreach':
+        return [step.length, ...loopDims(step), ...dimsOf(step.body, bound)];
+      case 'while':
+        return [
+          ...(step.limit === null ? [] : [step.limit]),
+          ...loopDims(step),
+          ...dimsOf(step.condition, bound),
+          ...dimsOf(step.body, bound),
+        ];
+    }
+  });
+}
+
+function loopDims({ rows, paddings }: ForeachStep | WhileStep): readonly Dim[] {
+  return [...rows.map(({ bytes }) => bytes), ...paddings.map(({ elements }) => elements)];
 }

@@ -5,11 +5,15 @@ import type { DType } from '../../../src/base/dtype.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import {
   add,
+  booleanMask,
+  cast,
   cond,
   foreach,
+  greater,
   less,
   matmul,
   mul,
+  shapeOf,
   sum,
   tanh,
   transpose,
@@ -297,3 +301,31 @@ describe('compiled cond', () => {
     assert.deepEqual(found, [rows, s]);
   });
 });
+
+describe('sizes that the data of an iteration decides', () => {
+  it('are bound inside of the loop when they have a bound', () => {
+    const body = program([[[4]], [[4]]], ([x, s]) => {
+      const kept = booleanMask<Value>(x, greater<Value>(x, 0));
+      const total = sum<Value>(mul<Value>(kept, kept));
+      return [total, add<Value>(s, mul<Value>(total, shapeTotal(kept)))];
+    });
+    const loop = program([[[symbol('n'), 4]], [[4]]], ([x, s]) =>
+      foreach<Value>(body, { data: [x], states: [s], captures: [] }),
+    );
+    assert.match(compile(loop).toString(), /for i in 0\.\.rows/);
+    const data = [1, -2, 7, 4, -1, -1, -1, -1, 2, 2, 2, 2];
+    const found = run(loop, [
+      { shape: [3, 4], data },
+      { shape: [4], data: [0, 1, 2, 3] },
+    ]);
+    const rows = [0, 1, 2].map((t) => data.slice(4 * t, 4 * t + 4).filter((value) => value > 0));
+    const totals = rows.map((row) => row.reduce((a, b) => a + b * b, 0));
+    const more = totals.reduce((sum, total, t) => sum + total * rows[t].length, 0);
+    assert.deepEqual(found, [totals, [0, 1, 2, 3].map((value) => value + more)]);
+  });
+});
+
+/** The number of elements of a vector, as a float. */
+function shapeTotal(x: Value): Value {
+  return cast<Value>(sum<Value>(shapeOf<Value>(x)), 'float32');
+}
