@@ -3,7 +3,6 @@ import { symbolsOfAttributes } from '../../base/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import type { Output, Program, Value } from '../../ir/program.js';
-import { dimsOf } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { fill } from '../../ops/movement/fill.js';
 import { eliminateDeadCode } from '../dce.js';
@@ -41,10 +40,10 @@ function withoutDead(
   const results = inner.results(id);
   const isRead = results.map((value) => read.has(value));
   if (!isRead.includes(true)) return undefined;
-  const rows = keptRows(loop, inner, id, isRead.slice(0, loop.rows.length));
+  const rows = loop.rows.filter((_, k) => isRead[k]);
   const isLive = liveStates(
     { ...loop, data: loop.data.length, states: loop.states.length },
-    loop.rows.map((row) => rows.includes(row)).concat(isRead.slice(loop.rows.length)),
+    isRead,
   );
   const states = loop.states.filter((_, k) => isLive.states[k]);
   const kept = keptOperands(loop, rows, states);
@@ -71,36 +70,6 @@ function withoutDead(
 /** Something of a type, for a result that nobody reads. */
 function unread(into: Program, { dtype, shape }: TensorType): Value {
   return into.append(fill.declaration, [], { shape, value: 0, dtype })[0];
-}
-
-/**
- * The rows that are read; one of several that are not where the number of rows is a size that only the
- * loop decides, and something speaks of it.
- */
-function keptRows(
-  { rows, lead }: Loop,
-  inner: Program,
-  id: NodeId,
-  isRead: readonly boolean[],
-): readonly Output[] {
-  const kept = rows.filter((_, k) => isRead[k]);
-  if (kept.length > 0 || rows.length === 0 || lead !== null) return kept;
-  const own = symbolsOf(inner.results(id)[0].type.shape[0]);
-  return [...own].some((name) => speaksOf(inner, id, name)) ? rows.slice(0, 1) : kept;
-}
-
-/** Whether a node other than this one, or a requirement, speaks of a dimension. */
-function speaksOf(program: Program, except: NodeId, name: string): boolean {
-  for (const id of program.graph.nodes()) {
-    if (id === except) continue;
-    const node = program.node(id);
-    const table = symbolsOfTypes(program.results(id).map(({ type }) => type));
-    if (node.kind === 'call') symbolsOfAttributes(node.op.attributes, node.attributes, table);
-    if (table.has(name)) return true;
-  }
-  return program.requirements.some((requirement) =>
-    dimsOf(requirement).some((dim) => symbolsOf(dim).has(name)),
-  );
 }
 
 /** The inputs that the regions of a loop read for what is alive, if only in loops of their own. */

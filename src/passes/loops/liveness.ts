@@ -1,19 +1,32 @@
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
 import { declarationOf } from '../facets.js';
+import { ownSymbols, symbolsOfCall } from '../ownsymbols.js';
 
 /*
  * What values need, told apart by result even of loops: a state that only feeds itself is not needed for
  * the others, however deep the loops in which it does so.
  */
 
-/** The values that some values of a program need, themselves included. */
+/**
+ * The values that some values of a program need, themselves included; among them those that bring sizes
+ * that another one speaks of.
+ */
 export function valuesBehind(program: Program, ends: readonly Value[]): ReadonlySet<Value> {
   const needed = new Set(ends);
+  const own = ownSymbols(program);
   for (let id = program.graph.nodeCount - 1; id >= 0; id--) {
     const isRead = program.results(id as NodeId).map((value) => needed.has(value));
     if (!isRead.includes(true)) continue;
     const node = program.node(id as NodeId);
+    if (own.size > 0 && node.kind === 'call') {
+      for (const name of symbolsOfCall(node)) {
+        const introducer = own.get(name);
+        if (introducer === undefined || introducer === id) continue;
+        needed.add(firstWith(program.results(introducer), name));
+      }
+    }
     const operands = program.operands(id as NodeId);
     const reads = node.kind === 'call' ? operandsRead(node, isRead) : null;
     operands.forEach((value, k) => {
@@ -21,6 +34,10 @@ export function valuesBehind(program: Program, ends: readonly Value[]): Readonly
     });
   }
   return needed;
+}
+
+function firstWith(values: readonly Value[], name: string): Value {
+  return values.find(({ type }) => symbolsOfTypes([type]).has(name))!;
 }
 
 /** Which states of a loop something needs, given which of its rows and states are read. */
