@@ -19,6 +19,7 @@ import type {
   LoopBackward,
   LoopStep,
 } from './backward.js';
+import type { Batching } from './batch.js';
 import { checkShape } from './infer.js';
 import type { Law } from './law.js';
 import type { Lowering } from './lowering.js';
@@ -156,6 +157,7 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   /** Whether the gradient is a function of the user's: its errors are the user's own and stay as they are. */
   readonly isUsersGradient?: boolean;
   readonly lowering: Lowering<AttributesOf<S>>;
+  readonly batch?: Batching<AttributesOf<S>>;
   /** What calls with one result are equal to, most useful first; none when absent. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];
@@ -183,6 +185,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly measure?: Measure<AttributesOf<S>>;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
   readonly lowering: Lowering<AttributesOf<S>>;
+  /** Default that of operators that broadcast, and of views; none for any other. */
+  readonly batch?: Batching<AttributesOf<S>>;
   /** Default none. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];

@@ -11,6 +11,7 @@ import { reshape, swapaxes } from '../movement/index.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Binary } from '../signatures.js';
 import { contract } from './gemm.js';
+import { batchedProduct } from './matmulRows.js';
 import { isOne, unravel, volume } from './unravel.js';
 
 /**
@@ -38,6 +39,7 @@ export const matmul: OperatorFunction<Binary> = operator({
     ];
   },
   lowering: { kind: 'kernel', kernel: productLoops, readsAnyOrder: true },
+  batch: batchedProduct((x, y) => matmul(x, y)),
   samples: [
     { args: [tensor(['m', 'k']), tensor(['k', 'n'])] },
     { args: [tensor(['b', 1, 'm', 'k']), tensor([3, 'k', 2])] },

@@ -13,9 +13,11 @@ import {
   tensor,
 } from '../declare.js';
 import { add } from '../elementwise/arithmetic.js';
+import { rowShape } from '../batch.js';
 import { normalizeAxis } from '../infer.js';
 import { example } from '../law.js';
 import { overAll } from '../loops.js';
+import { broadcastTo } from '../reduction/sum.js';
 import { zerosLike } from './fill.js';
 import { resolveRange, type SliceEntry } from './range.js';
 import { expandDims, reshape } from './reshape.js';
@@ -76,6 +78,16 @@ export const concat: OperatorFunction<Join, false> = operator({
         );
       });
       return e.block(...copies);
+    },
+  },
+  batch: {
+    rows: (context) => {
+      const { inputs, isBatched, length, attributes } = context;
+      const axis = normalizeAxis('concat', attributes.axis, rowShape(context, 0).length);
+      const stretched = inputs.map((x, k) =>
+        isBatched[k] ? x : broadcastTo(x, [length, ...x.type.shape]),
+      );
+      return [concat(stretched, axis + 1)];
     },
   },
   simplify: [

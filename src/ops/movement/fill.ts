@@ -181,6 +181,11 @@ export const fullLike: OperatorFunction<
     elementwise: true,
     point: ({ attributes: { value }, outputType }) => elementOf(outputType.dtype, value),
   },
+  batch: {
+    rows: ({ inputs: [x], outputTypes: [{ dtype, shape }], length, attributes: { value } }) => [
+      fullLike(x, value, { dtype, shape: [length, ...shape] }),
+    ],
+  },
   simplify: [
     {
       name: 'static-shape',

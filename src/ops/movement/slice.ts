@@ -67,6 +67,10 @@ export const slice: OperatorFunction<
       return x.at(at);
     },
   },
+  batch: {
+    isLinear: true,
+    rows: ({ inputs: [x], attributes: { indices } }) => [slice(x, ':', ...indices)],
+  },
   simplify: [
     {
       name: 'everything',

@@ -10,6 +10,7 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
+import type { Batching } from '../batch.js';
 import { normalizeAxes, normalizeAxis, shapeToString } from '../infer.js';
 import { callOf, example, type Law } from '../law.js';
 import type { PointLowering } from '../lowering.js';
@@ -29,6 +30,16 @@ function permuted<A>(orderOf: (attributes: A, rank: number) => Order): PointLowe
       orderOf(attributes, index.length).forEach((from, to) => (at[from] = index[to]));
       return x.at(at);
     },
+  };
+}
+
+/** A permutation of the axes of rows leaves the axis of the rows where it is. */
+function permutedRows<A>(orderOf: (attributes: A, rank: number) => Order): Batching<A> {
+  return {
+    isLinear: true,
+    rows: ({ inputs: [x], attributes }) => [
+      transpose(x, [0, ...orderOf(attributes, x.type.shape.length - 1).map((axis) => axis + 1)]),
+    ],
   };
 }
 
@@ -116,6 +127,7 @@ export const transpose: OperatorFunction<
     return [transpose(g!, inverse)];
   },
   lowering: permuted(transposeOrder),
+  batch: permutedRows(transposeOrder),
   simplify: permutationLaws(transposeOrder),
   samples: [
     { args: [tensor(['n', 'm'])] },
@@ -154,6 +166,7 @@ export const swapaxes: OperatorFunction<
   ],
   gradient: ({ grads: [g], attributes: { axis1, axis2 } }) => [swapaxes(g!, axis1, axis2)],
   lowering: permuted(swapOrder),
+  batch: permutedRows(swapOrder),
   simplify: permutationLaws(swapOrder),
   samples: [{ args: [tensor(['n', 2, 'm']), 0, -1] }],
 });
@@ -192,6 +205,7 @@ export const moveaxis: OperatorFunction<
     moveaxis(g!, destination, source),
   ],
   lowering: permuted(moveOrder),
+  batch: permutedRows(moveOrder),
   simplify: permutationLaws(moveOrder),
   samples: [
     { args: [tensor(['n', 2, 'm']), 0, -1] },

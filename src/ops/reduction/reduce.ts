@@ -41,6 +41,8 @@ interface ReductionSpec {
   /** The gradient of `x`; `zero` when nothing flows. */
   readonly gradient: 'none' | 'zero' | (<T extends Tensor>(context: GradientOf<T>) => T);
   readonly lowering: Omit<ReduceLowering<ReductionAttributes>, 'kind' | 'axes'> | Decomposition<ReductionAttributes>; // prettier-ignore
+  /** Whether results of sums are sums of results. Default false. */
+  readonly isLinear?: boolean;
   /** Default none. */
   readonly simplify?: readonly Law<ReductionAttributes>[];
   /** Default `reductionSamples`. */
@@ -71,7 +73,7 @@ export const undefinedWhenEmptySamples: readonly Sample[] = [
 export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
   const { name, operands = 'keep', ofNothing = true, gradient, lowering, simplify = [] } = spec;
   const { samples = ofNothing ? reductionSamples : nonEmptySamples } = spec;
-  return operator({
+  const self: OperatorFunction<Reduction> = operator({
     name,
     family: 'reduction',
     attributes: { axes: attr.optional(attr.ints), keepdims: attr.bool },
@@ -101,9 +103,23 @@ export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
             axes: ({ axes }, rank) => normalizeAxes(name, axes, rank),
             ...lowering,
           },
+    batch: {
+      isLinear: spec.isLinear ?? false,
+      rows: ({ inputs: [x], attributes: { axes, keepdims } }) => {
+        const folded = normalizeAxes(name, axes, x.type.shape.length - 1);
+        return [
+          self(
+            x,
+            folded.map((axis) => axis + 1),
+            { keepdims },
+          ),
+        ];
+      },
+    },
     simplify,
     samples,
   });
+  return self;
 }
 
 /** Refuses a reduction of no elements to at least one result. */

@@ -35,6 +35,7 @@ export function totalDType(dtype: DType): DType {
 export const sum: OperatorFunction<Reduction> = reduction({
   name: 'sum',
   result: totalDType,
+  isLinear: true,
   gradient: ({ g, x, axes }) => unreduce(g, x.type.shape, axes),
   lowering: {
     initial: ({ outputDTypes: [dtype] }) => [e.constant(computeScalar(dtype), 0)],
@@ -77,6 +78,14 @@ export const broadcastTo: OperatorFunction<
   },
   gradient: ({ inputs: [x], grads: [g] }) => [sumTo(g!, x.type.shape)],
   lowering: elementwise(([x]) => x),
+  batch: {
+    isLinear: true,
+    rows: ({ inputs: [x], outputTypes: [{ shape }], length }) => {
+      const row = x.type.shape.slice(1);
+      const ones = shape.slice(row.length).map(() => 1);
+      return [broadcastTo(reshape(x, [length, ...ones, ...row]), [length, ...shape])];
+    },
+  },
   simplify: [
     {
       name: 'own-shape',
