@@ -35,8 +35,16 @@ type Method<F> = F extends (self: never, ...rest: infer R) => infer O
 
 type MethodsOf<O, K extends keyof O> = { readonly [P in K]: Method<O[P]> };
 
+/** Methods whose results are of a type that the options decide, which the rule above cannot carry over. */
+interface MethodsByOptions {
+  unique<const O extends operators.UniqueOptions = object>(
+    options?: O,
+  ): operators.UniqueResult<NDArray, O>;
+}
+
 /** Every operator that takes an array first, as a method of arrays. */
-export type ArrayMethods = MethodsOf<Operators, MethodName>;
+export type ArrayMethods = MethodsOf<Operators, Exclude<MethodName, keyof MethodsByOptions>> &
+  MethodsByOptions;
 
 /** Puts the operators on the arrays' prototype. Called once, when the front floor is loaded. */
 export function installMethods(): void {

@@ -2,3 +2,6 @@ export { countedPositions } from './positions.js';
 export { nonzero, unravelIndex } from './nonzero.js';
 export { booleanMask } from './booleanMask.js';
 export { extents } from './extents.js';
+export { argsortRows, runStarts } from './sortedRows.js';
+export { unique, type UniqueOptions, type UniqueResult } from './unique.js';
+export { keptBoxes, nonMaxSuppression, type SuppressionOptions } from './nonMaxSuppression.js';

@@ -1,0 +1,220 @@
+import * as attr from '../../base/attribute.js';
+import { type Dim, isStatic, sizeOf } from '../../base/dim.js';
+import type { HostValue } from '../../ir/host.js';
+import type { InferContext } from '../../ir/program.js';
+import type { Shape, Tensor, TensorType } from '../../ir/types.js';
+import {
+  type Declaration,
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { sub } from '../elementwise/arithmetic.js';
+import { scatter } from '../indexing/gather.js';
+import { argsort } from '../indexing/sort.js';
+import { take, takeAdjoint } from '../indexing/take.js';
+import { normalizeAxis } from '../infer.js';
+import { onesLike, zerosLike } from '../movement/fill.js';
+import { flatten, reshape } from '../movement/reshape.js';
+import { moveaxis } from '../movement/transpose.js';
+import { cumsum } from '../reduction/cumulative.js';
+import { sum } from '../reduction/sum.js';
+import { countedPositions } from './positions.js';
+import { argsortRows, runStarts } from './sortedRows.js';
+
+export interface UniqueOptions {
+  /** The axis whose sub-arrays are compared; null, the default, compares single elements. */
+  readonly axis?: number | null;
+  /** Also `index`: where each value occurs first, along the axis or in the flattened array. */
+  readonly returnIndex?: boolean;
+  /** Also `inverse`: which value each element (or sub-array) of the array is. */
+  readonly returnInverse?: boolean;
+  /** Also `counts`: how often each value occurs. */
+  readonly returnCounts?: boolean;
+}
+
+interface Parts {
+  readonly returnIndex: 'index';
+  readonly returnInverse: 'inverse';
+  readonly returnCounts: 'counts';
+}
+
+type Asked<O> = {
+  [K in keyof Parts]: K extends keyof O ? (true extends O[K] ? Parts[K] : never) : never;
+}[keyof Parts];
+
+/** The values alone, or a record of them and whatever else the options ask for. */
+export type UniqueResult<T, O> = [Asked<O>] extends [never]
+  ? T
+  : { readonly [K in 'values' | Asked<O>]: T };
+
+/** `f(x, { axis, returnIndex, returnInverse, returnCounts })`. */
+export interface Unique {
+  <T extends Tensor, const O extends UniqueOptions = object>(x: T, options?: O): UniqueResult<T, O>;
+  <const O extends UniqueOptions = object>(
+    x: HostValue,
+    options?: O,
+  ): UniqueResult<DefaultTensor, O>;
+  readonly declaration: Declaration & { readonly method: true };
+}
+
+const attributes = {
+  axis: attr.optional(attr.int),
+  index: attr.bool,
+  inverse: attr.bool,
+  counts: attr.bool,
+};
+
+interface UniqueAttributes {
+  readonly axis: number | null;
+  readonly index: boolean;
+  readonly inverse: boolean;
+  readonly counts: boolean;
+}
+
+/** The values, then the other results that were asked for, in the order of the options. */
+const uniqueParts: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(x: Input<T>, options?: UniqueOptions) => readonly T[]
+> = operator({
+  name: 'unique',
+  family: 'dynamic',
+  attributes,
+  results: 'list',
+  operands: 'keep',
+  call: (x, options = {}) => ({
+    inputs: [x],
+    attributes: {
+      axis: options.axis ?? null,
+      index: options.returnIndex ?? false,
+      inverse: options.returnInverse ?? false,
+      counts: options.returnCounts ?? false,
+    },
+  }),
+  infer: (context) => inferUnique(context),
+  measure: ({ inputs: [x], attributes: { axis } }) => [sum(grouped(x, axis).starts)],
+  gradient: ({ inputs: [x], outputs, grads: [g], attributes: { axis, index } }) => {
+    if (g === null) return [null];
+    const first = index
+      ? outputs[1]
+      : firstOf(x, axis, outputs[0].type.shape[axisOf(x.type, axis)]);
+    const { shape } = x.type;
+    const along = { axis: axis ?? 0, mode: 'clip' } as const;
+    return axis === null
+      ? [reshape(takeAdjoint(g, first, [sizeOf(shape)], along), shape)]
+      : [takeAdjoint(g, first, shape, along)];
+  },
+  lowering: {
+    kind: 'decompose',
+    decompose: ({ inputs: [x], outputTypes, attributes: { axis, ...asked } }) => {
+      const count = outputTypes[0].shape[axisOf(x.type, axis)];
+      const { order, starts } = grouped(x, axis);
+      const index = firstOf(x, axis, count);
+      // Which value stands at each place of the order.
+      const numbers = sub(cumsum(starts, 0), 1);
+      const values = take(axis === null ? flatten(x) : x, index, { axis: axis ?? 0, mode: 'clip' });
+      const results = [values];
+      if (asked.index) results.push(index);
+      if (asked.inverse) {
+        const inverse = scatter(zerosLike(order), order, numbers, 0);
+        results.push(axis === null ? reshape(inverse, x.type.shape) : inverse);
+      }
+      if (asked.counts) {
+        const ones = onesLike(numbers);
+        results.push(takeAdjoint(ones, numbers, [count], { axis: 0, mode: 'clip' }));
+      }
+      return results;
+    },
+  },
+  samples: [
+    { args: [tensor(['n', 'm'])] },
+    {
+      args: [
+        tensor(['n', 2], { dtype: 'int32', low: -2, high: 2 }),
+        { returnIndex: true, returnInverse: true, returnCounts: true },
+      ],
+    },
+    { args: [tensor([3, 'n'], { dtype: 'bool' }), { axis: 1, returnInverse: true }] },
+    { args: [tensor(['n', 3]), { axis: 0, returnIndex: true }] },
+    // Equal values: moving one of them makes them two.
+    {
+      args: [tensor([7], { values: [2, NaN, -1, 2, NaN, 0, -0] }), { returnCounts: true }],
+      differentiable: false,
+    },
+  ],
+});
+
+/**
+ * The values of `x` without repetitions, sorted: flattened, or the sub-arrays along `axis` in
+ * lexicographic order. NaNs equal one another and come last. With `returnIndex`, `returnInverse` or
+ * `returnCounts` the result is a record `{ values, index, inverse, counts }` of what was asked for:
+ * int64 arrays, `index` and `counts` as long as there are values, `inverse` of the shape of `x`, or with
+ * an axis as long as that. Any dtype.
+ *
+ * The gradient of a value goes to where it occurs first.
+ */
+export const unique: Unique = Object.assign(
+  (x: Input<Tensor>, options: UniqueOptions = {}): unknown => {
+    const { returnIndex = false, returnInverse = false, returnCounts = false } = options;
+    const results = uniqueParts(x as Tensor, options);
+    const names = [
+      ...(returnIndex ? ['index'] : []),
+      ...(returnInverse ? ['inverse'] : []),
+      ...(returnCounts ? ['counts'] : []),
+    ];
+    if (names.length === 0) return results[0];
+    return Object.fromEntries(['values', ...names].map((name, k) => [name, results[k]]));
+  },
+  { declaration: uniqueParts.declaration },
+) as Unique;
+
+/** Where the axis of different values stands in the result. */
+function axisOf({ shape }: TensorType, axis: number | null): number {
+  return axis === null ? 0 : normalizeAxis('unique', axis, shape.length);
+}
+
+function inferUnique({
+  inputs: [x],
+  attributes: { axis, index, inverse, counts },
+  fresh,
+}: InferContext & { readonly attributes: UniqueAttributes }): readonly TensorType[] {
+  const at = axisOf(x, axis);
+  const length: Dim = axis === null ? sizeOf(x.shape) : x.shape[at];
+  const count = fresh(
+    'count',
+    isStatic(length) ? { min: Math.min(length, 1), max: length } : undefined,
+  );
+  const type = (shape: Shape): TensorType => ({ dtype: 'int64', shape });
+  return [
+    { dtype: x.dtype, shape: axis === null ? [count] : x.shape.with(at, count) },
+    ...(index ? [type([count])] : []),
+    ...(inverse ? [type(axis === null ? x.shape : [length])] : []),
+    ...(counts ? [type([count])] : []),
+  ];
+}
+
+/** The order of what is compared, and where in it another value begins. */
+function grouped<T extends Tensor>(
+  x: T,
+  axis: number | null,
+): { readonly order: T; readonly starts: T } {
+  const rows = rowsOf(x, axis);
+  const order = rows.type.shape.length === 1 ? argsort(rows, 0) : argsortRows(rows);
+  return { order, starts: runStarts(rows, order) };
+}
+
+/** What is compared, along the first of one or two axes. */
+function rowsOf<T extends Tensor>(x: T, axis: number | null): T {
+  if (axis === null) return flatten(x);
+  if (x.type.shape.length === 1) return x;
+  const front = moveaxis(x, axis, 0);
+  const [length, ...rest] = front.type.shape;
+  return reshape(front, [length, sizeOf(rest)]);
+}
+
+/** Where each value occurs first: the order is stable. */
+function firstOf<T extends Tensor>(x: T, axis: number | null, count: Dim): T {
+  const { order, starts } = grouped(x, axis);
+  return take(order, countedPositions(starts, count), { axis: 0, mode: 'clip' });
+}
