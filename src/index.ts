@@ -32,6 +32,14 @@ export {
   type CustomGradient,
 } from './front/autograd/custom.js';
 export { compute, deferredCompute, isDeferred } from './front/deferred.js';
+// So do these in the place of the operators that they make.
+export {
+  cond,
+  foreach,
+  type ForeachOptions,
+  whileLoop,
+  type WhileOptions,
+} from './front/control/index.js';
 export { exportGraph, type ExportRequest } from './front/exportgraph.js';
 export { config, type Config } from './front/config.js';
 export { staticCode } from './front/staticcode.js';

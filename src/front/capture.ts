@@ -129,14 +129,8 @@ export class Capture {
     return this.#updated.get(array) ?? this.parent?.ownerOf(array) ?? array;
   }
 
-  /**
-   * The gradient of an array from outside: what this code left there, else a stand-in for what each
-   * replay finds there.
-   */
-  gradientOf(array: NDArray): NDArray {
-    const left = this.gradients.get(array);
-    if (left !== undefined) return left;
-    if (this.parent !== null) return this.parent.gradientOf(array);
+  /** A stand-in for the gradient that each replay finds on an array from outside. */
+  gradientRead(array: NDArray): NDArray {
     let read = this.gradientReads.get(array);
     if (read === undefined) {
       read = this.placeholder(array.type);
@@ -147,7 +141,9 @@ export class Capture {
 
   /** An array that stands for a number of the host's. */
   hostNumber(source: HostNumber): NDArray {
-    if (this.parent !== null) return this.parent.hostNumber(source);
+    if (this.parent !== null) {
+      return this.parent.kind === 'trace' ? this.parent.hostNumber(source) : numberArray(source);
+    }
     for (const [known, of] of this.hostReads) if (of === source) return known;
     const array = this.placeholder(hostNumberType);
     this.hostReads.set(array, source);

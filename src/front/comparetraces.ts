@@ -285,7 +285,7 @@ function sameOutside(a: Outside | undefined, b: Outside | undefined): boolean {
 
 function describeOutside(outside: Outside | undefined): string {
   if (outside === undefined) return 'nothing more';
-  if (outside.kind === 'random') return `${outside.draws} random draws`;
+  if (outside.kind === 'random') return `${outside.draws ?? 'some'} random draws`;
   const holder = describeHolder(outside.of);
   return outside.kind === 'gradient' ? `the gradient of ${holder}` : holder;
 }

@@ -16,10 +16,13 @@ export interface GeneratorState {
   readonly counter: bigint;
 }
 
-/** The draws of a capture from the state that its graph starts with. */
+/** The draws of a capture, from the state that its graph starts with. */
 export interface CapturedDraws {
   readonly base: NDArray;
+  /** How many there were before `tail`. */
   count: number;
+  /** The state that an operator has left which draws by itself, a loop or a branch, and the draws since. */
+  tail: { readonly state: NDArray; count: number } | null;
 }
 
 /** The type of the state that random operators take: `[seed, counter]`. */
@@ -27,23 +30,33 @@ export const stateType: ArrayType = arrayType('int64', [2]);
 
 let seed = BigInt(Math.floor(Math.random() * 2 ** 52));
 let counter = 0n;
+/** A lazy array that has the state, when nobody knows yet how much deferred loops will have drawn. */
+let unknown: { readonly state: NDArray; count: number } | null = null;
 const draws = new WeakMap<Capture, CapturedDraws>();
 const drawsByBase = new WeakMap<NDArray, CapturedDraws>();
 
+/** The state now. Loops that were put off are run when it depends on what they draw. */
 export function generatorState(): GeneratorState {
+  if (unknown !== null) {
+    const { state, count } = unknown;
+    unknown = null;
+    takeOver(state, count);
+  }
   return { seed, counter };
 }
 
 export function setGeneratorState(state: GeneratorState): void {
   seed = BigInt.asIntN(64, state.seed);
   counter = BigInt.asIntN(64, state.counter);
+  unknown = null;
   // What is captured from here on starts from the new state.
   if (mode.capture !== null) draws.delete(mode.capture);
 }
 
 /** The state as an array. */
 export function stateArray(): NDArray {
-  return arrayOf(stateType, BigInt64Array.of(seed, counter));
+  const state = generatorState();
+  return arrayOf(stateType, BigInt64Array.of(state.seed, state.counter));
 }
 
 /** The state for some draws, one unless said. The next draw gets another. */
@@ -54,18 +67,51 @@ export function takeState(count: number = 1): NDArray {
     counter += BigInt(count);
     return state;
   }
+  const own = drawsOf(capture);
+  const since = own.tail ?? { state: own.base, count: own.count };
+  const state = advanced(since.state, since.count);
+  note(own, capture, count);
+  return state;
+}
+
+/** Takes back draws that were refused. */
+export function untakeState(count: number = 1): void {
+  if (mode.capture === null) counter -= BigInt(count);
+  else note(drawsOf(mode.capture), mode.capture, -count);
+}
+
+function drawsOf(capture: Capture): CapturedDraws {
   let own = draws.get(capture);
   if (own === undefined) {
     const base = capture.kind === 'trace' ? capture.placeholder(stateType) : stateArray();
-    own = { base, count: 0 };
+    own = { base, count: 0, tail: null };
     draws.set(capture, own);
     drawsByBase.set(base, own);
   }
+  return own;
+}
+
+function note(own: CapturedDraws, capture: Capture, count: number): void {
+  if (own.tail === null) own.count += count;
+  else own.tail.count += count;
   // A trace is only a rehearsal: it is the replays that draw.
-  if (capture.kind === 'deferred') counter += BigInt(count);
-  const state = advanced(own.base, own.count);
-  own.count += count;
-  return state;
+  if (capture.kind === 'trace') return;
+  if (unknown === null) counter += BigInt(count);
+  else unknown.count += count;
+}
+
+/** Lets the draws that come go on from a state that an operator or a graph has left. */
+export function continueFrom(state: NDArray): void {
+  const { capture } = mode;
+  if (capture === null) return takeOver(state, 0);
+  drawsOf(capture).tail = { state, count: 0 };
+  if (capture.kind === 'deferred') unknown = { state, count: 0 };
+}
+
+function takeOver(state: NDArray, count: number): void {
+  const [left, right] = state.storage.host as BigInt64Array;
+  seed = left;
+  counter = right + BigInt(count);
 }
 
 /** Ends the draws of a capture so far: the next ones start from a state of their own. */
@@ -80,7 +126,7 @@ export function advanced(base: NDArray, count: number): NDArray {
   return count === 0 ? base : add(base, BigInt64Array.of(0n, BigInt(count)));
 }
 
-/** How many draws captured code made from a state; undefined for any other array. */
-export function drawsFrom(base: NDArray): number | undefined {
-  return drawsByBase.get(base)?.count;
+/** The draws that captured code made from a state; undefined for any other array. */
+export function drawsFrom(base: NDArray): CapturedDraws | undefined {
+  return drawsByBase.get(base);
 }

@@ -1,11 +1,12 @@
 import type { NodeId } from '../graph/graph.js';
+import { UnsupportedError } from '../base/errors.js';
 import { hostConstant } from '../ir/host.js';
 import type { Program, Value } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
 import { add } from '../ops/index.js';
 import type { Effects, HostNumber } from './capture.js';
 import { type CapturedDraws, drawsFrom } from './generator.js';
-import type { Origin } from './history.js';
+import { collectOrigins, type Origin } from './history.js';
 import { layOut, type Named } from './layout.js';
 import type { GradReq, NDArray } from './ndarray.js';
 
@@ -20,8 +21,8 @@ export type Outside =
   | { readonly kind: 'host'; readonly of: HostNumber }
   /** The gradient that an array keeps; with `attach`, one that it starts to keep. */
   | { readonly kind: 'gradient'; readonly of: Holder; readonly attach?: GradReq | undefined }
-  /** The state of the random generator; written, after so many draws. */
-  | { readonly kind: 'random'; readonly draws: number };
+  /** The state of the random generator; written, after so many draws, null where only a run tells. */
+  | { readonly kind: 'random'; readonly draws: number | null };
 
 /** A program, and what its inputs and outputs mean. */
 export interface GraphParts {
@@ -88,14 +89,19 @@ export function layOutGraph({
   const reads: Outside[] = [];
   const targets: Outside[] = writes.map(({ target }) => target);
   const random = new RandomState();
-  const { program, backward } = layOut({
+  const drawn =
+    draws === undefined
+      ? drawsBehind([...outputs, ...writes].map(({ array }) => array), follow) // prettier-ignore
+      : [draws];
+  const { program, values, backward } = layOut({
     inputs,
     outputs: [
       ...outputs.map((output) => ({ ...output, flows: true })),
       ...writes.map(({ array }, i) => ({ name: `state_${i}`, array, flows: false })),
     ],
     follow,
-    kept,
+    // What operators have drawn that draw by themselves, only they can tell.
+    kept: [...kept, ...drawn.flatMap(({ tail }) => tail?.state.origin ?? [])],
     stopsUnrecorded,
     leaf(array, reader, into) {
       if (array.isConstant && array.elements !== null) {
@@ -104,15 +110,15 @@ export function layOutGraph({
           data: array.elements.host,
         });
       }
-      const count = drawsFrom(array);
-      if (count !== undefined) return random.join(into, array, count, reads);
+      const own = drawsFrom(array);
+      if (own !== undefined) return random.join(into, own, reads);
       const { name, source } = outside(array, reader);
       reads.push(source);
       return into.variable(into.freshName(name), array.type);
     },
   });
-  if (draws !== undefined) random.join(program, draws.base, draws.count, reads);
-  const state = random.after();
+  if (draws !== undefined) random.join(program, draws, reads);
+  const state = random.after(values);
   if (state !== null) {
     targets.push({ kind: 'random', draws: random.draws });
     program.setOutputs([...program.outputs, { name: freeOutput(program, 'random'), value: state }]);
@@ -127,37 +133,69 @@ export function layOutGraph({
   };
 }
 
+/** The draws of the captures that some arrays come from. */
+function drawsBehind(
+  heads: readonly NDArray[],
+  follow: (origin: Origin) => boolean,
+): readonly CapturedDraws[] {
+  const found = new Set<CapturedDraws>();
+  for (const { operands } of collectOrigins(heads, (_, origin) => follow(origin))) {
+    for (const operand of operands) {
+      const own = drawsFrom(operand);
+      if (own !== undefined) found.add(own);
+    }
+  }
+  return [...found];
+}
+
 /** The one random state of a graph; captures that meet in it draw one after the other. */
 class RandomState {
   #input: Value | null = null;
   readonly #joined: Map<NDArray, Value> = new Map();
-  draws = 0;
+  #last: CapturedDraws | null = null;
+  /** The draws that can be counted. */
+  #draws = 0;
 
-  /** The state for a capture that makes so many draws. */
-  join(program: Program, base: NDArray, count: number, reads: Outside[]): Value {
-    const known = this.#joined.get(base);
+  /** How many draws there are; null where only a run tells. */
+  get draws(): number | null {
+    return this.#last?.tail ? null : this.#draws;
+  }
+
+  /** The state that a capture's draws start from. */
+  join(program: Program, draws: CapturedDraws, reads: Outside[]): Value {
+    const known = this.#joined.get(draws.base);
     if (known !== undefined) return known;
+    if (this.#last?.tail) {
+      throw new UnsupportedError('random loops were deferred apart from one another', {
+        op: 'exportGraph',
+        expected: 'one deferredCompute around all that draws in loops and branches',
+        actual: 'several',
+      });
+    }
     if (this.#input === null) {
       this.#input = program.variable(program.freshName('random'), { dtype: 'int64', shape: [2] });
       reads.push({ kind: 'random', draws: 0 });
     }
-    const state = this.#advance(this.draws);
-    this.draws += count;
-    this.#joined.set(base, state);
+    const state = advancedBy(this.#input, this.#draws);
+    this.#draws += draws.count;
+    this.#joined.set(draws.base, state);
+    this.#last = draws;
     return state;
   }
 
   /** The state that is left; null when nothing random happened. */
-  after(): Value | null {
-    return this.#input === null ? null : this.#advance(this.draws);
+  after(values: ReadonlyMap<NDArray, Value>): Value | null {
+    if (this.#input === null) return null;
+    const tail = this.#last?.tail;
+    if (!tail) return advancedBy(this.#input, this.#draws);
+    return advancedBy(values.get(tail.state)!, tail.count);
   }
+}
 
-  #advance(count: number): Value {
-    const input = this.#input!;
-    if (count === 0) return input;
-    const steps = hostConstant(BigInt64Array.of(0n, BigInt(count)), 'int64');
-    return add<Value>(input, input.program.constant(steps));
-  }
+function advancedBy(state: Value, count: number): Value {
+  if (count === 0) return state;
+  const steps = hostConstant(BigInt64Array.of(0n, BigInt(count)), 'int64');
+  return add<Value>(state, state.program.constant(steps));
 }
 
 function freeOutput(program: Program, hint: string): string {

@@ -43,7 +43,7 @@ export function graphToJSON(parts: GraphParts): Json {
       case 'host':
         return { array: numberOf(numberArray(outside.of)) };
       case 'random':
-        return { draws: outside.draws };
+        return outside.draws === null ? {} : { draws: outside.draws };
       case 'gradient':
         throw new UnsupportedError('a graph that works on attached gradients cannot be saved', {
           op: 'toJSON',
@@ -114,7 +114,8 @@ function readGraph(json: unknown): GraphParts {
     const argument = entry.optional('argument');
     if (argument !== undefined) return { kind: 'array', of: argument.integer() };
     const number = entry.optional('array');
-    if (number === undefined) return { kind: 'random', draws: entry.field('draws').integer() };
+    if (number === undefined)
+      return { kind: 'random', draws: entry.optional('draws')?.integer() ?? null };
     const array = arrays[number.integer()] ?? number.fail('one of the values');
     return { kind: 'array', of: array };
   };

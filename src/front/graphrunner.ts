@@ -9,7 +9,7 @@ import { arrayType } from './arraytype.js';
 import { hostNumber } from './capture.js';
 import { joinRecording } from './dispatch.js';
 import { ElementChecks } from './elementchecks.js';
-import { generatorState, setGeneratorState, takeState } from './generator.js';
+import { continueFrom, generatorState, setGeneratorState, takeState } from './generator.js';
 import type { GraphParts, Holder, Outside } from './graph.js';
 import { Session } from './history.js';
 import { Callable } from './invoke.js';
@@ -30,7 +30,8 @@ export class GraphRunner {
   /** How many of the program's outputs are returned. */
   readonly #returned: number;
   readonly #callable: Callable;
-  readonly #draws: number;
+  /** Null where only a run tells. */
+  readonly #draws: number | null;
   readonly #save: SavePolicy;
   #executable: Executable | undefined;
   #checks: ElementChecks | undefined;
@@ -107,6 +108,7 @@ export class GraphRunner {
       const value = plain(results[this.#returned + i]);
       if (target.kind === 'array') writeState(holder(target.of), value);
       else if (target.kind === 'gradient') leaveGradient(holder(target.of), value, target.attach);
+      else if (this.#draws === null) continueFrom(value);
     });
     return results.slice(0, this.#returned);
   }
@@ -122,7 +124,10 @@ export class GraphRunner {
       : undefined;
     const results = this.#executable.run(operands, into);
     writes.forEach((write, i) => {
-      if (write.kind !== 'array' && write.kind !== 'gradient') return;
+      if (write.kind !== 'array' && write.kind !== 'gradient') {
+        if (this.#draws === null) continueFrom(resultArray(results[this.#returned + i]));
+        return;
+      }
       const target = holder(write.of);
       if (homes[i] === null) {
         const value = resultArray(results[this.#returned + i]);
@@ -168,7 +173,7 @@ export class GraphRunner {
       case 'host':
         return hostNumber(source.of);
       case 'random':
-        return takeState(this.#draws);
+        return takeState(this.#draws ?? 0);
     }
   }
 }

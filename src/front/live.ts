@@ -2,7 +2,7 @@ import { inContext } from '../base/errors.js';
 import { stopGradient } from '../ops/structure/identity.js';
 import { type Capture, type Effects, numberArray } from './capture.js';
 import { joinRecording, perform } from './dispatch.js';
-import { type CapturedDraws, takeState } from './generator.js';
+import { type CapturedDraws, continueFrom, takeState } from './generator.js';
 import { leaveGradient } from './graphrunner.js';
 import { type Origin, Session } from './history.js';
 import { withSizes } from './lazy.js';
@@ -66,10 +66,15 @@ export class LiveValues {
         const grad = gradOf(this.of(owner));
         if (grad !== null) this.set(read, grad);
       }
-      if (draws !== undefined) this.set(draws.base, takeState(draws.count));
+      if (draws !== undefined)
+        this.set(draws.base, takeState(draws.tail === null ? draws.count : 0));
       for (const [array, source] of this.#capture.hostReads) this.set(array, numberArray(source));
       const { log } = this.#capture;
       for (; this.#ran < log!.length; this.#ran++) this.#run(log![this.#ran]);
+      if (draws?.tail) {
+        continueFrom(this.of(draws.tail.state));
+        takeState(draws.tail.count);
+      }
       for (const [target, value] of effects.updates) writeState(this.of(target), this.of(value));
       for (const [owner, grad] of effects.gradients) {
         leaveGradient(this.of(owner), this.of(grad), effects.attached.get(owner));

@@ -17,7 +17,13 @@ import { shapeList } from '../ops/signatures.js';
 import type { HostValue } from '../ir/host.js';
 import { currentTrace } from './capture.js';
 import { array } from './creation.js';
-import { type GeneratorState, generatorState, setGeneratorState, takeState } from './generator.js';
+import {
+  type GeneratorState,
+  generatorState,
+  setGeneratorState,
+  takeState,
+  untakeState,
+} from './generator.js';
 import { NDArray } from './ndarray.js';
 import { extentsOf } from './tracedshape.js';
 
@@ -68,12 +74,11 @@ export function setState(state: GeneratorState): void {
 
 /** Draws once. A call that is refused leaves the generator where it was. */
 function draw(make: (state: NDArray) => NDArray): NDArray {
-  const before = generatorState();
+  const state = takeState();
   try {
-    return make(takeState());
+    return make(state);
   } catch (error) {
-    // A trace counts its draws by itself, and is over with an error in any case.
-    if (currentTrace() === null) setGeneratorState(before);
+    untakeState();
     throw error;
   }
 }

@@ -1,13 +1,17 @@
 import { InternalError, UnsupportedError } from '../base/errors.js';
 import { flatten, type Structure, unflatten } from '../base/tree.js';
+import { Program } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
+import { instantiate } from '../passes/transform.js';
 import { Capture } from './capture.js';
-import { type GraphParts, layOutGraph, writesOf } from './graph.js';
-import { takeState } from './generator.js';
+import { escaped, joinRecording } from './dispatch.js';
+import { type GraphParts, layOutGraph, type Outside, writesOf } from './graph.js';
+import { continueFrom, endDraws, takeState } from './generator.js';
 import { Session } from './history.js';
 import { mode, withMode } from './mode.js';
 import type { NDArray } from './ndarray.js';
 import { isArray } from './signature.js';
+import { assign, attachGrad, gradOf, setGradient } from './values.js';
 
 /** The body of something that is captured as one operator: a loop, a branch, a function with its own gradient. */
 export interface Region {
@@ -32,20 +36,151 @@ export function traceRegion(
   const capture = new Capture('trace', mode.capture?.sizes, mode.capture);
   const inputs = types.map((type) => capture.placeholder(type));
   const session = mode.session === null ? null : new Session();
-  const result = withMode({ capture, session }, op, () => body(inputs));
-  const { leaves, structure } = flatten(result, isArray, op);
-  const parts = layOutGraph({
-    inputs: inputs.map((array, i) => ({ name: `x${i}`, array })),
-    outputs: leaves.map((array, i) => ({ name: `y${i}`, array: capture.current(array) })),
-    writes: writesOf(capture, (array) => array),
-    follow: (origin) => origin.capture === capture,
-    outside: (array) => ({ name: 'outer', source: { kind: 'array', of: array } }),
+  const isFromOutside = (array: NDArray): boolean =>
+    !capture.placeholders.has(array) && array.origin?.capture !== capture;
+  try {
+    const result = withMode({ capture, session }, op, () => body(inputs));
+    const { leaves, structure } = flatten(result, isArray, op);
+    const parts = layOutGraph({
+      inputs: inputs.map((array, i) => ({ name: `x${i}`, array })),
+      outputs: leaves.map((array, i) => ({ name: `y${i}`, array: capture.current(array) })),
+      writes: writesOf(capture, (array) => array),
+      kept: capture.checked.filter((origin) => origin.capture === capture),
+      draws: endDraws(capture),
+      follow: (origin) => origin.capture === capture,
+      outside: (array) => {
+        if (isStray(array)) throw escaped(op, array);
+        return { name: 'outer', source: { kind: 'array', of: array } };
+      },
+    });
+    return {
+      parts,
+      outputs: structure,
+      types: parts.program.outputs.slice(0, leaves.length).map(({ value }) => value.type),
+    };
+  } finally {
+    // What the body has read takes part in the recording around it, not in one that only it has seen.
+    if (session !== null) {
+      session.isOpen = false;
+      for (const array of capture.touched) if (isFromOutside(array)) joinRecording(array);
+    }
+  }
+}
+
+/** Whether an array stands for a value of a body or a function that is over. */
+function isStray(array: NDArray): boolean {
+  if (array.elements !== null || mode.capture?.owns(array) === true) return false;
+  return array.origin === null || array.origin.capture?.kind === 'trace';
+}
+
+/** Whether a body draws random numbers, or writes state or gradients. */
+export function writesState({ parts: { writes } }: Region): boolean {
+  return writes.length > 0;
+}
+
+/** State of the surroundings that bodies write: it enters and leaves the operator like what is passed openly. */
+export interface Carried {
+  readonly before: NDArray;
+  /** Gives it its new value, in the surroundings. */
+  readonly put: (after: NDArray) => void;
+}
+
+/** Programs that read nothing from outside but what they are given. */
+export interface ClosedRegions {
+  /**
+   * Their inputs are the regions' own, then the carried state, then the captures. Their outputs are the
+   * regions' own, then the carried state.
+   */
+  readonly programs: readonly Program[];
+  readonly carried: readonly Carried[];
+  readonly captures: readonly NDArray[];
+}
+
+/**
+ * Gives the bodies of one operator inputs in common.
+ * @param giving How many of them, the leading ones, give back the carried state. Default all.
+ */
+export function closeRegions(
+  op: string,
+  regions: readonly Region[],
+  giving: number = regions.length,
+): ClosedRegions {
+  const carried = carriedBy(op, regions);
+  const random = carried.find(({ target }) => target.kind === 'random')?.before;
+  const readOf = (read: Outside): NDArray => (read.kind === 'random' ? random! : arrayOf(op, read));
+  const operands = new Set(carried.map(({ before }) => before));
+  for (const { parts } of regions) for (const read of parts.reads) operands.add(readOf(read));
+  const shared = [...operands];
+  const programs = regions.map(({ parts, types }, index) => {
+    const into = new Program();
+    const { inputs } = parts.program;
+    const own = inputs.slice(0, inputs.length - parts.reads.length);
+    const given = own.map(({ type }, i) => into.variable(`x${i}`, type));
+    const values = new Map(
+      shared.map(({ type }, i) => {
+        const name = i < carried.length ? `s${i}` : `c${i - carried.length}`;
+        return [shared[i], into.variable(name, type)];
+      }),
+    );
+    const read = parts.reads.map((source) => values.get(readOf(source))!);
+    const results = instantiate(parts.program, into, [...given, ...read]);
+    const returned = results.slice(0, types.length);
+    const after = carried.map(({ target, before }) => {
+      const at = parts.writes.findIndex((write) => isSame(write, target));
+      return at < 0 ? values.get(before)! : results[types.length + at];
+    });
+    into.setOutputs([
+      ...returned.map((value, i) => ({ name: `y${i}`, value })),
+      ...(index < giving ? after : []).map((value, i) => ({ name: `s${i}`, value })),
+    ]);
+    return into;
   });
+  return { programs, carried, captures: shared.slice(carried.length) };
+}
+
+function arrayOf(op: string, read: Outside): NDArray {
+  if (read.kind === 'array' && typeof read.of !== 'number') return read.of;
+  throw new InternalError('a body uses something that only its surroundings have', { op });
+}
+
+interface Slot extends Carried {
+  readonly target: Outside;
+}
+
+/** What the bodies write, each thing once. */
+function carriedBy(op: string, regions: readonly Region[]): readonly Slot[] {
+  const slots: Slot[] = [];
+  for (const { parts } of regions) {
+    for (const target of parts.writes) {
+      if (!slots.some((slot) => isSame(slot.target, target))) slots.push(slotFor(op, target));
+    }
+  }
+  return slots;
+}
+
+function slotFor(op: string, target: Outside): Slot {
+  if (target.kind === 'random') return { target, before: takeState(0), put: continueFrom };
+  if (target.kind === 'host' || typeof target.of === 'number') {
+    throw new InternalError('a body writes something that only its surroundings have', { op });
+  }
+  const { of } = target;
+  if (target.kind === 'array') {
+    const before = mode.capture?.current(of) ?? of;
+    return { target, before, put: (after) => assign(of, after) };
+  }
+  const { attach } = target;
   return {
-    parts,
-    outputs: structure,
-    types: parts.program.outputs.slice(0, leaves.length).map(({ value }) => value.type),
+    target,
+    before: gradOf(of)!,
+    put: (after) => {
+      if (attach !== undefined) attachGrad(of, attach);
+      setGradient(of, after);
+    },
   };
+}
+
+function isSame(a: Outside, b: Outside): boolean {
+  return a.kind === b.kind && (a.kind === 'random' || a.of === (b as typeof a).of);
 }
 
 /**
@@ -57,7 +192,7 @@ export function outsideOperands(op: string, { parts }: Region): readonly NDArray
   const { reads, writes } = parts;
   let draws = 0;
   for (const write of writes) {
-    if (write.kind === 'random') draws = write.draws;
+    if (write.kind === 'random' && write.draws !== null) draws = write.draws;
     else {
       throw new UnsupportedError('state was written where it cannot be handed back', {
         op,
@@ -65,11 +200,7 @@ export function outsideOperands(op: string, { parts }: Region): readonly NDArray
       });
     }
   }
-  return reads.map((read) => {
-    if (read.kind === 'random') return takeState(draws);
-    if (read.kind === 'array' && typeof read.of !== 'number') return read.of;
-    throw new InternalError('a body read something that only its surroundings have', { op });
-  });
+  return reads.map((read) => (read.kind === 'random' ? takeState(draws) : arrayOf(op, read)));
 }
 
 /** Puts the results of a region's program back into the body's nesting. */

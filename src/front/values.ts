@@ -84,14 +84,19 @@ export function gradOf(array: NDArray): NDArray | null {
   const trace = currentTrace();
   const owner = trace?.ownerOf(array) ?? array;
   if (owner !== array) return gradOf(owner);
-  if (trace !== null && isOutside(array, trace)) return trace.gradientOf(array);
+  if (trace !== null && isOutside(array, trace)) {
+    const left = trace.gradients.get(array);
+    if (left !== undefined) return left;
+    if (trace.parent === null) return trace.gradientRead(array);
+    return withMode({ capture: trace.parent, session: null }, 'grad', () => gradOf(array));
+  }
   gradient.value ??= withMode({ session: null }, 'grad', () => zerosLike(array));
   return gradient.value;
 }
 
 /** Whether an array exists beyond the trace: its gradient does, too. */
 function isOutside(array: NDArray, trace: Capture): boolean {
-  return trace.placeholders.has(array) || (array.elements !== null && !array.isConstant);
+  return trace.placeholders.has(array) || (!array.isConstant && array.origin?.capture !== trace);
 }
 
 /** Replaces the gradient that is kept. In traced code that is done after each replay. */

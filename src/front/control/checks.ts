@@ -1,0 +1,100 @@
+import { describe } from '../../base/attribute.js';
+import { ArgumentError, DTypeError, inContext, KaonError, ShapeError } from '../../base/errors.js';
+import { sameShape } from '../../base/dim.js';
+import { typeToString } from '../../ir/program.js';
+import { requireNow } from '../../ir/requirement.js';
+import type { TensorType } from '../../ir/types.js';
+import { checkPredicate, checkState } from '../../ops/control/body.js';
+import type { LoopSave } from '../../ops/control/foreach.js';
+import { withMode } from '../mode.js';
+import type { NDArray } from '../ndarray.js';
+import { isArray } from '../signature.js';
+import { arrangedLike, namesOf, type Nested, takeApart } from './nesting.js';
+
+/** Refuses what is not a function. */
+export function checkFunction(op: string, what: string, value: unknown): void {
+  if (typeof value === 'function') return;
+  throw new ArgumentError(`${what} is not a function`, { op, expected: 'a function', actual: describe(value) }); // prettier-ignore
+}
+
+/** Refuses what is no array of one truth value. */
+export function checkedPredicate(op: string, what: string, value: unknown): NDArray {
+  if (!isArray(value)) {
+    throw new ArgumentError(`${what} is not an array`, {
+      op,
+      expected: 'a bool array of one element',
+      actual: describe(value),
+      advice: 'compare arrays: x.greater(0), x.notEqual(0)',
+    });
+  }
+  checkPredicate(op, what, value.type);
+  return value;
+}
+
+/** What a body has returned: outputs, and its new states in the order of the old ones. */
+export interface Returned {
+  readonly outputs: Nested;
+  readonly states: readonly NDArray[];
+}
+
+/** Takes apart what the body of a loop returns, and compares the new states with the old ones. */
+export function checkedReturn(
+  op: string,
+  value: unknown,
+  states: Nested,
+  before: readonly NDArray[],
+): Returned {
+  if (!Array.isArray(value) || value.length !== 2) {
+    throw new ArgumentError('the body does not return a pair', {
+      op,
+      expected: `[outputs, ${states.what}s], where [] stands for none`,
+      actual: describe(value),
+    });
+  }
+  const outputs = takeApart(op, 'output', value[0]);
+  const returned = takeApart(op, states.what, value[1]);
+  const after = arrangedLike(op, states, returned, 'changes its structure');
+  const names = namesOf(states);
+  after.forEach((array, k) => checkState(op, names[k], before[k].type, array.type, requireNow));
+  return { outputs, states: after };
+}
+
+/** Refuses outputs that are not like those of the iterations before: there is one array for them all. */
+export function checkOutput(op: string, what: string, before: TensorType, after: TensorType): void {
+  if (before.dtype !== after.dtype) {
+    throw new DTypeError(`${what} changes its dtype`, {
+      op,
+      expected: `${before.dtype}, as in the iterations before`,
+      actual: after.dtype,
+      advice: 'cast it to one dtype',
+    });
+  }
+  if (sameShape(before.shape, after.shape)) return;
+  throw new ShapeError(`${what} changes its shape`, {
+    op,
+    expected: `${typeToString(before)}, as in the iterations before`,
+    actual: typeToString(after),
+    advice: 'reduce it, or write it into an array of fixed size, inside the body',
+  });
+}
+
+/** Runs an iteration. What fails in it says which one it was; the user's own errors stay as they are. */
+export function inIteration<R>(op: string, index: number, run: () => R): R {
+  try {
+    return withMode({}, op, run);
+  } catch (error) {
+    throw error instanceof KaonError ? inContext(error, `iteration ${index}`, { op }) : error;
+  }
+}
+
+const saves: readonly unknown[] = ['all', 'none', 'auto'];
+
+/** What a loop keeps for its backward pass; `auto` unless said. */
+export function checkedSave(op: string, save: unknown = 'auto'): LoopSave {
+  if (saves.includes(save)) return save as LoopSave;
+  throw new ArgumentError('there is no such way to save', {
+    op,
+    expected: "'all', 'none' or 'auto'",
+    actual: describe(save),
+  });
+}

@@ -1,0 +1,55 @@
+import { concat } from '../../ops/index.js';
+import { unflatten } from '../../base/tree.js';
+import { zeros } from '../creation.js';
+import type { NDArray } from '../ndarray.js';
+import { aliasOf } from '../values.js';
+import { checkOutput } from './checks.js';
+import { arrangedLike, namesOf, type Nested } from './nesting.js';
+import { Stack } from './rows.js';
+
+/** The outputs of the iterations that have run. */
+export class Outputs {
+  readonly #op: string;
+  readonly #first: Nested;
+  readonly #names: readonly string[];
+  readonly #stacks: readonly Stack[];
+
+  constructor(op: string, first: Nested) {
+    this.#op = op;
+    this.#first = first;
+    this.#names = namesOf(first);
+    this.#stacks = first.leaves.map((leaf) => new Stack(settled(leaf)));
+  }
+
+  /** Adds those of another iteration, which must be like the first one's. */
+  add(outputs: Nested): void {
+    const leaves = arrangedLike(this.#op, this.#first, outputs, 'changes its structure');
+    leaves.forEach((leaf, k) => {
+      const stack = this.#stacks[k];
+      const now = settled(leaf);
+      checkOutput(this.#op, this.#names[k], stack.first.type, now.type);
+      stack.push(now);
+    });
+  }
+
+  /** All of them in the body's own nesting, with rows of zeros after those of `count` iterations up to `rows`. */
+  finish(count: number, rows: number): unknown {
+    const stacked = this.#stacks.map((stack) => {
+      const filled = stack.finish();
+      if (rows === count) return filled;
+      const { dtype, shape } = stack.first;
+      return concat([filled, zeros([rows - count, ...shape], { dtype })]);
+    });
+    return unflatten(this.#first.structure, stacked);
+  }
+}
+
+/**
+ * A computed array that keeps its elements even if the array is assigned to in a later iteration. What
+ * takes part in recordings is left alone: it cannot be assigned to, and has a history to keep.
+ */
+export function settled(array: NDArray): NDArray {
+  const { gradient, origin } = array.computed();
+  const isPlain = origin === null && (gradient === null || gradient.req === 'null');
+  return isPlain ? aliasOf(array) : array;
+}

@@ -1,0 +1,86 @@
+import { unflatten } from '../../base/tree.js';
+import { requireNow } from '../../ir/requirement.js';
+import { lengthOf } from '../../ops/control/body.js';
+import type { LoopSave } from '../../ops/control/foreach.js';
+import { mode } from '../mode.js';
+import type { NDArray } from '../ndarray.js';
+import { capturedForeach } from './capturedForeach.js';
+import { checkedReturn, checkedSave, checkFunction, inIteration } from './checks.js';
+import { Outputs, settled } from './eager.js';
+import { keeping, type Step } from './loop.js';
+import { namesOf, type Nested, takeApart } from './nesting.js';
+import { rowsOf } from './rows.js';
+import { unrun } from './unrun.js';
+
+const op = 'foreach';
+
+/** Options of `foreach`. */
+export interface ForeachOptions {
+  /**
+   * What is kept of each iteration for a backward pass: everything, only the carried states (the rest is
+   * computed again), or what the compiler thinks best. Default `auto`.
+   */
+  readonly save?: LoopSave;
+}
+
+/**
+ * Runs `body(slice, states)` for each position along the first axis of the data, and carries the states
+ * from one iteration to the next. The body returns `[output, newStates]`; the result is the outputs
+ * stacked along a new first axis, and the final states. Data, states and outputs are any nesting of
+ * arrays, lists and plain objects, and `[]` stands for none: no states make it a map, no outputs a fold.
+ *
+ * With no rows, the outputs have none either, and the states come back unchanged.
+ *
+ * @throws ShapeError, DTypeError or ArgumentError for data of different lengths, for states that change
+ * from one iteration to the next in structure, dtype or shape, and for outputs that do. What fails inside
+ * says in which iteration.
+ */
+export function foreach<D extends object | [], S extends object | [], O extends object | []>(
+  body: (slice: D, states: S) => readonly [outputs: O, states: NoInfer<S>],
+  data: D,
+  initStates: S,
+  options: ForeachOptions = {},
+): [outputs: O, states: S] {
+  checkFunction(op, 'the body', body);
+  const save = checkedSave(op, options.save);
+  const rows = takeApart(op, 'data', data);
+  const states = takeApart(op, 'state', initStates);
+  const types = rows.leaves.map(({ type }) => type);
+  lengthOf(op, types, namesOf(rows), requireNow);
+  const step: Step = (slices, before) => {
+    const slice = unflatten(rows.structure, slices) as D;
+    const returned = body(slice, unflatten(states.structure, before) as S);
+    return checkedReturn(op, returned, states, before);
+  };
+  const run = mode.capture === null ? runForeach : capturedForeach;
+  return run(rows, states, step, save) as [O, S];
+}
+
+function runForeach(data: Nested, init: Nested, step: Step, save: LoopSave): [unknown, unknown] {
+  const arrays = data.leaves.map(settled);
+  const [length] = arrays[0].shape;
+  let states: readonly NDArray[] = init.leaves.map(settled);
+  if (length === 0) {
+    const types = arrays.map(({ dtype, shape }) => ({ dtype, shape: shape.slice(1) }));
+    const none = unrun(op, types, states, 0, (...given) =>
+      inIteration(op, 0, () => step(...given)),
+    );
+    return [
+      unflatten(none.outputs.structure, none.stacked),
+      unflatten(init.structure, none.states),
+    ];
+  }
+  const iterate = keeping(save, step);
+  const rows = arrays.map(rowsOf);
+  let outputs: Outputs | undefined;
+  for (let i = 0; i < length; i++) {
+    const slices = rows.map((each) => each.next().value!);
+    inIteration(op, i, () => {
+      const returned = iterate(slices, states);
+      states = returned.states;
+      if (outputs === undefined) outputs = new Outputs(op, returned.outputs);
+      else outputs.add(returned.outputs);
+    });
+  }
+  return [outputs!.finish(length, length), unflatten(init.structure, states)];
+}

@@ -1,0 +1,65 @@
+import { concat, reshape, split, stack } from '../../ops/index.js';
+import type { NDArray } from '../ndarray.js';
+
+/*
+ * Taking arrays apart into rows and putting them together, in blocks of blocks. One by one, each row
+ * would cost as much as the whole array in a backward pass; all at once, each length would need code of
+ * its own, with as many operands as there are rows.
+ */
+
+/** How many parts are cut or joined at once. */
+const fan = 32;
+
+/** The rows of an array along its first axis, which they drop. */
+export function* rowsOf(x: NDArray): Generator<NDArray, void> {
+  const [length, ...rest] = x.shape;
+  let size = 1;
+  while (size * fan < length) size *= fan;
+  const cuts = Array.from({ length: Math.ceil(length / size) - 1 }, (_, i) => (i + 1) * size);
+  const parts = cuts.length === 0 ? [x] : split(x, cuts);
+  for (const part of parts) {
+    if (size === 1) yield reshape(part, rest);
+    else yield* rowsOf(part);
+  }
+}
+
+/** Puts rows together as they come. */
+export class Stack {
+  /** Waiting rows, then waiting blocks of rows: each level's are about `fan` times as long. */
+  readonly #levels: NDArray[][] = [[]];
+  /** A row, to compare others with; there is at least one. */
+  readonly first: NDArray;
+
+  constructor(first: NDArray) {
+    this.first = first;
+    this.push(first);
+  }
+
+  push(row: NDArray): void {
+    this.#add(0, row);
+  }
+
+  /** All rows along a new first axis. */
+  finish(): NDArray {
+    for (let level = 0; ; level++) {
+      const waiting = this.#levels[level];
+      const isLast = level === this.#levels.length - 1;
+      if (isLast && level > 0 && waiting.length === 1) return waiting[0];
+      if (isLast) return join(level, waiting);
+      if (waiting.length > 0) this.#levels[level + 1].push(join(level, waiting));
+    }
+  }
+
+  #add(level: number, part: NDArray): void {
+    if (level === this.#levels.length) this.#levels.push([]);
+    const waiting = this.#levels[level];
+    waiting.push(part);
+    if (waiting.length < fan) return;
+    this.#levels[level] = [];
+    this.#add(level + 1, join(level, waiting));
+  }
+}
+
+function join(level: number, parts: readonly NDArray[]): NDArray {
+  return level === 0 ? stack(parts) : concat(parts);
+}

@@ -1,0 +1,43 @@
+import type { TensorType } from '../../ir/types.js';
+import type { NDArray } from '../ndarray.js';
+import { type Region, traceRegion } from '../region.js';
+import { inIteration } from './checks.js';
+import type { Step } from './loop.js';
+import type { Nested } from './nesting.js';
+
+/*
+ * Control flow in captured code: each function is traced once, and becomes a region of one operator. What
+ * the functions read from outside are operands of it, what they write is carried through it.
+ */
+
+/** The body of a loop as a region, and the nesting of its outputs. */
+export interface TracedBody {
+  readonly region: Region;
+  readonly outputs: Nested;
+}
+
+/** Runs the body of a loop on stand-ins for slices and states. */
+export function traceBody(
+  op: string,
+  slices: readonly TensorType[],
+  states: readonly NDArray[],
+  step: Step,
+): TracedBody {
+  let outputs: Nested | undefined;
+  const types = [...slices, ...states.map(({ type }) => type)];
+  const region = traceRegion(op, types, (given) =>
+    inIteration(op, 0, () => {
+      const returned = step(given.slice(0, slices.length), given.slice(slices.length));
+      outputs = returned.outputs;
+      return [returned.outputs.leaves, returned.states];
+    }),
+  );
+  return { region, outputs: outputs! };
+}
+
+/** A list in parts of given lengths, and the rest. */
+export function parted<T>(list: readonly T[], lengths: readonly number[]): (readonly T[])[] {
+  let start = 0;
+  const parts = lengths.map((length) => list.slice(start, (start += length)));
+  return [...parts, list.slice(start)];
+}

@@ -1,0 +1,57 @@
+import { refuseOwnSizes } from '../../ops/control/body.js';
+import type { TensorType } from '../../ir/types.js';
+import { customGradient } from '../autograd/custom.js';
+import { zeros } from '../creation.js';
+import { mode } from '../mode.js';
+import type { NDArray } from '../ndarray.js';
+import { traceRegion } from '../region.js';
+import { namesOf, type Nested } from './nesting.js';
+import type { Returned } from './checks.js';
+
+/** What a loop without iterations gives. */
+export interface Unrun {
+  readonly outputs: Nested;
+  /** The stacked outputs: no rows, or as many rows of zeros as there must be. */
+  readonly stacked: readonly NDArray[];
+  readonly states: readonly NDArray[];
+}
+
+/**
+ * The results of a loop whose body has not run. It is traced, which draws nothing and writes nothing, to
+ * learn what its outputs would have been. Everything that it would have used takes part in a recording
+ * all the same, so that gradients of it are zeros.
+ */
+export function unrun(
+  op: string,
+  sliceTypes: readonly TensorType[],
+  states: readonly NDArray[],
+  rows: number,
+  step: (slices: readonly NDArray[], states: readonly NDArray[]) => Returned,
+): Unrun {
+  const types = [...sliceTypes, ...states.map(({ type }) => type)];
+  let outputs: Nested | undefined;
+  const region = traceRegion(op, types, (given) => {
+    const returned = step(given.slice(0, sliceTypes.length), given.slice(sliceTypes.length));
+    outputs = returned.outputs;
+    return [returned.outputs.leaves, returned.states];
+  });
+  const names = namesOf(outputs!);
+  const stacked = names.map((name, k) => {
+    refuseOwnSizes(op, name, region.parts.program, k, { types: [], dims: new Map() });
+    const { dtype, shape } = region.types[k];
+    return zeros([rows, ...(shape as readonly number[])], { dtype });
+  });
+  if (mode.session === null) return { outputs: outputs!, stacked, states };
+  const used = region.parts.reads.flatMap((read) =>
+    read.kind === 'array' && typeof read.of !== 'number' ? [read.of] : [],
+  );
+  const linked = customGradient({
+    forward: () => [...states, ...stacked],
+    backward: (grads) => [...grads.slice(0, states.length), ...used.map(() => null)],
+  })(...states, ...used);
+  return {
+    outputs: outputs!,
+    stacked: linked.slice(states.length),
+    states: linked.slice(0, states.length),
+  };
+}
