@@ -56,19 +56,17 @@ function build(
   if (parts === null) return executor(program, lowest, options, [], log);
   log?.partition(partitionLines(parts));
   const { replaced, ...shared } = options;
-  const part = (name: string): string | null => (what === null ? null : name);
   return new DynamicExecutor(
     program,
     parts,
     {
-      island: (island, number, taken) => {
-        const inner = part(`island ${number}`);
-        const innerLog = inner === null ? null : CompilationLog.of(island.program, inner);
-        const innermost = lower(island.program, context, innerLog);
-        const own = { ...shared, replaced: taken };
-        return executor(island.program, innermost, own, island.symbols, innerLog);
+      part: (name, inner, symbols, taken) => {
+        const innerLog = what === null ? null : CompilationLog.of(inner, name);
+        const innermost = lower(inner, context, innerLog);
+        const own = taken === undefined ? shared : { ...shared, replaced: taken };
+        return executor(inner, innermost, own, symbols, innerLog);
       },
-      region: (region) => build(region, shared, context, part('region')),
+      region: (region) => build(region, shared, context, what === null ? null : 'region'),
     },
     replaced,
   );

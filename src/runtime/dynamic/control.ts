@@ -1,28 +1,43 @@
 import { InternalError } from '../../base/errors.js';
-import type { CallNode } from '../../ir/program.js';
-import { declarationOf } from '../../passes/facets.js';
+import type { CallNode, Program } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import { controlOf } from '../../passes/lower/control.js';
+import type { Executor } from '../executor.js';
 import { HostBranch } from './branch.js';
+import { chunkOf, HostChunks } from './chunks.js';
 import { HostForeach } from './foreach.js';
 import type { HostCall, Regions } from './hostcall.js';
 import { HostWhile } from './while.js';
 
-/** What runs a loop or branch on the host. */
-export function hostCallOf(call: CallNode, regions: Regions): HostCall {
-  const { op, attributes } = call;
-  const { lowering } = declarationOf(op);
-  switch (lowering.kind) {
-    case 'foreach':
-      return new HostForeach(call, lowering.loop(attributes), regions.executable(call.regions[0]));
-    case 'while':
-      return new HostWhile(
-        call,
-        lowering.loop(attributes),
-        regions.executable(call.regions[0]),
-        regions.executable(call.regions[1]),
-      );
+/**
+ * What runs a loop or branch on the host. `compile` is for programs that are told the sizes of some
+ * symbols.
+ */
+export function hostCallOf(
+  call: CallNode,
+  operands: readonly TensorType[],
+  regions: Regions,
+  compile: (program: Program, symbols: readonly string[]) => Executor,
+): HostCall {
+  const control = controlOf(call);
+  switch (control?.kind) {
+    case 'foreach': {
+      const form = control.loop(call.attributes);
+      return new HostForeach(call, form, regions.executable(call.regions[0]));
+    }
+    case 'while': {
+      const form = control.loop(call.attributes);
+      const [condition, body] = call.regions;
+      const chunk = chunkOf(call, form, operands);
+      if (chunk !== null) {
+        const executor = compile(chunk.program, chunk.symbols);
+        return new HostChunks(call, form, chunk, executor, () => regions.executable(condition));
+      }
+      return new HostWhile(call, form, regions.executable(condition), regions.executable(body));
+    }
     case 'branch':
       return new HostBranch(call, regions);
-    default:
-      throw new InternalError('the host runs loops and branches only', { op: op.name });
+    case undefined:
+      throw new InternalError('the host runs loops and branches only', { op: call.op.name });
   }
 }

@@ -17,9 +17,20 @@ import { dynamicText } from './text.js';
 
 /** How the parts of a program become executable. */
 export interface PartCompiler {
-  /** `replaced` as in `CompileOptions`, for the island. */
-  island(island: Island, number: number, replaced: readonly (number | null)[]): Executor;
+  /** A program that is told the sizes of `symbols`; `replaced` as in `CompileOptions`. */
+  part(
+    name: string,
+    program: Program,
+    symbols: readonly string[],
+    replaced?: readonly (number | null)[],
+  ): Executor;
   region(region: Program): Executable;
+}
+
+/** A compiled part of a program. */
+export interface Part {
+  readonly name: string;
+  readonly executor: Executor;
 }
 
 /** A value that is there between stages, and the shape it is read in. */
@@ -59,6 +70,9 @@ type Values = (Operand | undefined)[];
 export class DynamicExecutor implements Executable {
   readonly program: Program;
   readonly #partition: Partition;
+  readonly #compiler: PartCompiler;
+  /** All that was compiled for it, regions apart. */
+  readonly #parts: Part[] = [];
   readonly #slots: Slots;
   readonly #stages: readonly ReadyStage[];
   readonly #outputs: readonly Source[];
@@ -72,16 +86,15 @@ export class DynamicExecutor implements Executable {
   ) {
     this.program = program;
     this.#partition = partition;
+    this.#compiler = compiler;
     this.#regions = new Regions((region) => compiler.region(region));
     this.#slots = new Slots(partition);
     this.#outputs = partition.program.outputs.map(({ value }) => this.#source(value));
-    this.#stages = partition.stages.map((stage, number) =>
-      this.#ready(stage, number, compiler, replaced),
-    );
+    this.#stages = partition.stages.map((stage, number) => this.#ready(stage, number, replaced));
   }
 
   release(): void {
-    for (const { executor } of this.#stages) executor?.release();
+    for (const { executor } of this.#parts) executor.release();
     this.#regions.release();
   }
 
@@ -118,8 +131,7 @@ export class DynamicExecutor implements Executable {
   }
 
   toString(): string {
-    const executors = this.#stages.map(({ executor }) => executor);
-    return dynamicText(this.#partition, executors, this.#regions);
+    return dynamicText(this.#partition, this.#parts, this.#regions);
   }
 
   #source(value: Value): Source {
@@ -130,14 +142,16 @@ export class DynamicExecutor implements Executable {
   #ready(
     { island, extents, calls, requirements }: Stage,
     number: number,
-    compiler: PartCompiler,
     replaced: readonly (number | null)[],
   ): ReadyStage {
     const { program } = this.#partition;
     const callOf = (id: (typeof calls)[number]): CallNode => program.node(id) as CallNode;
     const replacedHere = island === null ? [] : replacedIn(island, program, replaced);
     return {
-      executor: island === null ? null : compiler.island(island, number, replacedHere),
+      executor:
+        island === null
+          ? null
+          : this.#part(`island ${number}`, island.program, island.symbols, replacedHere),
       symbols: island?.symbols ?? [],
       reads: (island?.reads ?? []).map((value) => this.#slots.of(value)),
       gives: (island?.gives ?? []).map((value) => this.#slots.of(value)),
@@ -147,13 +161,29 @@ export class DynamicExecutor implements Executable {
       })),
       calls: calls.map((id) => ({
         call: callOf(id),
-        host: hostCallOf(callOf(id), this.#regions),
+        host: hostCallOf(
+          callOf(id),
+          program.operands(id).map(({ type }) => type),
+          this.#regions,
+          (chunk, symbols) => this.#part('chunk', chunk, symbols),
+        ),
         operands: program.operands(id).map((operand) => this.#source(operand)),
         gives: program.results(id).map((value) => this.#slots.of(value)),
       })),
       requirements,
       last: this.#slots.lastReadIn(number),
     };
+  }
+
+  #part(
+    name: string,
+    program: Program,
+    symbols: readonly string[],
+    replaced?: readonly (number | null)[],
+  ): Executor {
+    const executor = this.#compiler.part(name, program, symbols, replaced);
+    this.#parts.push({ name, executor });
+    return executor;
   }
 
   #run(

@@ -1,4 +1,4 @@
-import { allocate, type DType, type HostArray } from '../../base/dtype.js';
+import { allocate, bytesOf, type DType, type HostArray } from '../../base/dtype.js';
 import type { Operand } from '../executable.js';
 import { Storage } from '../storage.js';
 
@@ -33,7 +33,7 @@ export class Rows {
 }
 
 /** The least number of rows that room is made for where nobody knows how many there will be. */
-export const firstCapacity = 64;
+export const leastCapacity = 64;
 
 /** An array that is written row by row, which grows where it has to. Rows that nobody writes are zero. */
 export class StackedRows {
@@ -51,27 +51,31 @@ export class StackedRows {
     this.#home = allocate(dtype, capacity * this.#length);
   }
 
-  /** Where a row is to be written; what was written before stays. */
-  at(row: number): Storage {
-    this.reserve(row + 1);
-    const home = this.#home.subarray(row * this.#length, (row + 1) * this.#length);
-    return new Storage(this.#dtype, home);
+  get rowBytes(): number {
+    return this.#length * bytesOf(this.#dtype);
   }
 
-  /** Makes room for so many rows. */
-  reserve(rows: number): void {
-    if (rows <= this.#capacity) return;
-    this.#capacity = Math.max(rows, 2 * this.#capacity, firstCapacity);
-    const home = allocate(this.#dtype, this.#capacity * this.#length);
-    (home as Float32Array).set(this.#home as Float32Array); // one dtype: the cast only picks an overload
-    this.#home = home;
+  /** Where rows are to be written; what was written before stays. */
+  at(row: number, count = 1): Storage {
+    this.#reserve(row + count);
+    const home = this.#home.subarray(row * this.#length, (row + count) * this.#length);
+    return new Storage(this.#dtype, home);
   }
 
   /** The first rows as an array. */
   first(rows: number): Operand {
-    this.reserve(rows);
+    this.#reserve(rows);
     const length = rows * this.#length;
     const home = length === this.#home.length ? this.#home : this.#home.slice(0, length);
     return { storage: new Storage(this.#dtype, home), shape: [rows, ...this.#shape] };
+  }
+
+  /** Makes room for so many rows. */
+  #reserve(rows: number): void {
+    if (rows <= this.#capacity) return;
+    this.#capacity = Math.max(rows, 2 * this.#capacity, leastCapacity);
+    const home = allocate(this.#dtype, this.#capacity * this.#length);
+    (home as Float32Array).set(this.#home as Float32Array); // one dtype: the cast only picks an overload
+    this.#home = home;
   }
 }

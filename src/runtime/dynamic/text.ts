@@ -3,6 +3,7 @@ import { type CallNode, typeToString, type Value } from '../../ir/program.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { Partition } from '../../passes/partition.js';
 import type { Executable } from '../executable.js';
+import type { Part } from './executor.js';
 import type { Regions } from './hostcall.js';
 
 /**
@@ -55,14 +56,13 @@ export function partitionLines({ program, stages, own }: Partition): readonly st
 /** A partitioned program for people: what runs when, then the parts in full. */
 export function dynamicText(
   partition: Partition,
-  islands: readonly (Executable | null)[],
+  parts: readonly Part[],
   regions: Regions,
 ): string {
-  const parts = islands.flatMap((island, number) =>
-    island === null ? [] : [`island ${number}:\n${indented(island)}`],
-  );
-  for (const region of regions.compiled) parts.push(`region:\n${indented(region)}`);
-  return [...partitionLines(partition), ...parts].join('\n');
+  const lines = [...partitionLines(partition)];
+  for (const { name, executor } of parts) lines.push(`${name}:`, indented(executor));
+  for (const region of regions.compiled) lines.push('region:', indented(region));
+  return lines.join('\n');
 }
 
 function indented(executable: Executable): string {
