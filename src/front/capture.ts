@@ -1,5 +1,7 @@
-import { type Bounds, type Dim, evaluateDim, symbol, symbolsOf } from '../base/dim.js';
+import { type Bounds, type Dim, evaluateDim, isStatic, symbol, symbolsOf } from '../base/dim.js';
+import { determinedSymbols } from '../ir/bind.js';
 import type { Requirement } from '../ir/requirement.js';
+import { SharedSizes } from '../ir/sharedsizes.js';
 import type { TensorType } from '../ir/types.js';
 import { type ArrayType, arrayType } from './arraytype.js';
 import type { Origin, Session } from './history.js';
@@ -64,6 +66,10 @@ export class Capture {
 
   /** Sizes that only the data decides, by name, with an array whose shape tells each. */
   readonly decided: Map<string, NDArray> = new Map();
+  readonly sharedSizes: SharedSizes = new SharedSizes();
+
+  /** Symbolic sizes of what each replay brings, by name, with a placeholder whose shape tells each. */
+  readonly given: Map<string, NDArray> = new Map();
 
   /** What captured calls require of sizes, also those that nothing reads, with the serials of the calls. */
   readonly requirements: { readonly serial: number; readonly requirement: Requirement }[] = [];
@@ -108,7 +114,15 @@ export class Capture {
   placeholder(type: TensorType): NDArray {
     const array = new NDArray(type, null);
     this.placeholders.add(array);
+    if (!type.shape.every(isStatic)) {
+      for (const name of determinedSymbols([type])) this.given.set(name, array);
+    }
     return array;
+  }
+
+  /** A placeholder that tells a symbolic size, of this code or the code around it. */
+  givenFor(name: string): NDArray | undefined {
+    return this.given.get(name) ?? this.parent?.givenFor(name);
   }
 
   /** What an array stands for at this point of the captured code: state may have been written. */

@@ -143,6 +143,7 @@ const none: readonly NDArray[] = [];
 /**
  * The arrays that tell the sizes which a call speaks of and the data of other calls decides. A gradient
  * of a sum has the shape of what was summed up and reads nothing of it; it still needs it to be there.
+ * To a body, what the code around it is called with is such data, too.
  */
 function carriersOf(
   { declaration, attributes }: Operation,
@@ -156,7 +157,8 @@ function carriersOf(
   };
   note(capture);
   for (const { origin } of operands) note(origin?.capture ?? null);
-  if (captures.size === 0) return none;
+  const isInside = capture.parent !== null;
+  if (captures.size === 0 && !isInside) return none;
   const spoken = symbolsOfTypes(results.map(({ type }) => type));
   symbolsOfAttributes(declaration.attributes, attributes, spoken);
   const told = determinedSymbols(operands.map(({ type }) => type));
@@ -167,6 +169,9 @@ function carriersOf(
       const carrier = decided.get(name);
       if (carrier !== undefined && !results.includes(carrier)) carriers.add(carrier);
     }
+    if (!isInside || capture.given.has(name)) continue;
+    const carrier = capture.parent.givenFor(name);
+    if (carrier !== undefined) carriers.add(carrier);
   }
   return [...carriers];
 }

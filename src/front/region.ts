@@ -1,3 +1,4 @@
+import { isStatic } from '../base/dim.js';
 import { InternalError, UnsupportedError } from '../base/errors.js';
 import { flatten, type Structure, unflatten } from '../base/tree.js';
 import { Program } from '../ir/program.js';
@@ -7,7 +8,7 @@ import { Capture } from './capture.js';
 import { escaped, joinRecording } from './dispatch.js';
 import { type GraphParts, layOutGraph, type Outside, writesOf } from './graph.js';
 import { continueFrom, endDraws, takeState } from './generator.js';
-import { Session } from './history.js';
+import { collectOrigins, type Origin, Session } from './history.js';
 import { mode, withMode } from './mode.js';
 import type { NDArray } from './ndarray.js';
 import { isArray } from './signature.js';
@@ -18,7 +19,7 @@ export interface Region {
   /** Its graph. The arrays that the body uses from outside are reads, found by identity. */
   readonly parts: GraphParts;
   /** The nesting of the body's result. */
-  readonly outputs: Structure;
+  readonly nesting: Structure;
   /** The types of the result's arrays. */
   readonly types: readonly TensorType[];
 }
@@ -41,21 +42,26 @@ export function traceRegion(
   try {
     const result = withMode({ capture, session }, op, () => body(inputs));
     const { leaves, structure } = flatten(result, isArray, op);
-    const parts = layOutGraph({
-      inputs: inputs.map((array, i) => ({ name: `x${i}`, array })),
-      outputs: leaves.map((array, i) => ({ name: `y${i}`, array: capture.current(array) })),
-      writes: writesOf(capture, (array) => array),
-      kept: capture.checked.filter((origin) => origin.capture === capture),
+    const outputs = leaves.map((array, i) => ({ name: `y${i}`, array: capture.current(array) }));
+    const writes = writesOf(capture, (array) => array);
+    const kept = capture.checked;
+    const heads = [...outputs, ...writes].map(({ array }) => array);
+    // First, so that sizes which the body's own data decides do not get names that the surroundings use.
+    const sized = [
+      ...sizedFromOutside(capture, [...heads, ...kept.flatMap((each) => each.results)]),
+    ];
+    const { reads, ...parts } = layOutGraph({
+      inputs: [...inputs, ...sized].map((array, i) => ({ name: `x${i}`, array })),
+      outputs,
+      writes,
+      kept,
       draws: endDraws(capture),
       follow: (origin) => origin.capture === capture,
-      outside: (array) => {
-        if (isStray(array)) throw escaped(op, array);
-        return { name: 'outer', source: { kind: 'array', of: array } };
-      },
+      outside: (array) => ({ name: 'outer', source: outsideArray(op, array) }),
     });
     return {
-      parts,
-      outputs: structure,
+      parts: { ...parts, reads: [...sized.map((array) => outsideArray(op, array)), ...reads] },
+      nesting: structure,
       types: parts.program.outputs.slice(0, leaves.length).map(({ value }) => value.type),
     };
   } finally {
@@ -65,6 +71,24 @@ export function traceRegion(
       for (const array of capture.touched) if (isFromOutside(array)) joinRecording(array);
     }
   }
+}
+
+/** The arrays with symbolic sizes that a body uses from outside. */
+function sizedFromOutside(capture: Capture, heads: readonly NDArray[]): ReadonlySet<NDArray> {
+  const isInside = (origin: Origin | null): boolean => origin?.capture === capture;
+  const used = collectOrigins(heads, (_, origin) => isInside(origin)).flatMap(
+    ({ operands, sizedBy }) => [...operands, ...sizedBy],
+  );
+  const isSized = (array: NDArray): boolean =>
+    !capture.placeholders.has(array) &&
+    !isInside(array.origin) &&
+    !array.type.shape.every(isStatic);
+  return new Set([...heads, ...used].filter(isSized));
+}
+
+function outsideArray(op: string, of: NDArray): Outside {
+  if (isStray(of)) throw escaped(op, of);
+  return { kind: 'array', of };
 }
 
 /** Whether an array stands for a value of a body or a function that is over. */
@@ -204,6 +228,6 @@ export function outsideOperands(op: string, { parts }: Region): readonly NDArray
 }
 
 /** Puts the results of a region's program back into the body's nesting. */
-export function nestResults({ outputs }: Region, results: readonly NDArray[]): unknown {
-  return unflatten(outputs, results);
+export function nestResults({ nesting }: Region, results: readonly NDArray[]): unknown {
+  return unflatten(nesting, results);
 }
