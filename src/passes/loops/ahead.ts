@@ -1,0 +1,102 @@
+import type { Program, Value } from '../../ir/program.js';
+import { nodesBehind } from './carve.js';
+import { bytesOf, dependences, isDear } from './dependence.js';
+import { build, editLoops, type Entry, type Loop } from './loop.js';
+import { type Outside, Rows } from './rows.js';
+
+/**
+ * Computes before a loop, for all rows at once, what depends on rows of the data and not on earlier
+ * iterations: `for t: f(x_t @ w, s)` becomes `y = x @ w; for t: f(y_t, s)`, where the T products are one.
+ * Rows of results that depend on nothing else need no loop at all. Each element is what it was, up to the
+ * order in which a product or a reduction takes its sums.
+ *
+ * What is stored for the loop to read are results of products, reductions and other kernels, and what
+ * is computed from those element by element as long as it takes no more memory than they do. Element by
+ * element work on the data alone stays: inside, it costs nothing but itself. Loops over a count of rows
+ * stay as they are: beyond the count there would be work for nothing.
+ */
+export function batchAheadOfLoops(program: Program): Program {
+  return editLoops(
+    program,
+    () =>
+      ({ loop }) =>
+        batchAhead(loop),
+  );
+}
+
+function batchAhead(loop: Loop): readonly Value[] | undefined {
+  const { condition, count, lead, rows, states, data } = loop;
+  if (condition !== null || count !== null || lead === null) return undefined;
+  const depends = dependences(loop);
+  const isRow = (value: Value): boolean => depends.get(value) !== 'past';
+  const stored = storedValues(loop, isRow);
+  const whole = rows.filter(({ value }) => isRow(value));
+  const rest = rows.filter(({ value }) => !isRow(value));
+  const found = new Set<Value>();
+  nodesBehind(
+    loop.body,
+    [...rest.map(({ value }) => value), ...states.map(({ next }) => next.value)],
+    (value) => {
+      if (!isRow(value) || !stored.has(value)) return false;
+      found.add(value);
+      return true;
+    },
+  );
+  if (whole.length === 0 && found.size === 0) return undefined;
+  const outside = rowsOf(loop);
+  const inOrder = [...found].sort((a, b) => a.node - b.node || a.port - b.port);
+  const ahead = inOrder.map((value): Entry => ({
+    operand: outside.stacked(value),
+    name: 'ahead',
+    stands: [value],
+  }));
+  const direct = whole.map(({ value }) => outside.stacked(value));
+  const made =
+    rest.length + states.length === 0
+      ? { rows: [], states: [] }
+      : build({ ...loop, data: [...data, ...ahead], rows: rest });
+  return [
+    ...rows.map((row) => {
+      const place = whole.indexOf(row);
+      return place < 0 ? made.rows[rest.indexOf(row)] : direct[place];
+    }),
+    ...made.states,
+  ];
+}
+
+/** What of a loop is known outside before it runs. */
+export function rowsOf(
+  { body, into, dims, lead, data, captures }: Loop,
+  given: ReadonlyMap<Value, Outside> = new Map(),
+): Rows {
+  const known = new Map(given);
+  const add = ({ operand, stands }: Entry, isBatched: boolean): void => {
+    for (const value of stands) known.set(value, { value: operand, isBatched });
+  };
+  for (const entry of data) add(entry, true);
+  for (const entry of captures) add(entry, false);
+  return new Rows(body, into, dims, lead ?? 0, known);
+}
+
+/** The values that are better read than computed again in every iteration. */
+function storedValues(loop: Loop, isRow: (value: Value) => boolean): ReadonlySet<Value> {
+  const { body } = loop;
+  const stored = new Set<Value>();
+  /** By value: the bytes that are read of what is stored, to compute it inside. */
+  const read = new Map<Value, number>();
+  for (const id of body.graph.nodes()) {
+    if (body.node(id).kind !== 'call') continue;
+    const below = [...new Set(body.operands(id))].reduce(
+      (sum, value) => sum + (read.get(value) ?? 0),
+      0,
+    );
+    for (const value of body.results(id)) {
+      if (!isRow(value)) continue;
+      const own = bytesOf(value);
+      const isStored = isDear(loop, id) || (below > 0 && own <= below);
+      if (isStored) stored.add(value);
+      read.set(value, isStored ? own : below);
+    }
+  }
+  return stored;
+}

@@ -1,0 +1,131 @@
+import type { Dim } from '../../base/dim.js';
+import { sameShape } from '../../base/dim.js';
+import { InternalError } from '../../base/errors.js';
+import {
+  type CallNode,
+  type Program,
+  sameType,
+  typeToString,
+  type Value,
+} from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import { type BatchContext, rowShape } from '../../ops/batch.js';
+import { cast } from '../../ops/elementwise/conversion.js';
+import { reshape } from '../../ops/movement/reshape.js';
+import { broadcastTo, sum } from '../../ops/reduction/sum.js';
+import { declarationOf } from '../facets.js';
+
+/*
+ * How a call is made for all rows at once: as its operator declares, or as follows from its lowering where
+ * that is plain.
+ */
+
+/** A call as it is made for one row, in the dimensions of the program that it is to be made in. */
+export interface RowCall {
+  readonly node: CallNode;
+  readonly into: Program;
+  /** Those that differ from row to row have a further first axis. */
+  readonly operands: readonly Value[];
+  readonly isBatched: readonly boolean[];
+  readonly length: Dim;
+}
+
+/** Whether there is a rule for a call. */
+export function isBatchable(node: CallNode): boolean {
+  return declarationOf(node.op).batch !== undefined || isPlainView(node) || isPlainPoint(node);
+}
+
+/** Whether calls on sums are sums of calls. */
+export function isLinear(node: CallNode): boolean {
+  return isPlainView(node) || declarationOf(node.op).batch?.isLinear === true;
+}
+
+/** Whether there is a way to the sum of calls that does not take every call. */
+export function hasTotal(node: CallNode): boolean {
+  return declarationOf(node.op).batch?.total !== undefined;
+}
+
+function isPlainView({ op }: CallNode): boolean {
+  const { lowering } = declarationOf(op);
+  return lowering.kind === 'view' && lowering.isBarrier !== true;
+}
+
+function isPlainPoint({ op, types }: CallNode): boolean {
+  const { family, lowering, attributes, batch, measure } = declarationOf(op);
+  if (family === 'random' || types.length !== 1) return false;
+  if (batch !== undefined || measure !== undefined) return false;
+  if (lowering.kind !== 'point' || !lowering.elementwise) return false;
+  // An attribute that speaks of sizes may speak of those of the result.
+  return Object.values(attributes).every(({ mapDims }) => mapDims === undefined);
+}
+
+/** The results of a call for all rows. */
+export function callOnRows(call: RowCall): readonly Value[] {
+  const { node, into, length } = call;
+  const { batch } = declarationOf(node.op);
+  return into.withSource(node.source, () => {
+    const made =
+      batch !== undefined
+        ? batch.rows(contextOf(call))
+        : isPlainView(node)
+          ? [reshape(call.operands[0], [length, ...node.types[0].shape])]
+          : into.append(node.op, alignedRows(call), node.attributes);
+    return made.map((value, k) => {
+      const { dtype, shape } = node.types[k];
+      return fitted(value, { dtype, shape: [length, ...shape] });
+    });
+  });
+}
+
+/** The sum of the only result of a call over all rows, by the operator's own way. */
+export function totalOfCall(call: RowCall): Value {
+  const { node, into } = call;
+  const { batch } = declarationOf(node.op);
+  if (batch?.total === undefined) throw new InternalError(`${node.op.name} declares no total`);
+  const { total } = batch;
+  return into.withSource(node.source, () => fitted(total(contextOf(call)), node.types[0]));
+}
+
+/** The sum of rows, in their dtype. */
+export function totalOfRows(rows: Value): Value {
+  return cast(sum(rows, 0), rows.type.dtype);
+}
+
+/** One row for all. */
+export function repeated(row: Value, length: Dim): Value {
+  const { shape } = row.type;
+  return broadcastTo(row, [length, ...shape]);
+}
+
+function contextOf({ node, operands, isBatched, length }: RowCall): BatchContext<Value> {
+  const { attributes, types } = node;
+  return { inputs: operands, isBatched, outputTypes: types, length, attributes };
+}
+
+/**
+ * Operands of which broadcasting aligns the axes of rows as it does for one row: from the right, so rows
+ * with fewer axes than the result get some of size 1 in front.
+ */
+function alignedRows({ node, operands, isBatched, length }: RowCall): readonly Value[] {
+  const rank = node.types[0].shape.length;
+  return operands.map((value, k) => {
+    if (!isBatched[k]) return value;
+    const row = rowShape({ inputs: operands, isBatched }, k);
+    if (row.length === rank) return value;
+    const ones = Array.from({ length: rank - row.length }, () => 1);
+    return reshape(value, [length, ...ones, ...row]);
+  });
+}
+
+/** The value by the sizes that it is expected to have: they may be equal only as is required of a run. */
+function fitted(value: Value, type: TensorType): Value {
+  if (sameType(value.type, type)) return value;
+  const fits = value.type.dtype === type.dtype && value.type.shape.length === type.shape.length;
+  if (!fits || sameShape(value.type.shape, type.shape)) {
+    throw new InternalError('a call on all rows has another type', {
+      expected: typeToString(type),
+      actual: typeToString(value.type),
+    });
+  }
+  return reshape(value, type.shape);
+}

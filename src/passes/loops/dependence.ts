@@ -1,0 +1,57 @@
+import type { NodeId } from '../../graph/graph.js';
+import type { Value } from '../../ir/program.js';
+import { declarationOf } from '../facets.js';
+import { nominalBytes } from '../nominal.js';
+import { isBatchable } from './batching.js';
+import { isMovable, surelyRuns } from './hoist.js';
+import type { Loop } from './loop.js';
+
+/** What a value of a body depends on, as far as it can be computed outside of the loop. */
+export type Dependence =
+  /** The same in every iteration. */
+  | 'nothing'
+  /** On the row of the data, by operators that can be applied to all rows at once. */
+  | 'row'
+  /** On earlier iterations, or in a way that nobody can tell. */
+  | 'past';
+
+/** What each value of a body depends on. */
+export function dependences(loop: Loop): ReadonlyMap<Value, Dependence> {
+  const { body, data, states, captures, dims } = loop;
+  const found = new Map<Value, Dependence>();
+  const mark = (values: readonly Value[], dependence: Dependence): void => {
+    for (const value of values) found.set(value, dependence);
+  };
+  for (const { stands } of data) mark(stands, 'row');
+  for (const { stands } of states) mark(stands, 'past');
+  for (const { stands } of captures) mark(stands, 'nothing');
+  const runs = surelyRuns(loop);
+  for (const id of body.graph.nodes()) {
+    const node = body.node(id);
+    if (node.kind === 'variable') continue;
+    const results = body.results(id);
+    if (node.kind === 'constant') {
+      mark(results, 'nothing');
+      continue;
+    }
+    const below = body.operands(id).map((operand) => found.get(operand)!);
+    const isMoving = isMovable(node, dims, runs) && !below.includes('past');
+    if (!isMoving) mark(results, 'past');
+    else if (!below.includes('row')) mark(results, 'nothing');
+    else mark(results, isBatchable(node) ? 'row' : 'past');
+  }
+  return found;
+}
+
+/** Whether a call does so much work that it is better done once for all rows: no point, and no view. */
+export function isDear({ body }: Loop, id: NodeId): boolean {
+  const node = body.node(id);
+  if (node.kind !== 'call') return false;
+  const { kind } = declarationOf(node.op).lowering;
+  return kind === 'kernel' || kind === 'reduce';
+}
+
+/** The bytes of one row of a value. */
+export function bytesOf(value: Value): number {
+  return nominalBytes(value.type);
+}

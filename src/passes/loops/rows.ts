@@ -1,0 +1,135 @@
+import type { Dim } from '../../base/dim.js';
+import { mapAttributeDims } from '../../base/schema.js';
+import { substituteDim } from '../../base/dim.js';
+import { InternalError } from '../../base/errors.js';
+import { substituteType } from '../../ir/bind.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
+import { add } from '../../ops/elementwise/arithmetic.js';
+import {
+  callOnRows,
+  hasTotal,
+  isLinear,
+  repeated,
+  type RowCall,
+  totalOfCall,
+  totalOfRows,
+} from './batching.js';
+import { nodesBehind } from './carve.js';
+
+/** A value of a loop's body in the surrounding program. */
+export interface Outside {
+  readonly value: Value;
+  /** Whether it has a further first axis, along which it differs from row to row. */
+  readonly isBatched: boolean;
+}
+
+/** Computes values of a loop's body outside of the loop, for all rows at once. */
+export class Rows {
+  readonly #body: Program;
+  readonly #into: Program;
+  readonly #dims: ReadonlyMap<string, Dim>;
+  readonly #length: Dim;
+  readonly #known: Map<Value, Outside>;
+  readonly #totals: Map<Value, Value> = new Map();
+
+  /** `given` is what there is already: the data, the captures, rows that the loop gave. */
+  constructor(
+    body: Program,
+    into: Program,
+    dims: ReadonlyMap<string, Dim>,
+    length: Dim,
+    given: ReadonlyMap<Value, Outside>,
+  ) {
+    this.#body = body;
+    this.#into = into;
+    this.#dims = dims;
+    this.#length = length;
+    this.#known = new Map(given);
+  }
+
+  /** Every row of a value, stacked. */
+  stacked(value: Value): Value {
+    const found = this.of(value);
+    return found.isBatched ? found.value : repeated(found.value, this.#length);
+  }
+
+  /** A value for all rows, or once where it is the same for all of them. */
+  of(value: Value): Outside {
+    for (const id of nodesBehind(this.#body, [value], (given) => this.#known.has(given))) {
+      const node = this.#body.node(id);
+      if (node.kind === 'variable')
+        throw new InternalError(`the rows of ${node.name} are not known`);
+      const results = this.#body.results(id);
+      if (node.kind === 'constant') {
+        this.#known.set(results[0], { value: this.#into.constant(node.data), isBatched: false });
+        continue;
+      }
+      const call = this.#rowCall(node, this.#body.operands(id));
+      const isBatched = call.isBatched.includes(true);
+      const made = isBatched ? callOnRows(call) : once(call);
+      results.forEach((result, port) => {
+        if (!this.#known.has(result)) this.#known.set(result, { value: made[port], isBatched });
+      });
+    }
+    return this.#known.get(value)!;
+  }
+
+  /** The sum of a value over all rows, by the shortest way there is. */
+  total(value: Value): Value {
+    let total = this.#totals.get(value);
+    if (total === undefined) this.#totals.set(value, (total = this.#total(value)));
+    return total;
+  }
+
+  #total(value: Value): Value {
+    const node = this.#body.node(value.node);
+    if (this.#known.has(value) || node.kind !== 'call') return totalOfRows(this.stacked(value));
+    const operands = this.#body.operands(value.node);
+    if (isDistributive(node, operands)) {
+      const [only] = operands;
+      const adapted = this.#adapted(node);
+      return this.#into.append(node.op, [this.total(only)], adapted.attributes, node)[0];
+    }
+    if (!hasTotal(node)) return totalOfRows(this.stacked(value));
+    const call = this.#rowCall(node, operands);
+    return call.isBatched.includes(true) ? totalOfCall(call) : totalOfRows(this.stacked(value));
+  }
+
+  /** What was added up from the sums of several values. */
+  sumOf(values: readonly Value[], initial: Value): Value {
+    return values.reduce((sum, value) => add(sum, this.total(value)), initial);
+  }
+
+  #rowCall(node: CallNode, operands: readonly Value[]): RowCall {
+    const found = operands.map((operand) => this.of(operand));
+    return {
+      node: this.#adapted(node),
+      into: this.#into,
+      operands: found.map(({ value }) => value),
+      isBatched: found.map(({ isBatched }) => isBatched),
+      length: this.#length,
+    };
+  }
+
+  /** A call of the body in the dimensions of the surrounding program. */
+  #adapted(node: CallNode): CallNode {
+    if (this.#dims.size === 0) return node;
+    return {
+      ...node,
+      types: node.types.map((type) => substituteType(type, this.#dims)),
+      attributes: mapAttributeDims(node.op.attributes, node.attributes, (dim) =>
+        substituteDim(dim, this.#dims),
+      ),
+    };
+  }
+}
+
+/** Whether the sum over rows can be taken before the call. */
+export function isDistributive(node: CallNode, operands: readonly Value[]): boolean {
+  const isOne = operands.length === 1 && node.types.length === 1;
+  return isOne && isLinear(node) && operands[0].type.dtype === node.types[0].dtype;
+}
+
+function once({ node, into, operands }: RowCall): readonly Value[] {
+  return into.appendTyped(node.op, operands, node.attributes, node.types, node);
+}
