@@ -115,15 +115,16 @@ function defer(
   checkAttributes(declaration.name, declaration.attributes, attributes);
   for (const operand of operands) refuseEscaped(operand, declaration, capture);
   const decided: Dim[] = [];
+  const read = operands.map((operand) => capture.current(operand));
   const types = declaration.infer({
-    inputs: operands.map((operand) => capture.current(operand).type),
+    inputs: read.map(({ type }) => type),
     attributes,
     regions,
-    fresh: (hint, bounds) => {
+    fresh: capture.sharedSizes.freshFor(declaration, read, attributes, (hint, bounds) => {
       const dim = capture.freshDim(hint, bounds);
       decided.push(dim);
       return dim;
-    },
+    }),
     require: requireOrKeep((requirement) => {
       const { source = currentSource() } = requirement;
       const serial = currentSerial();

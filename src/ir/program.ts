@@ -4,12 +4,18 @@ import { type Bounds, type Dim, sameShape, symbol, symbolsOf } from '../base/dim
 import { GraphError } from '../base/errors.js';
 import { Graph, type NodeId } from '../graph/graph.js';
 import { conditionKey, type Require, requireOrKeep, type Requirement } from './requirement.js';
+import { SharedSizes } from './sharedsizes.js';
 import { type ConstantData, type Shape, Tensor, type TensorType } from './types.js';
 
 /** What a program must know of an operator. The declarations of `ops/` are richer. */
 export interface Operator {
   readonly name: string;
   readonly attributes: AttributeSchema;
+  /**
+   * The operands that, with the attributes, decide the sizes that `infer` asks for: calls that share them
+   * share these sizes. Absent where nothing is shared.
+   */
+  readonly sizedBy?: readonly number[];
   /** The result types, or a typed error that says what is wrong with the operands. */
   infer(context: InferContext): readonly TensorType[];
 }
@@ -107,6 +113,7 @@ export class Program {
   #scanned = 0;
   readonly #dimCounts: Map<string, number> = new Map();
   #origin: Program | undefined;
+  readonly #sizes: SharedSizes = new SharedSizes();
 
   /** @param capacity How many nodes and edges there is room for before more is made. */
   constructor(capacity?: number) {
@@ -181,7 +188,9 @@ export class Program {
       inputs: inputs.map((input) => input.type),
       attributes,
       regions,
-      fresh: (hint, bounds) => this.freshDim(hint, bounds),
+      fresh: this.#sizes.freshFor(op, inputs, attributes, (hint, bounds) =>
+        this.freshDim(hint, bounds),
+      ),
       require: requireOrKeep((requirement) =>
         this.require({
           ...requirement,

@@ -181,6 +181,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   infer(context: InferContext & { readonly attributes: AttributesOf<S> }): readonly TensorType[];
   /** Default none. */
   readonly check?: ElementCheck<AttributesOf<S>>;
+  /** Default none: each call decides sizes of its own. */
+  readonly sizedBy?: readonly number[];
   /** Default none: no size of a result depends on the data. */
   readonly measure?: Measure<AttributesOf<S>>;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;

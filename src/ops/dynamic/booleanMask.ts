@@ -34,6 +34,7 @@ export const booleanMask: OperatorFunction<
     const rows = fresh('count', countBounds(mask.shape));
     return [{ dtype: x.dtype, shape: [rows, ...x.shape.slice(mask.shape.length)] }];
   },
+  sizedBy: [1],
   measure: ({ inputs: [, mask] }) => [sum(mask)],
   gradient: ({ inputs: [x, mask], grads: [g] }) => {
     const positions = countedPositions(flatten(mask), g!.type.shape[0]);

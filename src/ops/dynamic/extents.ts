@@ -41,6 +41,7 @@ export const extents: OperatorFunction<
     }
     return [{ dtype: 'bool', shape: Array.from({ length: rank }, () => fresh('size')) }];
   },
+  sizedBy: [0],
   measure: ({ inputs: [sizes] }) => [sizes],
   gradient: 'none',
   lowering: { kind: 'point', elementwise: true, point: () => e.constant('bool', 0) },

@@ -1,6 +1,6 @@
 import * as attr from '../../base/attribute.js';
 import { describe } from '../../base/attribute.js';
-import { isStatic } from '../../base/dim.js';
+import { boundsOf } from '../../base/dim.js';
 import { type DType, isFloat, promoteAll, type WeakKind } from '../../base/dtype.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import { equal, type Require, words } from '../../ir/requirement.js';
@@ -237,9 +237,10 @@ export const nonMaxSuppression: OperatorFunction<
   infer: ({ inputs: [boxes, scores], attributes: { maxOutputSize }, fresh, require }) => {
     checkBoxes('nonMaxSuppression', boxes, scores, require);
     const [count] = boxes.shape;
-    const most = Math.min(isStatic(count) ? count : Infinity, maxOutputSize ?? Infinity);
+    const most = Math.min(boundsOf(count).max, maxOutputSize ?? Infinity);
     return [{ dtype: 'int64', shape: [fresh('count', { max: most })] }];
   },
+  sizedBy: [0, 1],
   measure: ({ inputs: [boxes, scores], attributes }) => [
     sum(sweep(boxes, scores, attributes).kept),
   ],
@@ -248,7 +249,7 @@ export const nonMaxSuppression: OperatorFunction<
     kind: 'decompose',
     decompose: ({ inputs: [boxes, scores], outputTypes: [{ shape }], attributes }) => {
       const { order, kept } = sweep(boxes, scores, attributes);
-      return [take(order, countedPositions(kept, shape[0]), { axis: 0, mode: 'clip' })];
+      return [take(order, countedPositions(kept, shape[0]), { axis: 0, mode: 'valid' })];
     },
   },
   samples: [

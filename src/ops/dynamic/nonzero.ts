@@ -1,5 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { type Dim, isStatic, sizeOf } from '../../base/dim.js';
+import { type Bounds, boundsOf, sizeOf } from '../../base/dim.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
@@ -60,10 +60,9 @@ export const unravelIndex: OperatorFunction<
   ],
 });
 
-/** The number of elements of a mask that may be true at most, where that is a number. */
-export function countBounds(shape: Shape): { readonly max?: number } {
-  const size: Dim = sizeOf(shape);
-  return isStatic(size) ? { max: size } : {};
+/** The range of the number of elements of a mask that are true. */
+export function countBounds(shape: Shape): Bounds {
+  return { min: 0, max: boundsOf(sizeOf(shape)).max };
 }
 
 /** Whether elements are other than 0; NaN is, -0 is not. */
@@ -86,6 +85,7 @@ export const nonzero: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Inp
       const rows = fresh('count', countBounds(x.shape));
       return [{ dtype: 'int64', shape: [rows, x.shape.length] }];
     },
+    sizedBy: [0],
     measure: ({ inputs: [x] }) => [sum(truth(x))],
     gradient: 'none',
     lowering: {

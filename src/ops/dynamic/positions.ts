@@ -122,13 +122,13 @@ function repeated(counts: Access, rowsFound: Buffer, rows: Expr): Stmt {
 /** The sub-arrays of `x` at positions along its leading axes, which count as one, in row-major order. */
 export function rowsAt<T extends Tensor>(x: T, positions: T, leading: number): T {
   const { shape } = x.type;
-  return take(merged(x, leading, shape), positions, { axis: 0, mode: 'clip' });
+  return take(merged(x, leading, shape), positions, { axis: 0, mode: 'valid' });
 }
 
 /** The adjoint of `rowsAt`: zeros of a shape, and the rows of `g` added where they were taken from. */
 export function rowsBack<T extends Tensor>(g: T, positions: T, leading: number, shape: Shape): T {
   const within = mergedShape(shape, leading);
-  return reshape(takeAdjoint(g, positions, within, { axis: 0, mode: 'clip' }), shape);
+  return reshape(takeAdjoint(g, positions, within, { axis: 0, mode: 'valid' }), shape);
 }
 
 function merged<T extends Tensor>(x: T, leading: number, shape: Shape): T {

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { type Dim, isStatic, sizeOf } from '../../base/dim.js';
+import { boundsOf, type Dim, sizeOf } from '../../base/dim.js';
 import type { HostValue } from '../../ir/host.js';
 import type { InferContext } from '../../ir/program.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
@@ -93,6 +93,7 @@ const uniqueParts: OperatorFunction<
     },
   }),
   infer: (context) => inferUnique(context),
+  sizedBy: [0],
   measure: ({ inputs: [x], attributes: { axis } }) => [sum(grouped(x, axis).starts)],
   gradient: ({ inputs: [x], outputs, grads: [g], attributes: { axis, index } }) => {
     if (g === null) return [null];
@@ -100,7 +101,7 @@ const uniqueParts: OperatorFunction<
       ? outputs[1]
       : firstOf(x, axis, outputs[0].type.shape[axisOf(x.type, axis)]);
     const { shape } = x.type;
-    const along = { axis: axis ?? 0, mode: 'clip' } as const;
+    const along = { axis: axis ?? 0, mode: 'valid' } as const;
     return axis === null
       ? [reshape(takeAdjoint(g, first, [sizeOf(shape)], along), shape)]
       : [takeAdjoint(g, first, shape, along)];
@@ -113,7 +114,10 @@ const uniqueParts: OperatorFunction<
       const index = firstOf(x, axis, count);
       // Which value stands at each place of the order.
       const numbers = sub(cumsum(starts, 0), 1);
-      const values = take(axis === null ? flatten(x) : x, index, { axis: axis ?? 0, mode: 'clip' });
+      const values = take(axis === null ? flatten(x) : x, index, {
+        axis: axis ?? 0,
+        mode: 'valid',
+      });
       const results = [values];
       if (asked.index) results.push(index);
       if (asked.inverse) {
@@ -122,7 +126,7 @@ const uniqueParts: OperatorFunction<
       }
       if (asked.counts) {
         const ones = onesLike(numbers);
-        results.push(takeAdjoint(ones, numbers, [count], { axis: 0, mode: 'clip' }));
+        results.push(takeAdjoint(ones, numbers, [count], { axis: 0, mode: 'valid' }));
       }
       return results;
     },
@@ -181,10 +185,8 @@ function inferUnique({
 }: InferContext & { readonly attributes: UniqueAttributes }): readonly TensorType[] {
   const at = axisOf(x, axis);
   const length: Dim = axis === null ? sizeOf(x.shape) : x.shape[at];
-  const count = fresh(
-    'count',
-    isStatic(length) ? { min: Math.min(length, 1), max: length } : undefined,
-  );
+  const { min, max } = boundsOf(length);
+  const count = fresh('count', { min: Math.min(Math.max(min, 0), 1), max });
   const type = (shape: Shape): TensorType => ({ dtype: 'int64', shape });
   return [
     { dtype: x.dtype, shape: axis === null ? [count] : x.shape.with(at, count) },
@@ -216,5 +218,5 @@ function rowsOf<T extends Tensor>(x: T, axis: number | null): T {
 /** Where each value occurs first: the order is stable. */
 function firstOf<T extends Tensor>(x: T, axis: number | null, count: Dim): T {
   const { order, starts } = grouped(x, axis);
-  return take(order, countedPositions(starts, count), { axis: 0, mode: 'clip' });
+  return take(order, countedPositions(starts, count), { axis: 0, mode: 'valid' });
 }

@@ -26,11 +26,13 @@ import { clamped, wrapped } from '../loops.js';
 
 /**
  * `error` (default): from -extent to extent - 1, negative ones count from the end. `clip`: the nearest
- * valid position, so that negative ones mean 0. `wrap`: modulo the extent.
+ * valid position, so that negative ones mean 0. `wrap`: modulo the extent. `valid`: as `clip`, for
+ * positions that have been found along the axis: since there is an element where there is a position,
+ * nothing is required of the axis.
  */
-export type IndexMode = 'error' | 'clip' | 'wrap';
+export type IndexMode = 'error' | 'clip' | 'wrap' | 'valid';
 
-export const indexMode: attr.Attribute<IndexMode> = attr.oneOf('error', 'clip', 'wrap');
+export const indexMode: attr.Attribute<IndexMode> = attr.oneOf('error', 'clip', 'wrap', 'valid');
 
 /** An axis, by itself or among options. */
 export type AxisArgument = number | { readonly axis?: number };

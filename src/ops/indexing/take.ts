@@ -59,15 +59,17 @@ export const take: OperatorFunction<
     if (mode === 'error') checkHostIndices('take', indices, extentOf(shape, axis));
     return { inputs: [x, indices], attributes: { axis, mode } };
   },
-  infer: ({ inputs: [x, indices], attributes: { axis }, require }) => {
+  infer: ({ inputs: [x, indices], attributes: { axis, mode }, require }) => {
     checkIndexDType('take', indices.dtype);
-    require(atLeast(extentOf(x.shape, axis), minDim(sizeOf(indices.shape), 1)), () => ({
-      error: 'shape',
-      op: 'take',
-      problem: words`there is nothing to take from`,
-      expected: words`an axis with at least one element, or no indices`,
-      actual: words`${x.shape} with indices of shape ${indices.shape}`,
-    }));
+    if (mode !== 'valid') {
+      require(atLeast(extentOf(x.shape, axis), minDim(sizeOf(indices.shape), 1)), () => ({
+        error: 'shape',
+        op: 'take',
+        problem: words`there is nothing to take from`,
+        expected: words`an axis with at least one element, or no indices`,
+        actual: words`${x.shape} with indices of shape ${indices.shape}`,
+      }));
+    }
     return [{ dtype: x.dtype, shape: takenShape('take', x.shape, indices.shape, axis) }];
   },
   check: {

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as kn from '../../../src/index.js';
+
+const x = kn.array([1, 2, 3, 4]);
+const y = kn.array([10, 20, 30, 40]);
+const mask = kn.array([true, false, true, true]);
+
+test('what one mask selects of several arrays has one size, in captured code too', () => {
+  const added = (a: kn.NDArray, b: kn.NDArray, m: kn.NDArray): kn.NDArray =>
+    a.booleanMask(m).add(b.booleanMask(m));
+  const hybrid = kn.hybridize(added);
+  for (const bits of [[1, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 0]]) {
+    const m = kn.array(bits, { dtype: 'bool' });
+    const expected = bits.flatMap((bit, i) => (bit === 1 ? [11 * (i + 1)] : []));
+    assert.deepEqual(hybrid(x, y, m).tolist(), expected);
+    assert.deepEqual(kn.deferredCompute(() => added(x, y, m)).tolist(), expected);
+  }
+});
+
+test('different masks give sizes of their own, and so does a mask in place of which another was written', () => {
+  assert.throws(
+    () => kn.hybridize((m: kn.NDArray) => x.booleanMask(m).add(y.booleanMask(m.logicalNot())))(mask),
+    kn.ShapeError,
+  );
+});
