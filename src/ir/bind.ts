@@ -71,7 +71,6 @@ export function bindTypes<D extends Dim>(
   declared: readonly { readonly name: string; readonly type: TensorType }[],
   actual: readonly { readonly dtype: DType; readonly shape: readonly D[] }[],
   op?: string,
-  known?: ReadonlyMap<string, D>,
 ): Map<string, D> {
   if (declared.length !== actual.length) {
     throw new GraphError('the number of inputs differs', {
@@ -90,7 +89,7 @@ export function bindTypes<D extends Dim>(
     }
     return { name, declared: type.shape, actual: actual[i].shape };
   });
-  return bindShapes(matches, op, known);
+  return bindShapes(matches, op);
 }
 
 /** The symbols whose sizes can be found from arrays of these types. */

@@ -1,9 +1,11 @@
-import { symbolsOf } from '../base/dim.js';
+import { type DimExpr, symbol, symbolsOf } from '../base/dim.js';
 import { UnsupportedError } from '../base/errors.js';
+import { symbolsOfAttributes } from '../base/schema.js';
 import type { NodeId } from '../graph/graph.js';
-import { determinedSymbols } from '../ir/bind.js';
+import { determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../ir/bind.js';
 import { type CallNode, type ConstantNode, Program, type Value } from '../ir/program.js';
 import { dimsOf, type Requirement } from '../ir/requirement.js';
+import type { TensorType } from '../ir/types.js';
 import { broadcastTo } from '../ops/reduction/sum.js';
 import { isFree } from './effort.js';
 import { isHostRun } from './hostrun.js';
@@ -14,11 +16,11 @@ import { viewed } from './views.js';
 /** Ordinary nodes that run together, as a program whose sizes are all known when it starts. */
 export interface Island {
   readonly program: Program;
-  /** What its inputs are in the whole program. */
+  /** What its inputs are in the whole program, but for one behind them that carries `symbols`. */
   readonly reads: readonly Value[];
   /** What its outputs are there. */
   readonly gives: readonly Value[];
-  /** The sizes that it speaks of and that the shapes of its inputs do not determine. */
+  /** The sizes that it speaks of and that the shapes of what it reads do not determine. */
   readonly symbols: readonly string[];
 }
 
@@ -180,6 +182,11 @@ class Partitioner {
 
   #island(members: readonly NodeId[], reads: readonly Value[], gives: readonly Value[]): Island {
     const whole = this.#program;
+    const calls = members.map((id) => whole.node(id)).filter((node) => node.kind === 'call');
+    const open = openSymbols(
+      reads.map(({ type }) => type),
+      calls,
+    );
     const program = Program.from(whole, (into) => {
       const made = new Map<Value, Value>();
       const moved = (value: Value): Value => made.get(value)!;
@@ -188,6 +195,7 @@ class Partitioner {
         const hint = node.kind === 'variable' ? node.name : `v${value.node}`;
         made.set(value, into.variable(into.freshName(hint), value.type));
       }
+      if (open.length > 0) into.variable(into.freshName('sizes'), carrierOf(open));
       for (const id of members) {
         const node = whole.node(id) as CallNode | ConstantNode;
         const copies = copyInto(into, node, whole.operands(id), moved);
@@ -195,7 +203,7 @@ class Partitioner {
       }
       into.setOutputs(gives.map((value, k) => ({ name: `y${k}`, value: moved(value) })));
     });
-    return { program, reads, gives, symbols: undeterminedSymbols(program) };
+    return { program, reads, gives, symbols: open.map(({ key }) => key) };
   }
 }
 
@@ -222,19 +230,23 @@ function unplanned({ op, source }: CallNode, symbols: readonly string[]): Unsupp
   });
 }
 
-/** The symbols of a program's calls and inputs that the shapes of its inputs leave open. */
-export function undeterminedSymbols(program: Program): readonly string[] {
-  const determined = determinedSymbols(program.inputs.map(({ type }) => type));
-  const open = new Set<string>();
-  for (const id of program.graph.nodes()) {
-    const node = program.node(id);
-    if (node.kind !== 'call') continue;
-    for (const name of symbolsOfCall(node)) if (!determined.has(name)) open.add(name);
+/** The symbols that types and calls speak of and that arrays of these types do not determine. */
+export function openSymbols(
+  types: readonly TensorType[],
+  calls: readonly CallNode[] = [],
+): readonly DimExpr[] {
+  const determined = determinedSymbols(types);
+  const spoken = symbolsOfTypes(types);
+  for (const { op, attributes, types: results } of calls) {
+    symbolsOfAttributes(op.attributes, attributes, spoken);
+    for (const { shape } of results) symbolsOfShape(shape, spoken);
   }
-  for (const { type } of program.inputs) {
-    for (const dim of type.shape) {
-      for (const name of symbolsOf(dim)) if (!determined.has(name)) open.add(name);
-    }
-  }
-  return [...open];
+  return [...spoken]
+    .filter(([name]) => !determined.has(name))
+    .map(([name, bounds]) => symbol(name, bounds));
+}
+
+/** An array without elements whose shape, from its second axis on, tells the sizes of symbols. */
+export function carrierOf(symbols: readonly DimExpr[]): TensorType {
+  return { dtype: 'bool', shape: [0, ...symbols] };
 }

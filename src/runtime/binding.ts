@@ -15,8 +15,6 @@ import type { Storage } from './storage.js';
  */
 export interface Binding {
   readonly epoch: number;
-  /** The sizes that the run was told. */
-  readonly given: readonly number[];
   /** What `main` reads: the values of sizes, then the addresses of places. */
   readonly table: Int32Array;
   readonly shapes: readonly (readonly number[])[];
@@ -62,10 +60,9 @@ export function bind(
   constants: ReadonlyMap<number, number>,
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] | undefined,
-  given: readonly number[],
 ): Binding {
   const { program, places } = plan;
-  const sizes = bindOperands(plan, inputs, given);
+  const sizes = bindOperands(plan, inputs);
   const outputShapes = program.outputs.map(({ value }) =>
     value.type.shape.map((dim) => evaluateDim(dim, sizes)),
   );
@@ -114,7 +111,6 @@ export function bind(
   });
   return {
     epoch: device.epoch,
-    given,
     table,
     shapes: inputs.map(({ shape }) => [...shape]),
     dtypes: inputs.map(({ storage }) => storage.dtype),
@@ -142,10 +138,8 @@ export function fits(
   device: Device,
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] | undefined,
-  given: readonly number[],
 ): boolean {
   if (binding.epoch !== device.epoch || binding.shapes.length !== inputs.length) return false;
-  for (let i = 0; i < given.length; i++) if (given[i] !== binding.given[i]) return false;
   for (let i = 0; i < inputs.length; i++) {
     const { storage, shape } = inputs[i];
     const bound = binding.shapes[i];
@@ -171,15 +165,10 @@ function fitsInto(binding: Binding, device: Device, into: readonly (Storage | nu
   return true;
 }
 
-function bindOperands(
-  { program, given: names }: Plan,
-  inputs: readonly Operand[],
-  given: readonly number[],
-): Map<string, number> {
-  const known = new Map(names.map((name, i) => [name, given[i]]));
+function bindOperands({ program }: Plan, inputs: readonly Operand[]): Map<string, number> {
   const declared = namedInputs(program);
   const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
-  const sizes = bindTypes(declared, actual, undefined, known);
+  const sizes = bindTypes(declared, actual);
   inputs.forEach(({ storage, shape }, i) => {
     const length = elementCount(shape);
     if (storage.length !== length) {

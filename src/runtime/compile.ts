@@ -41,7 +41,7 @@ export function planProgram(program: Program, options: CompileOptions = {}): Pla
       },
     );
   }
-  return plan(lowest, options, [], null);
+  return plan(lowest, options, null);
 }
 
 function build(
@@ -53,18 +53,18 @@ function build(
   const log = what === null ? null : CompilationLog.of(program, what);
   const lowest = lower(program, context, log);
   const parts = partition(lowest);
-  if (parts === null) return executor(program, lowest, options, [], log);
+  if (parts === null) return executor(program, lowest, options, log);
   log?.partition(partitionLines(parts));
   const { replaced, ...shared } = options;
   return new DynamicExecutor(
     program,
     parts,
     {
-      part: (name, inner, symbols, taken) => {
+      part: (name, inner, taken) => {
         const innerLog = what === null ? null : CompilationLog.of(inner, name);
         const innermost = lower(inner, context, innerLog);
         const own = taken === undefined ? shared : { ...shared, replaced: taken };
-        return executor(inner, innermost, own, symbols, innerLog);
+        return executor(inner, innermost, own, innerLog);
       },
       region: (region) => build(region, shared, context, what === null ? null : 'region'),
     },
@@ -79,16 +79,15 @@ function lower(program: Program, context: PassContext, log: CompilationLog | nul
   });
 }
 
-/** Code for a program whose sizes are known when it starts; `given` are those that it is told. */
+/** Code for a program whose sizes are known when it starts. */
 function executor(
   program: Program,
   lowest: Program,
   options: CompileOptions,
-  given: readonly string[],
   log: CompilationLog | null,
 ): Executor {
   const { target = 'wasm', device = cpu } = options;
-  const planned = plan(lowest, options, given, log);
+  const planned = plan(lowest, options, log);
   const entry = stage(
     log,
     target,
@@ -101,7 +100,6 @@ function executor(
 function plan(
   simplest: Program,
   { fuse: fusing = true, replaced }: CompileOptions,
-  given: readonly string[],
   log: CompilationLog | null,
 ): Plan {
   const lowest = prepareControl(simplest);
@@ -111,7 +109,7 @@ function plan(
   const planned = stage(
     log,
     'lower',
-    () => lowerProgram(lowest, order, vectorBytes, replaced, given),
+    () => lowerProgram(lowest, order, vectorBytes, replaced),
     ({ module, places }) =>
       `${counted(module.kernels.length, 'kernel')}, ${counted(places.length, 'place')}`,
   );

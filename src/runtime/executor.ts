@@ -16,9 +16,6 @@ const abandoned = new FinalizationRegistry<{ device: Device; address: number }>(
 
 const mostBindings = 8;
 
-/** What the run of a program is told of sizes whose inputs determine them all. */
-const nothing: readonly number[] = [];
-
 /** Below this many elements a loop copies faster than a call of `set`. */
 const fewElements = 24;
 
@@ -54,16 +51,11 @@ export class Executor implements Executable {
     this.#device.release(this.#table);
   }
 
-  /** `given` are the sizes of the plan's `given` symbols. */
-  run(
-    inputs: readonly Operand[],
-    into?: readonly (Storage | null)[],
-    given: readonly number[] = nothing,
-  ): readonly Operand[] {
+  run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
     let binding = this.#bindings[0];
-    if (binding === undefined || !fits(binding, this.#device, inputs, into, given)) {
+    if (binding === undefined || !fits(binding, this.#device, inputs, into)) {
       if (into !== undefined) checkDistinct(this.program, into);
-      binding = this.#rebind(inputs, into, given);
+      binding = this.#rebind(inputs, into);
     } else if (into !== undefined && binding.mayCollide) checkDistinct(this.program, into);
     const { staging } = binding;
     for (let i = 0; i < staging.length; i++) {
@@ -81,17 +73,13 @@ export class Executor implements Executable {
   }
 
   /** Makes another binding the current one: an earlier one that fits, or a new one. */
-  #rebind(
-    inputs: readonly Operand[],
-    into: readonly (Storage | null)[] | undefined,
-    given: readonly number[],
-  ): Binding {
+  #rebind(inputs: readonly Operand[], into: readonly (Storage | null)[] | undefined): Binding {
     const device = this.#device;
     const known = this.#bindings.findIndex(
-      (earlier) => earlier !== undefined && fits(earlier, device, inputs, into, given),
+      (earlier) => earlier !== undefined && fits(earlier, device, inputs, into),
     );
     const binding =
-      this.#bindings[known] ?? bind(this.#plan, device, this.#constants, inputs, into, given);
+      this.#bindings[known] ?? bind(this.#plan, device, this.#constants, inputs, into);
     // Whatever was the current one goes to the place that this one leaves, or to the end.
     const [previous] = this.#bindings;
     if (known > 0) this.#bindings[known] = previous;

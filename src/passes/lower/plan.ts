@@ -22,8 +22,6 @@ import { sizesOf } from './steps.js';
 /** A program as one module of kernels, and all that is needed to call its `main`. */
 export interface Plan {
   readonly program: Program;
-  /** The symbols whose sizes a run is told; the shapes of its inputs determine the others. */
-  readonly given: readonly string[];
   readonly groups: readonly Group[];
   readonly module: Module;
   /** The table that `main` reads: first these sizes, then the addresses of all places. */
@@ -35,14 +33,13 @@ export interface Plan {
 /**
  * Lowers the groups of a program, in the order in which they are to run; `arrange` divides and orders the
  * programs inside of loops and branches. `replaced` gives, for outputs that are to overwrite an input,
- * the index of that input; `given` are the symbols that a run is told.
+ * the index of that input.
  */
 export function lowerProgram(
   program: Program,
   groups: readonly Group[],
   vectorBytes: number,
   replaced: readonly (number | null)[] = [],
-  given: readonly string[] = [],
   arrange: Arrange = (inner) => schedule(inner, fuse(inner)),
 ): Plan {
   const { block, spanOf } = blockOf(program, groups, arrange);
@@ -54,13 +51,11 @@ export function lowerProgram(
   const table = new PlanTable(places);
   for (const size of sizesOf(steps)) table.addSize(size);
   const main = mainKernel(steps, table);
-  const inputTypes = program.inputs.map(({ type }) => type);
-  const known = new Set([...symbolsOfTypes(inputTypes).keys(), ...given]);
+  const known = new Set(symbolsOfTypes(program.inputs.map(({ type }) => type)).keys());
   for (const dim of table.sizes) refuseUnknown(dim, known);
   for (const { length } of places.all) refuseUnknown(length, known);
   return {
     program,
-    given,
     groups,
     module: liftConstants(moduleOf([...kernels.all.map(({ kernel }) => kernel), ...main])),
     sizes: table.sizes,

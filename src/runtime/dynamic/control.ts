@@ -9,15 +9,12 @@ import { HostForeach } from './foreach.js';
 import type { HostCall, Regions } from './hostcall.js';
 import { HostWhile } from './while.js';
 
-/**
- * What runs a loop or branch on the host. `compile` is for programs that are told the sizes of some
- * symbols.
- */
+/** What runs a loop or branch on the host; `compile` is for programs without cuts. */
 export function hostCallOf(
   call: CallNode,
   operands: readonly TensorType[],
   regions: Regions,
-  compile: (program: Program, symbols: readonly string[]) => Executor,
+  compile: (program: Program) => Executor,
 ): HostCall {
   const control = controlOf(call);
   switch (control?.kind) {
@@ -30,7 +27,7 @@ export function hostCallOf(
       const [condition, body] = call.regions;
       const chunk = chunkOf(call, form, operands);
       if (chunk !== null) {
-        const executor = compile(chunk.program, chunk.symbols);
+        const executor = compile(chunk.program);
         return new HostChunks(call, form, chunk, executor, () => regions.executable(condition));
       }
       return new HostWhile(call, form, regions.executable(condition), regions.executable(body));

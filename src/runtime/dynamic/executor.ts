@@ -11,19 +11,14 @@ import { copyElements, type Storage } from '../storage.js';
 import { hostCallOf } from './control.js';
 import { type HostCall, Regions } from './hostcall.js';
 import { copyOf } from './rows.js';
-import { bindExtents, bindResults, shapeAt } from './sizes.js';
+import { bindExtents, bindResults, carrying, shapeAt } from './sizes.js';
 import { Slots } from './slots.js';
 import { dynamicText } from './text.js';
 
 /** How the parts of a program become executable. */
 export interface PartCompiler {
-  /** A program that is told the sizes of `symbols`; `replaced` as in `CompileOptions`. */
-  part(
-    name: string,
-    program: Program,
-    symbols: readonly string[],
-    replaced?: readonly (number | null)[],
-  ): Executor;
+  /** A program without cuts; `replaced` as in `CompileOptions`. */
+  part(name: string, program: Program, replaced?: readonly (number | null)[]): Executor;
   region(region: Program): Executable;
 }
 
@@ -149,9 +144,7 @@ export class DynamicExecutor implements Executable {
     const replacedHere = island === null ? [] : replacedIn(island, program, replaced);
     return {
       executor:
-        island === null
-          ? null
-          : this.#part(`island ${number}`, island.program, island.symbols, replacedHere),
+        island === null ? null : this.#part(`island ${number}`, island.program, replacedHere),
       symbols: island?.symbols ?? [],
       reads: (island?.reads ?? []).map((value) => this.#slots.of(value)),
       gives: (island?.gives ?? []).map((value) => this.#slots.of(value)),
@@ -165,7 +158,7 @@ export class DynamicExecutor implements Executable {
           callOf(id),
           program.operands(id).map(({ type }) => type),
           this.#regions,
-          (chunk, symbols) => this.#part('chunk', chunk, symbols),
+          (chunk) => this.#part('chunk', chunk),
         ),
         operands: program.operands(id).map((operand) => this.#source(operand)),
         gives: program.results(id).map((value) => this.#slots.of(value)),
@@ -175,13 +168,8 @@ export class DynamicExecutor implements Executable {
     };
   }
 
-  #part(
-    name: string,
-    program: Program,
-    symbols: readonly string[],
-    replaced?: readonly (number | null)[],
-  ): Executor {
-    const executor = this.#compiler.part(name, program, symbols, replaced);
+  #part(name: string, program: Program, replaced?: readonly (number | null)[]): Executor {
+    const executor = this.#compiler.part(name, program, replaced);
     this.#parts.push({ name, executor });
     return executor;
   }
@@ -193,11 +181,9 @@ export class DynamicExecutor implements Executable {
     into?: readonly (Storage | null)[],
   ): void {
     if (executor !== null) {
-      const results = executor.run(
-        reads.map((slot) => values[slot]!),
-        into,
-        symbols.map((name) => sizes.get(name)!),
-      );
+      const operands = reads.map((slot) => values[slot]!);
+      if (symbols.length > 0) operands.push(carrying(symbols.map((name) => sizes.get(name)!)));
+      const results = executor.run(operands, into);
       gives.forEach((slot, k) => (values[slot] = results[k]));
     }
     const operandOf = ({ slot, shape }: Source): Operand => {

@@ -1,13 +1,22 @@
 import { boundsOf, type Dim, type DimBindings, evaluateDim, symbolsOf } from '../../base/dim.js';
+import { allocate } from '../../base/dtype.js';
 import { InternalError, ShapeError } from '../../base/errors.js';
 import { bindShapes } from '../../ir/bind.js';
 import type { CallNode } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { Operand } from '../executable.js';
+import { Storage } from '../storage.js';
 
 /** The shape that a type has once its sizes are known. */
 export function shapeAt({ shape }: Pick<TensorType, 'shape'>, sizes: DimBindings): number[] {
   return shape.map((dim) => evaluateDim(dim, sizes));
+}
+
+const noElements = new Storage('bool', allocate('bool', 0));
+
+/** An operand that only tells sizes, for an input of the type that `carrierOf` gives. */
+export function carrying(sizes: readonly number[]): Operand {
+  return { storage: noElements, shape: [0, ...sizes] };
 }
 
 /** Takes the elements of an array for the sizes that a call says they are. */
