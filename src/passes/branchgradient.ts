@@ -29,7 +29,6 @@ interface Way {
 export function branchBackward(
   { branches, needs, flows, isSettled, loose }: Branches,
   differentiate: Differentiate,
-  whole: (program: Program, wrt: readonly boolean[], flows: readonly boolean[]) => Program,
 ): BranchBackward | null {
   const outputs = indicesOf(flows);
   const back = (k: 0 | 1): Way => {
@@ -39,14 +38,10 @@ export function branchBackward(
     const { gives } = request;
     const { backward, saved } = split(request, 'none', false, {
       isHeld: (place) => place < inputs || isSettled[place - inputs],
+      isKeepable: () => false,
       seen: outputs.map((output, i) => tight(request.seeds[i].type, loose[k][output])),
     });
-    const own = { branch, gives, loose: loose[k] };
-    const isThere = saved.every((place) => place < inputs + branch.outputs.length);
-    if (isThere) return { ...own, program: backward, reads: saved };
-    const reached = branch.inputs.map((_, input) => gives.includes(input));
-    const reads = branch.inputs.map((_, input) => input);
-    return { ...own, program: whole(branch, reached, flows), reads };
+    return { branch, program: backward, reads: saved, gives, loose: loose[k] };
   };
   const ways = [back(0), back(1)] as const;
   const union = (of: (way: Way) => readonly number[]): number[] =>

@@ -1,8 +1,9 @@
-import type { HostArray } from '../base/dtype.js';
 import { encodeAttributes } from '../base/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
+import { type Bits, bitsOf, hashOf, sameBits } from './bits.js';
+import { sameProgram, sizeKey } from './sameprogram.js';
 import { throughRegions, transform } from './transform.js';
 
 /**
@@ -30,14 +31,15 @@ export function eliminateCommonSubexpressions(program: Program): Program {
 
 /** A number for all that calls have besides operands: equal exactly where all of it is equal. */
 class Labels {
-  /** Operators and regions count by identity. */
   readonly #objects: Map<object, number> = new Map();
+  /** Regions that differ, by what is seen of them at a glance. */
+  readonly #regions: Map<string, Program[]> = new Map();
   readonly #labels: Map<string, number> = new Map();
 
   of({ op, attributes, regions }: CallNode): number {
     const number = this.#numberOf(op);
     let text = '';
-    for (const region of regions) text += `;${this.#numberOf(region)}`;
+    for (const region of regions) text += `;${this.#numberOf(this.#firstLike(region))}`;
     for (const _ in attributes) {
       text += JSON.stringify(encodeAttributes(op.attributes, attributes));
       break;
@@ -47,6 +49,16 @@ class Labels {
     let label = this.#labels.get(key);
     if (label === undefined) this.#labels.set(key, (label = this.#labels.size));
     return 2 * label + 1;
+  }
+
+  #firstLike(region: Program): Program {
+    if (this.#objects.has(region)) return region;
+    const key = sizeKey(region);
+    let alike = this.#regions.get(key);
+    if (alike === undefined) this.#regions.set(key, (alike = []));
+    const found = alike.find((other) => sameProgram(other, region));
+    if (found === undefined) alike.push(region);
+    return found ?? region;
   }
 
   #numberOf(object: object): number {
@@ -130,7 +142,7 @@ class ConstantTable {
   /** The values of an equal constant seen before, or of a copy made now. */
   firstLike(data: ConstantData, copy: () => readonly Value[]): readonly Value[] {
     const bits = bitsOf(data.data);
-    const key = `${data.type.dtype}[${data.type.shape.join()}]${hash(bits)}`;
+    const key = `${data.type.dtype}[${data.type.shape.join()}]${hashOf(bits)}`;
     let bucket = this.#buckets.get(key);
     if (bucket === undefined) this.#buckets.set(key, (bucket = []));
     const found = bucket.find((entry) => sameBits(entry.bits, bits));
@@ -139,29 +151,4 @@ class ConstantTable {
     bucket.push({ bits, values });
     return values;
   }
-}
-
-type Bits = Uint8Array | Uint32Array;
-
-/** The elements as bits: by words where they fill words, since parameters can be large. */
-function bitsOf(data: HostArray): Bits {
-  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-  if (bytes.length % 4 !== 0) return bytes;
-  const { buffer, byteOffset } = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
-  return new Uint32Array(buffer, byteOffset, bytes.length / 4);
-}
-
-/** In the manner of FNV-1a; equality never rests on it. */
-function hash(bits: Bits): number {
-  let state = 0x811c9dc5;
-  for (let i = 0; i < bits.length; i++) {
-    state = Math.imul(state ^ bits[i], 0x01000193);
-    state ^= state >>> 15; // a word's high bits would not reach the low ones by themselves
-  }
-  return state >>> 0;
-}
-
-function sameBits(a: Bits, b: Bits): boolean {
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return a.length === b.length;
 }

@@ -19,6 +19,7 @@ import { carriers, nodesBetween } from './flow.js';
 import { branchBackward } from './branchgradient.js';
 import { loopBackward } from './loopgradient.js';
 import { indicesOf } from './marks.js';
+import { mergeLoops } from './mergeloops.js';
 import { type Memo, remembered } from './memo.js';
 import { type JointRequest, split } from './split.js';
 import { instantiate } from './transform.js';
@@ -166,19 +167,18 @@ export function backwardProgram(
   wrt: readonly boolean[],
   flows: readonly boolean[] = floatOutputs(program),
 ): Program {
-  return remembered(backwards, program, [wrt, flows], () =>
-    eliminateDeadCode(
-      Program.from(program, (into) => {
-        const { grads } = appendGradients(program, into, wrt, flows);
-        into.setOutputs(
-          grads.map(({ name, input, value }) => ({
-            name,
-            value: value ?? zeros(into, input.type),
-          })),
-        );
-      }),
-    ),
-  );
+  return remembered(backwards, program, [wrt, flows], () => {
+    const raw = Program.from(program, (into) => {
+      const { grads } = appendGradients(program, into, wrt, flows);
+      into.setOutputs(
+        grads.map(({ name, input, value }) => ({
+          name,
+          value: value ?? zeros(into, input.type),
+        })),
+      );
+    });
+    return eliminateDeadCode(mergeLoops(raw));
+  });
 }
 
 /** The same for a program that has run: outputs are read rather than computed again. */
@@ -218,7 +218,7 @@ function backwardOfBranches(request: Branches): BranchBackward | null {
   const [then, otherwise] = request.branches;
   const others = remembered(branches, then, [], () => new WeakMap());
   return remembered(others, otherwise, [needs, flows, isSettled, loose], () =>
-    branchBackward(request, differentiated, backwardProgram),
+    branchBackward(request, differentiated),
   );
 }
 
@@ -240,7 +240,7 @@ export function differentiated(
     const all = [...outputs, ...found];
     into.setOutputs(all.map((value, k) => ({ name: `o${k}`, value })));
   });
-  const joint = eliminateDeadCode(eliminateCommonSubexpressions(raw));
+  const joint = eliminateDeadCode(mergeLoops(eliminateCommonSubexpressions(raw)));
   const count = program.inputs.length;
   const values = joint.outputs.map(({ value }) => value);
   const results = program.outputs.map(({ name }, k) => ({ name, value: values[k] }));

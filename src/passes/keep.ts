@@ -26,6 +26,10 @@ export interface KeepRequest {
   readonly policy: SavePolicy;
   /** Calls that may be computed again whatever the policy says. Default none. */
   readonly isRepeatable?: (id: NodeId) => boolean;
+  /** Whether a value that is not held can be kept at all; calls that give others are computed again. */
+  readonly isKeepable?: (value: Value) => boolean;
+  /** What a call cannot do without besides its operands. Default nothing. */
+  readonly behind?: (id: NodeId) => readonly Value[];
 }
 
 export interface Kept {
@@ -44,23 +48,32 @@ export interface Kept {
  * the cut is small enough. More of them never make it larger, so their number is found by bisection.
  */
 export function chooseKept(request: KeepRequest): Kept {
-  const { program, isLate, wanted, held, policy, isRepeatable = () => false } = request;
+  const { program, isLate, wanted, held, policy } = request;
+  const { isRepeatable = () => false, isKeepable = () => true, behind = () => [] } = request;
+  const source: Source = {
+    program,
+    needs: (id) => [...program.operands(id), ...behind(id)],
+    price: (value) => {
+      if (free.has(value) || program.node(value.node).kind === 'constant') return 0;
+      return isKeepable(value) ? nominalBytes(value.type) : Infinity;
+    },
+  };
   const forward = [...program.graph.nodes()].filter(
     (id) => program.node(id).kind === 'call' && !isLate(id),
   );
   const reads = new Set<Value>(wanted);
   for (const id of program.graph.nodes()) {
-    if (isLate(id)) for (const value of program.operands(id)) reads.add(value);
+    if (isLate(id)) for (const value of source.needs(id)) reads.add(value);
   }
   const needed = [...reads].filter(({ node }) => !isLate(node));
   const free = new Set(held);
-  const repeatable = forward.filter((id) => isRepeatable(id) && !introducesDims(program, id));
+  const repeated = forward.filter(
+    (id) =>
+      (isRepeatable(id) && !introducesDims(program, id)) ||
+      program.results(id).some((value) => !isKeepable(value)),
+  );
   const keeping = (allowed: readonly NodeId[]): Kept =>
-    readingFrom(
-      program,
-      needed,
-      leastCut(program, needed, new Set([...allowed, ...repeatable]), free),
-    );
+    readingFrom(source, needed, leastCut(source, needed, new Set([...allowed, ...repeated])));
   const bytes = ({ values }: Kept): number =>
     values.reduce((sum, value) => sum + (free.has(value) ? 0 : nominalBytes(value.type)), 0);
 
@@ -80,15 +93,23 @@ export function chooseKept(request: KeepRequest): Kept {
   return first(low);
 }
 
+/** The values that can be kept or computed again. */
+interface Source {
+  readonly program: Program;
+  /** What is needed to compute the results of a node. */
+  readonly needs: (id: NodeId) => readonly Value[];
+  /** What keeping a value costs. */
+  readonly price: (value: Value) => number;
+}
+
 /**
  * The calls behind the cut. In the network a call is a vertex that reads what it reads and cannot be
  * parted from it; each of its results is a vertex, and the edge to it costs what keeping it costs.
  */
 function leastCut(
-  program: Program,
+  { needs, price }: Source,
   needed: readonly Value[],
   allowed: ReadonlySet<NodeId>,
-  free: ReadonlySet<Value>,
 ): ReadonlySet<NodeId> {
   const network = new Network();
   const calls = new Map<NodeId, number>();
@@ -109,25 +130,25 @@ function leastCut(
       calls.set(value.node, (call = network.vertex()));
       if (!allowed.has(value.node)) network.edge(network.source, call, Infinity);
       else {
-        for (const operand of program.operands(value.node)) {
-          network.edge(vertexOf(operand), call, Infinity);
-        }
+        for (const operand of needs(value.node)) network.edge(vertexOf(operand), call, Infinity);
       }
     }
-    const isThere = free.has(value) || program.node(value.node).kind === 'constant';
-    network.edge(call, vertexOf(value), isThere ? 0 : nominalBytes(value.type));
+    network.edge(call, vertexOf(value), price(value));
   }
   const behind = network.behindLeastCut();
   return new Set([...calls].flatMap(([id, vertex]) => (behind[vertex] === 1 ? [id] : [])));
 }
 
 /** What is read when these nodes are computed again. */
-function readingFrom(program: Program, needed: readonly Value[], again: ReadonlySet<NodeId>): Kept {
+function readingFrom(
+  { program, needs }: Source,
+  needed: readonly Value[],
+  again: ReadonlySet<NodeId>,
+): Kept {
   const values = new Set<Value>();
   const seen = new Set<Value>(needed);
   for (const value of seen) {
-    if (again.has(value.node))
-      for (const operand of program.operands(value.node)) seen.add(operand);
+    if (again.has(value.node)) for (const operand of needs(value.node)) seen.add(operand);
     else if (program.node(value.node).kind !== 'constant') values.add(value);
   }
   return { again, values: [...values] };

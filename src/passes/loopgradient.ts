@@ -1,10 +1,13 @@
 import type { NodeId } from '../graph/graph.js';
+import { symbolsOfTypes } from '../ir/bind.js';
+import type { Value } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
 import type { LoopBackward, LoopStep } from '../ops/backward.js';
 import { backwardBody, marker, type Role, withMarker, withRowsFirst } from './loopbody.js';
 import { type Differentiate, loopFlow } from './loopflow.js';
 import { indicesOf } from './marks.js';
 import { nominalBytes } from './nominal.js';
+import { ownSymbols } from './ownsymbols.js';
 import { type JointRequest, split } from './split.js';
 
 /**
@@ -27,6 +30,7 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
     isHeld: (place) =>
       place < inputs ? place < slices || isCapture(place) : place < inputs + rows,
     isRepeatable: invariants(request, isCapture),
+    isKeepable: isStackable(request),
     spoken: request.gives.filter(isCapture).map((k) => body.inputs[k].type),
   });
   const roleOf = (place: number): Role => {
@@ -91,6 +95,13 @@ function invariants(
     if (joint.operands(id).every(({ node }) => found.has(node))) found.add(id);
   }
   return (id) => found.has(id);
+}
+
+/** Rows have one shape: what has a size that the data of an iteration decides is computed again. */
+function isStackable({ joint, inputs }: JointRequest): (value: Value) => boolean {
+  const own = ownSymbols(joint, inputs);
+  if (own.size === 0) return () => true;
+  return ({ type }) => [...symbolsOfTypes([type]).keys()].every((name) => !own.has(name));
 }
 
 /** What a loop that reads nothing iterates over: anything that has a row for each iteration. */

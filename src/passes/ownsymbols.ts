@@ -2,17 +2,20 @@ import { symbolsOf } from '../base/dim.js';
 import { symbolsOfAttributes } from '../base/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import { symbolsOfTypes } from '../ir/bind.js';
-import type { CallNode, Program } from '../ir/program.js';
+import type { CallNode, Program, Value } from '../ir/program.js';
 
 /**
  * The symbols that no input brings, by the call that introduces each: the first whose results speak of
- * it. Only the data decides them.
+ * it. Only the data decides them. Other inputs than `inputs` are taken to bring nothing.
  */
-export function ownSymbols(program: Program): ReadonlyMap<string, NodeId> {
+export function ownSymbols(
+  program: Program,
+  inputs: readonly Value[] = program.inputs,
+): ReadonlyMap<string, NodeId> {
   const own = new Map<string, NodeId>();
   const seen = new Set<string>();
   const given = new Set<string>();
-  for (const { type } of program.inputs) {
+  for (const { type } of inputs) {
     for (const dim of type.shape) if (typeof dim !== 'number') symbolsOf(dim, given);
   }
   for (const id of program.graph.nodes()) {

@@ -3,6 +3,7 @@ import { eliminateDeadCode } from './dce.js';
 import { decompose } from './decompose.js';
 import { type Evaluate, foldConstants } from './fold.js';
 import { inline } from './inline.js';
+import { mergeLoops } from './mergeloops.js';
 import { simplify } from './simplify/simplify.js';
 import type { Program } from '../ir/program.js';
 import type { Law } from '../ops/law.js';
@@ -32,6 +33,7 @@ export const passes: readonly Pass[] = [
   },
   { name: 'decompose', doc: 'expand operators that are written in others', run: decompose },
   { name: 'cse', doc: 'compute equal things once', run: eliminateCommonSubexpressions },
+  { name: 'merge', doc: 'run once what several loops do', run: mergeLoops },
   {
     name: 'simplify',
     doc: 'apply the laws of the operators',

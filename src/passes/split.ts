@@ -6,6 +6,7 @@ import { type Output, Program, type Value } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
 import { eliminateDeadCode } from './dce.js';
 import { chooseKept, type SavePolicy } from './keep.js';
+import { ownSymbols, symbolsOfCall } from './ownsymbols.js';
 import { type Again, Copies } from './rematerialize.js';
 import { carryRequirements } from './transform.js';
 
@@ -37,6 +38,11 @@ export interface SplitOptions {
   readonly isHeld?: (place: number) => boolean;
   /** Forward nodes that may be computed again whatever the policy says. */
   readonly isRepeatable?: (id: NodeId) => boolean;
+  /**
+   * Whether a value can be saved at all. What cannot be, is computed again even where it finds sizes in
+   * data: the two programs then never meet. Default all.
+   */
+  readonly isKeepable?: (value: Value) => boolean;
   /** What else backward speaks of: it reads what determines the dimensions of these. */
   readonly spoken?: readonly TensorType[];
   /** What is to be seen of the types of the gradients that come in; all unless said. */
@@ -56,6 +62,7 @@ export function split(
   {
     isHeld = () => true,
     isRepeatable = () => false,
+    isKeepable,
     spoken = [],
     seen = seeds.map(({ type }) => type),
   }: SplitOptions = {},
@@ -66,6 +73,7 @@ export function split(
     if (isHeld(place) && !places.has(value)) places.set(value, place);
   });
   const held = [...places.keys()];
+  const finders = isKeepable === undefined ? noFinders : findersOf(joint, inputs, seen);
   const { again, values } = chooseKept({
     program: joint,
     isLate: (id) => id >= boundary,
@@ -73,6 +81,8 @@ export function split(
     held,
     policy,
     isRepeatable,
+    ...(isKeepable !== undefined && { isKeepable }),
+    behind: (id) => behind(joint, id, finders),
   });
   const made = [...joint.graph.nodes()].filter((id) => id >= boundary || again.has(id));
   const given = [...values.map(({ type }) => type), ...seen];
@@ -89,9 +99,32 @@ export function split(
       (id) => id >= boundary,
       { nodes: again, isApart },
       grads,
+      [...finders.values()].filter((id) => again.has(id)),
     ),
     saved: saved.map((value) => places.get(value)!),
   };
+}
+
+/** By name, the forward calls that find sizes in data; in the order of the program. */
+type Finders = ReadonlyMap<string, NodeId>;
+const noFinders: Finders = new Map();
+
+/** Those whose sizes do not come in with the gradients. */
+function findersOf(joint: Program, inputs: readonly Value[], seen: readonly TensorType[]): Finders {
+  const given = determinedSymbols(seen);
+  return new Map([...ownSymbols(joint, inputs)].filter(([name]) => !given.has(name)));
+}
+
+/** What finds the sizes that a call speaks of. */
+function behind(joint: Program, id: NodeId, finders: Finders): readonly Value[] {
+  const node = joint.node(id);
+  if (finders.size === 0 || node.kind !== 'call') return [];
+  const found: Value[] = [];
+  for (const name of symbolsOfCall(node)) {
+    const finder = finders.get(name);
+    if (finder !== undefined && finder !== id) found.push(joint.results(finder)[0]);
+  }
+  return found;
 }
 
 /**
@@ -137,13 +170,17 @@ function firstWith(joint: Program, held: readonly Value[], name: string): Value 
   throw new InternalError(`no value of the program determines dimension ${name}`);
 }
 
-/** A program of some of the nodes, and second copies of others, that reads `inputs` and constants. */
+/**
+ * A program of some of the nodes, and second copies of others, that reads `inputs` and constants. Second
+ * copies of what is `first` are there even if nothing reads them.
+ */
 function part(
   joint: Program,
   inputs: readonly Value[],
   belongs: (id: NodeId) => boolean,
   again: Again,
   outputs: readonly Output[],
+  first: readonly NodeId[] = [],
 ): Program {
   return Program.from(joint, (into) => {
     const given = new Map<Value, Value>();
@@ -153,6 +190,7 @@ function part(
       given.set(value, into.variable(name, value.type));
     }
     const copies = new Copies(joint, into, again, given);
+    for (const id of first) copies.late(joint.results(id)[0]);
     for (const id of joint.graph.nodes()) {
       if (joint.node(id).kind === 'call' && belongs(id)) copies.add(id, true);
     }

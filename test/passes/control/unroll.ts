@@ -109,8 +109,9 @@ function runCall(node: CallNode, operands: readonly Both[], into: Program): read
     case 'while': {
       const { states, limit, padded } = lowering.loop(node.attributes);
       const loop = new Loop(node, states, operands.slice(0, states), into);
+      const most = Number(limit ?? Infinity);
       let count = 0;
-      for (; limit === null || count < Number(limit); count++) {
+      for (; count < most; count++) {
         const given = [...loop.states, ...operands.slice(states)];
         if (!truth(walk(node.regions[0], given, into)[0])) break;
         loop.step(given);
@@ -123,7 +124,7 @@ function runCall(node: CallNode, operands: readonly Both[], into: Program): read
         array: { storage: new Storage('int32', iterations.data), shape: [] },
         value: into.constant(iterations),
       };
-      return [...loop.stacked(padded ? Number(limit) : count, false), ...loop.states, last];
+      return [...loop.stacked(padded ? most : count, false), ...loop.states, last];
     }
     default:
       return runPrimitive(node, operands, into);

@@ -2,6 +2,7 @@ import { test } from 'node:test';
 import { symbol } from '../../../src/base/dim.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import type { TensorType } from '../../../src/ir/types.js';
+import { cond } from '../../../src/ops/control/cond.js';
 import { foreach } from '../../../src/ops/control/foreach.js';
 import { whileLoop, type WhileOperands } from '../../../src/ops/control/whileLoop.js';
 import { add, mul } from '../../../src/ops/elementwise/arithmetic.js';
@@ -157,6 +158,40 @@ test('a loop in a loop over rows, and loops over rows in it', () => {
     return { row, last };
   });
   checkGradients(program, [floats(2, 3), floats(2), int(0), int(2)]);
+});
+
+test('as many rows as there are iterations, in loops and branches: they are computed again', () => {
+  const inner = programOf({ i: i32(), s: f64(2), w: f64(2), n: i32() }, ({ i, s, w }) => {
+    const made = tanh<Value>(mul(s, w));
+    return { row: mul(made, made), i: add(i, 1), s: made };
+  });
+  const outer = programOf({ k: i32(), s: f64(2), w: f64(2), i: i32() }, ({ k, s, w, i }) => {
+    const looping = programOf({ k: i32(), s: f64(2), w: f64(2), i: i32() }, (own) => {
+      const [rows, , last] = whileLoop<Value>(condition, inner, {
+        states: [own.i, own.s],
+        captures: [own.w, own.k],
+      });
+      return { total: sum<Value>(sin<Value>(rows)), last };
+    });
+    const still = programOf({ k: i32(), s: f64(2), w: f64(2), i: i32() }, ({ s, w }) => ({
+      total: sum<Value>(mul(s, w)),
+      last: s,
+    }));
+    const [total, last] = cond<Value>(less<Value>(0, k), looping, still, [k, s, w, i]);
+    return { row: total, s: mul(last, 1.5) };
+  });
+  for (const save of ['all', 'none', 'auto'] as const) {
+    const program = programOf({ k: i32(3), s: f64(2), w: f64(2), i: i32() }, ({ k, s, w, i }) => {
+      const [row, last] = foreach<Value>(outer, {
+        data: [k],
+        states: [s],
+        captures: [w, i],
+        save,
+      });
+      return { row, last };
+    });
+    checkGradients(program, [operand('int32', [3], [2, 0, 3]), floats(2), floats(2), int(0)]);
+  }
 });
 
 test('symbolic sizes', () => {
