@@ -1,7 +1,7 @@
 import { InternalError } from '../base/errors.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
-import { isMeasured, measureFirst } from './measure.js';
+import { isMeasured, measureFirst, withUnreadExtents } from './measure.js';
 import { ownSymbols } from './ownsymbols.js';
 import { throughRegions, transform } from './transform.js';
 
@@ -15,7 +15,7 @@ const deepest = 64;
  */
 export function decompose(program: Program): Program {
   return throughRegions(program, (inner, region) => {
-    let current = transform(inner, () => undefined, { region, wanted: () => false });
+    let current = withUnreadExtents(inner, region);
     for (let depth = 0; ; depth++) {
       let last: CallNode | undefined;
       const introducers = new Set(ownSymbols(current).values());
@@ -23,10 +23,10 @@ export function decompose(program: Program): Program {
         current,
         ({ node, id, operands, into }) => {
           if (node.kind !== 'call') return undefined;
-          const isIntroducing = introducers.has(id) && isMeasured(node);
-          if (!isIntroducing && !isDecomposed(node)) return undefined;
+          const isMeasuredHere = introducers.has(id) && isMeasured(node);
+          if (!isMeasuredHere && !isDecomposed(node)) return undefined;
           last = node;
-          if (isIntroducing) measureFirst(node, operands, into);
+          if (isMeasuredHere) measureFirst(node, operands, into);
           return expanded(node, operands, into);
         },
         { wanted: (call) => isDecomposed(call) || (introducers.size > 0 && isMeasured(call)) },

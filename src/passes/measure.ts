@@ -1,11 +1,14 @@
 import { type Dim, sizeOf, symbol } from '../base/dim.js';
 import { InternalError } from '../base/errors.js';
+import type { NodeId } from '../graph/graph.js';
 import { bindShapes, symbolsOfTypes } from '../ir/bind.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
 import { requireNow } from '../ir/requirement.js';
 import { extents } from '../ops/dynamic/extents.js';
+import { fill } from '../ops/movement/fill.js';
 import { reshape } from '../ops/movement/reshape.js';
 import { declarationOf } from './facets.js';
+import { transform } from './transform.js';
 
 /** Whether a call is nothing but the sizes that the elements of its operand are. */
 export function isExtents({ op }: CallNode): boolean {
@@ -15,6 +18,26 @@ export function isExtents({ op }: CallNode): boolean {
 /** Whether the data of a call may decide sizes, which are computed apart from its results. */
 export function isMeasured(call: CallNode): boolean {
   return declarationOf(call.op).measure !== undefined && !isExtents(call);
+}
+
+/**
+ * Gives those who read the elements of an array that only stands for its sizes others of that shape, so
+ * that the array itself needs no memory: it is then nothing but the place where sizes become known.
+ */
+export function withUnreadExtents(program: Program, region: (region: Program) => Program): Program {
+  const read = new Set<NodeId>(program.outputs.map(({ value }) => value.node));
+  return transform(
+    program,
+    ({ node, id, operands, into }) => {
+      if (node.kind !== 'call') return undefined;
+      program.graph.forEachSuccessor(id, () => read.add(id));
+      if (!read.has(id)) return undefined;
+      into.appendNode(node, operands);
+      const { dtype, shape } = node.types[0];
+      return into.append(fill.declaration, [], { shape, value: 0, dtype });
+    },
+    { region, wanted: isExtents },
+  );
 }
 
 /**
@@ -36,7 +59,7 @@ export function measureFirst(call: CallNode, operands: readonly Value[], into: P
       .slice(measured, measured + count)
       .map((dim, k) => dim ?? into.freshDim(`unused_${k}`));
     const list = sizes.type.shape.length === 1 ? sizes : reshape<Value>(sizes, [count]);
-    into.appendTyped(extents.declaration, [list], {}, [{ dtype: 'bool', shape }]);
+    into.appendTyped(extents.declaration, [list], { most: null }, [{ dtype: 'bool', shape }]);
     measured += count;
   }
   if (measured !== dims.length) {

@@ -6,7 +6,6 @@ import { determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../ir/bind.js
 import { type CallNode, type ConstantNode, Program, type Value } from '../ir/program.js';
 import { dimsOf, type Requirement } from '../ir/requirement.js';
 import type { TensorType } from '../ir/types.js';
-import { broadcastTo } from '../ops/reduction/sum.js';
 import { isFree } from './effort.js';
 import { isHostRun } from './hostrun.js';
 import { isExtents } from './measure.js';
@@ -173,10 +172,7 @@ class Partitioner {
     };
     roots.forEach(visit);
     // A set grows while it is walked, so that this ends when everything is known.
-    for (const id of members) {
-      const node = program.node(id);
-      if (node.kind !== 'call' || !isExtents(node)) program.operands(id).forEach(visit);
-    }
+    for (const id of members) program.operands(id).forEach(visit);
     return { members: [...members].sort((a, b) => a - b), reads: [...reads] };
   }
 
@@ -198,26 +194,16 @@ class Partitioner {
       if (open.length > 0) into.variable(into.freshName('sizes'), carrierOf(open));
       for (const id of members) {
         const node = whole.node(id) as CallNode | ConstantNode;
-        const copies = copyInto(into, node, whole.operands(id), moved);
+        const copies =
+          node.kind === 'constant'
+            ? [into.constant(node.data)]
+            : into.appendNode(node, whole.operands(id).map(moved));
         whole.results(id).forEach((value, port) => made.set(value, copies[port]));
       }
       into.setOutputs(gives.map((value, k) => ({ name: `y${k}`, value: moved(value) })));
     });
     return { program, reads, gives, symbols: open.map(({ key }) => key) };
   }
-}
-
-function copyInto(
-  into: Program,
-  node: CallNode | ConstantNode,
-  operands: readonly Value[],
-  moved: (value: Value) => Value,
-): readonly Value[] {
-  if (node.kind === 'constant') return [into.constant(node.data)];
-  if (!isExtents(node)) return into.appendNode(node, operands.map(moved));
-  // Its sizes are known here, and its elements, should anybody read them, are false.
-  const off = into.constant({ type: { dtype: 'bool', shape: [] }, data: Uint8Array.of(0) });
-  return [broadcastTo<Value>(off, node.types[0].shape)];
 }
 
 function unplanned({ op, source }: CallNode, symbols: readonly string[]): UnsupportedError {
