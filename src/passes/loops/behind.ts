@@ -1,0 +1,159 @@
+import type { NodeId } from '../../graph/graph.js';
+import type { Output, Program, Value } from '../../ir/program.js';
+import { declarationOf } from '../facets.js';
+import { rowsOf } from './ahead.js';
+import { isBatchable } from './batching.js';
+import { nodesBehind } from './carve.js';
+import { bytesOf, type Dependence, dependences } from './dependence.js';
+import { isMovable } from './hoist.js';
+import { build, editLoops, type Loop } from './loop.js';
+
+/**
+ * Computes after a loop, for all rows at once, what no later iteration needs: `for t: y_t = h_t @ v`
+ * becomes `for t: h_t; y = h @ v`, where the T products are one. Each element is what it was, up to the
+ * order in which a product takes its sums.
+ *
+ * It is done for products and other kernels, and what lies behind them, where an iteration then stores no
+ * more bytes than it no longer writes and reads: the rows that move, and what is the same in all of their
+ * products, such as `v`. Loops over a count of rows stay as they are: beyond the count rows are zero.
+ */
+export function batchBehindLoops(program: Program): Program {
+  return editLoops(
+    program,
+    () =>
+      ({ loop }) =>
+        batchBehind(loop),
+  );
+}
+
+function batchBehind(loop: Loop): readonly Value[] | undefined {
+  const { condition, count, lead, rows, states } = loop;
+  if (condition !== null || count !== null || lead === null) return undefined;
+  const depends = dependences(loop);
+  const late = lateNodes(loop, depends);
+  const moved = rows.filter(({ value }) => late.dear.has(value.node));
+  if (moved.length === 0) return undefined;
+  const kept = rows.filter((row) => !moved.includes(row));
+  const there = new Set(kept.map(({ value }) => value));
+  const found = storedBehind(loop, moved, late, depends, there);
+  const further = [...found].filter((value) => !there.has(value));
+  const [before, after] = [moved.map(({ value }) => value), further].map(sumOfBytes);
+  if (after > before + sharedBytes(loop, moved, found, depends)) return undefined;
+  const emitted = [...kept, ...further.map((value): Output => ({ name: 'kept', value }))];
+  const made =
+    emitted.length + states.length === 0
+      ? { rows: [], states: [] }
+      : build({ ...loop, rows: emitted });
+  const given = new Map(
+    emitted.map(({ value }, k) => [value, { value: made.rows[k], isBatched: true }]),
+  );
+  const outside = rowsOf(loop, given);
+  return [
+    ...rows.map((row) =>
+      moved.includes(row) ? outside.stacked(row.value) : made.rows[kept.indexOf(row)],
+    ),
+    ...made.states,
+  ];
+}
+
+const sumOfBytes = (values: readonly Value[]): number =>
+  values.reduce((sum, value) => sum + bytesOf(value), 0);
+
+/** The calls that only rows need, and that can be made for all of them at once. */
+interface LateNodes {
+  readonly all: ReadonlySet<NodeId>;
+  /** Those of them that are, or depend on, kernels among them: the reason for all of this. */
+  readonly dear: ReadonlySet<NodeId>;
+}
+
+function lateNodes(
+  { body, rows, states, dims }: Loop,
+  depends: ReadonlyMap<Value, Dependence>,
+): LateNodes {
+  const blocked = new Set(
+    nodesBehind(
+      body,
+      states.map(({ next }) => next.value),
+    ),
+  );
+  const all = new Set<NodeId>();
+  const dear = new Set<NodeId>();
+  const live = nodesBehind(
+    body,
+    rows.map(({ value }) => value),
+  );
+  for (const id of live.toReversed()) {
+    const node = body.node(id);
+    const isLate =
+      node.kind === 'call' &&
+      !blocked.has(id) &&
+      isBatchable(node) &&
+      isMovable(node, dims, true) &&
+      body.results(id).every((value) => depends.get(value) === 'past');
+    if (isLate) all.add(id);
+    else for (const operand of body.operands(id)) blocked.add(operand.node);
+  }
+  for (const id of live) {
+    if (!all.has(id)) continue;
+    if (isKernel(body, id) || body.operands(id).some(({ node }) => dear.has(node))) dear.add(id);
+  }
+  return { all, dear };
+}
+
+function isKernel(program: Program, id: NodeId): boolean {
+  const node = program.node(id);
+  return node.kind === 'call' && declarationOf(node.op).lowering.kind === 'kernel';
+}
+
+/** The values that the loop has to give so that rows can be computed behind it, as few bytes as can be. */
+function storedBehind(
+  { body }: Loop,
+  moved: readonly Output[],
+  late: LateNodes,
+  depends: ReadonlyMap<Value, Dependence>,
+  there: ReadonlySet<Value>,
+): ReadonlySet<Value> {
+  const stored = new Set<Value>();
+  const read = new Map<Value, number>();
+  for (const id of body.graph.nodes()) {
+    const operands = [...new Set(body.operands(id))];
+    const below = operands.reduce((sum, value) => sum + read.get(value)!, 0);
+    for (const value of body.results(id)) {
+      const own = there.has(value) ? 0 : bytesOf(value);
+      const isElsewhere = depends.get(value) !== 'past';
+      const isStored = !isElsewhere && (!late.all.has(id) || (own < below && !late.dear.has(id)));
+      if (isStored) stored.add(value);
+      read.set(value, isElsewhere ? 0 : isStored ? own : below);
+    }
+  }
+  const found = new Set<Value>();
+  nodesBehind(
+    body,
+    moved.map(({ value }) => value),
+    (value) => {
+      if (stored.has(value)) found.add(value);
+      return stored.has(value) || depends.get(value) !== 'past';
+    },
+  );
+  return found;
+}
+
+/** The bytes that the kernels that move read in every iteration although they are always the same. */
+function sharedBytes(
+  { body }: Loop,
+  moved: readonly Output[],
+  found: ReadonlySet<Value>,
+  depends: ReadonlyMap<Value, Dependence>,
+): number {
+  const shared = new Set<Value>();
+  const isGiven = (value: Value): boolean => found.has(value) || depends.get(value) !== 'past';
+  for (const id of nodesBehind(
+    body,
+    moved.map(({ value }) => value),
+    isGiven,
+  )) {
+    if (!isKernel(body, id)) continue;
+    for (const value of body.operands(id)) if (depends.get(value) === 'nothing') shared.add(value);
+  }
+  return sumOfBytes([...shared]);
+}

@@ -1,0 +1,181 @@
+import type { Output, Program, Value } from '../../ir/program.js';
+import { add } from '../../ops/elementwise/arithmetic.js';
+import { callOf } from '../../ops/law.js';
+import { rowsOf } from './ahead.js';
+import { hasTotal, isBatchable, isLinear } from './batching.js';
+import { nodesBehind } from './carve.js';
+import { bytesOf, type Dependence, dependences } from './dependence.js';
+import { build, editLoops, type Loop, type State } from './loop.js';
+import { isDistributive } from './rows.js';
+
+/**
+ * Adds up after a loop what is only added up in it: `for t: s = s + f(a_t, b_t)` becomes
+ * `s + sum_t f(a_t, b_t)`, and where f is a product, as in the gradient of a weight, all of that sum is
+ * one: `sum_t a_t^T @ b_t = a^T @ b` over time and batch together. The order in which floats are added
+ * changes, so results agree up to rounding.
+ *
+ * What the loop stores for it are the operands of products, never sums of elementwise work that no row
+ * holds yet: adding that up in place is as cheap as storing it. All products together may store no more
+ * bytes an iteration than adding up in place reads and writes.
+ */
+export function collectBehindLoops(program: Program): Program {
+  return editLoops(
+    program,
+    () =>
+      ({ loop }) =>
+        collect(loop),
+  );
+}
+
+/** A state that is only added to, and what is added. */
+interface Sum {
+  readonly state: State;
+  readonly terms: readonly Value[];
+}
+
+function collect(loop: Loop): readonly Value[] | undefined {
+  const { condition, lead, states, rows, count } = loop;
+  if (condition !== null || lead === null) return undefined;
+  const uses = usesIn(loop);
+  const sums = states.flatMap((state): Sum[] => {
+    const terms = termsOf(state, uses);
+    return terms === null ? [] : [{ state, terms }];
+  });
+  if (sums.length === 0) return undefined;
+  const source = new Sources(loop);
+  const there = new Set(rows.map(({ value }) => value));
+  const chosen = chooseSums(sums, source, there);
+  if (chosen.sums.length === 0) return undefined;
+  const emitted = [...rows, ...chosen.further.map((value): Output => ({ name: 'kept', value }))];
+  const left = states.filter((state) => !chosen.sums.some((sum) => sum.state === state));
+  const made =
+    emitted.length + left.length === 0
+      ? { rows: [], states: [] }
+      : build({ ...loop, rows: emitted, states: left });
+  const given = new Map(
+    emitted.map(({ value }, k) => [value, { value: made.rows[k], isBatched: true }]),
+  );
+  const outside = rowsOf(count === null ? loop : { ...loop, data: [] }, given);
+  return [
+    ...made.rows.slice(0, rows.length),
+    ...states.map((state) => {
+      const sum = chosen.sums.find((one) => one.state === state);
+      return sum === undefined
+        ? made.states[left.indexOf(state)]
+        : outside.sumOf(sum.terms, state.operand);
+    }),
+  ];
+}
+
+/** How often each value is read by what the results of the body need, outputs included. */
+function usesIn({ body }: Loop): ReadonlyMap<Value, number> {
+  const uses = new Map<Value, number>();
+  const count = (value: Value): void => void uses.set(value, (uses.get(value) ?? 0) + 1);
+  const ends = body.outputs.map(({ value }) => value);
+  ends.forEach(count);
+  for (const id of nodesBehind(body, ends)) body.operands(id).forEach(count);
+  return uses;
+}
+
+/** What is added to a state in an iteration, where nothing else becomes of it. */
+function termsOf(
+  { stands, next }: State,
+  uses: ReadonlyMap<Value, number>,
+): readonly Value[] | null {
+  if (stands.reduce((sum, value) => sum + (uses.get(value) ?? 0), 0) !== 1) return null;
+  const below = (value: Value): readonly Value[] | null => {
+    if (stands.includes(value)) return [];
+    const sum = uses.get(value) === 1 ? callOf(value, add) : null;
+    if (sum === null) return null;
+    const [x, y] = sum.inputs;
+    const left = below(x);
+    if (left !== null) return [...left, y];
+    const right = below(y);
+    return right === null ? null : [...right, x];
+  };
+  return below(next.value);
+}
+
+/**
+ * The sums that are worth taking out of the loop, and what it gives for them besides the rows there are:
+ * all that are products if that pays for them together, else those for which it pays alone; then those
+ * that need nothing more.
+ */
+function chooseSums(
+  sums: readonly Sum[],
+  source: Sources,
+  rows: ReadonlySet<Value>,
+): { readonly sums: readonly Sum[]; readonly further: readonly Value[] } {
+  const there = new Set(rows);
+  const chosen = new Set<Sum>();
+  const take = (group: readonly Sum[]): boolean => {
+    const needs = new Set<Value>();
+    let saved = 0;
+    for (const { state, terms } of group) {
+      for (const term of terms) {
+        const found = source.ofTotal(term, there);
+        if (found === null) return false;
+        for (const value of found) needs.add(value);
+      }
+      saved += 2 * bytesOf(state.next.value);
+    }
+    if ([...needs].reduce((sum, value) => sum + bytesOf(value), 0) > saved) return false;
+    for (const value of needs) there.add(value);
+    for (const sum of group) chosen.add(sum);
+    return true;
+  };
+  const possible = sums.filter(({ terms }) =>
+    terms.every((term) => source.ofTotal(term, there) !== null),
+  );
+  if (!take(possible)) possible.forEach((sum) => take([sum]));
+  // Rows that are there for products serve others, too.
+  for (const sum of sums) if (!chosen.has(sum)) take([sum]);
+  return {
+    sums: sums.filter((sum) => chosen.has(sum)),
+    further: [...there].filter((value) => !rows.has(value)),
+  };
+}
+
+/** What a loop has to give so that sums can be taken behind it. */
+class Sources {
+  readonly #loop: Loop;
+  readonly #depends: ReadonlyMap<Value, Dependence>;
+
+  constructor(loop: Loop) {
+    this.#loop = loop;
+    this.#depends = dependences(loop);
+  }
+
+  /** The values whose rows the sum of a value takes; null where it is not worth it. */
+  ofTotal(value: Value, there: ReadonlySet<Value>): readonly Value[] | null {
+    if (this.#isElsewhere(value) || there.has(value)) return [];
+    const { body, count } = this.#loop;
+    const node = body.node(value.node);
+    const isSame = this.#depends.get(value) === 'nothing';
+    // Beyond the count the rows of what never changes would not be zero.
+    if (node.kind !== 'call' || (isSame && count !== null)) return null;
+    const operands = body.operands(value.node);
+    if (isDistributive(node, operands)) return this.ofTotal(operands[0], there);
+    return hasTotal(node) ? operands.flatMap((operand) => this.#ofRows(operand, there)) : null;
+  }
+
+  /** The values whose rows all rows of a value take. Rows that are zero must stay zero on the way. */
+  #ofRows(value: Value, there: ReadonlySet<Value>): readonly Value[] {
+    const isSame = this.#depends.get(value) === 'nothing';
+    if (isSame || this.#isElsewhere(value) || there.has(value)) return [];
+    const { body } = this.#loop;
+    const node = body.node(value.node);
+    const operands = body.operands(value.node);
+    if (node.kind === 'call' && operands.length === 1 && isLinear(node) && isBatchable(node)) {
+      const [operand] = operands;
+      if (there.has(operand) || bytesOf(operand) <= bytesOf(value))
+        return this.#ofRows(operand, there);
+    }
+    return [value];
+  }
+
+  /** Whether all rows of a value can be computed without the loop. Beyond a count, data may be anything. */
+  #isElsewhere(value: Value): boolean {
+    return this.#loop.count === null && this.#depends.get(value) !== 'past';
+  }
+}

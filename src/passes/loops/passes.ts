@@ -1,0 +1,88 @@
+import type { NodeId } from '../../graph/graph.js';
+import type { Program } from '../../ir/program.js';
+import { eliminateCommonSubexpressions } from '../cse.js';
+import type { Pass } from '../pipeline.js';
+import { simplify } from '../simplify/simplify.js';
+import { batchAheadOfLoops } from './ahead.js';
+import { batchBehindLoops } from './behind.js';
+import { canonicalLoops } from './canonical.js';
+import { collectBehindLoops } from './collect.js';
+import { eliminateDeadLoopParts } from './dead.js';
+import { hoistFromLoops } from './hoist.js';
+import { isLoop } from './loop.js';
+import { unrollLoops } from './unroll.js';
+
+/** Programs that passes over loops have made: what they leave behind is tidied up. */
+const remade = new WeakSet<Program>();
+
+/** A pass over loops: skipped where there are none. */
+function onLoops(name: string, doc: string, run: (program: Program) => Program): Pass {
+  return {
+    name,
+    doc,
+    run: (program) => {
+      if (!hasLoops(program)) return program;
+      const after = run(program);
+      if (after !== program) remade.add(after);
+      return after;
+    },
+  };
+}
+
+/** A pass that only programs need in which loops have changed. */
+function afterLoops(name: string, doc: string, run: Pass['run']): Pass {
+  return {
+    name,
+    doc,
+    run: (program, context) => {
+      if (!remade.has(program)) return program;
+      const after = run(program, context);
+      remade.add(after);
+      return after;
+    },
+  };
+}
+
+/** Whether there is a loop in a program, or in a region of it. */
+function hasLoops(program: Program): boolean {
+  let found = looped.get(program);
+  if (found === undefined) {
+    const isOne = (id: NodeId): boolean => {
+      const node = program.node(id);
+      return node.kind === 'call' && (isLoop(node) || node.regions.some(hasLoops));
+    };
+    looped.set(program, (found = [...program.graph.nodes()].some(isOne)));
+  }
+  return found;
+}
+
+const looped = new WeakMap<Program, boolean>();
+
+const forms = onLoops('loop-forms', 'bring loops into one form', canonicalLoops);
+const dead = onLoops('loop-dce', 'drop what nobody needs of loops', eliminateDeadLoopParts);
+const tidy: readonly Pass[] = [
+  afterLoops('cse', 'find what loops have in common', eliminateCommonSubexpressions),
+  afterLoops('simplify', 'apply the laws of the operators to it', (program, { applied }) =>
+    simplify(program, applied),
+  ),
+];
+
+/** Loops in one form are simpler, so this comes before the laws of the operators. */
+export const loopForms: readonly Pass[] = [forms, dead];
+
+/**
+ * What is done to loops once their bodies are primitive and simple. Their lengths do not matter to any of
+ * these but the last. Sums are collected first, since their terms need not be stored then; what is left
+ * may leave the loop at either end.
+ */
+export const loopPasses: readonly Pass[] = [
+  onLoops('hoist', 'compute before a loop what is always the same', hoistFromLoops),
+  onLoops('collect', 'add up behind a loop what is only added up', collectBehindLoops),
+  onLoops('ahead', 'compute before a loop what waits for no iteration', batchAheadOfLoops),
+  onLoops('behind', 'compute behind a loop what no iteration waits for', batchBehindLoops),
+  ...tidy,
+  forms,
+  dead,
+  onLoops('unroll', 'write out short loops', unrollLoops),
+  ...tidy,
+];

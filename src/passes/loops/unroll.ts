@@ -1,0 +1,67 @@
+import type { Program, Value } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import { concat } from '../../ops/movement/concat.js';
+import { fill } from '../../ops/movement/fill.js';
+import { expandDims } from '../../ops/movement/reshape.js';
+import { slice } from '../../ops/movement/slice.js';
+import { instantiate } from '../transform.js';
+import { editLoops, type Loop } from './loop.js';
+
+/** Longer loops stay loops. */
+const mostIterations = 8;
+/** So do loops that would become more calls, those of regions inside counted. */
+const mostCalls = 96;
+
+/**
+ * Writes out short loops: one of a known small number of iterations, whose bodies together are few calls,
+ * becomes those bodies one after the other; one without iterations is its initial states. No result
+ * changes.
+ */
+export function unrollLoops(program: Program): Program {
+  return editLoops(program, () => ({ loop }) => {
+    const { condition, count, lead, body } = loop;
+    if (condition !== null || count !== null || typeof lead !== 'number') return undefined;
+    const isShort = lead <= 1 || (lead <= mostIterations && lead * callsIn(body) <= mostCalls);
+    return isShort ? unrolled(loop, lead) : undefined;
+  });
+}
+
+function callsIn(program: Program): number {
+  let calls = 0;
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind !== 'call') continue;
+    calls += node.regions.reduce((sum, region) => sum + callsIn(region), 1);
+  }
+  return calls;
+}
+
+function unrolled(loop: Loop, length: number): readonly Value[] {
+  const { into, node, body, data, states, captures, rows, reverse, dims } = loop;
+  const made: (readonly Value[])[] = [];
+  let carried = states.map(({ operand }) => operand);
+  for (let i = 0; i < length; i++) {
+    const t = reverse ? length - 1 - i : i;
+    const slices = data.map(({ operand }) => slice(operand, t));
+    const inputs = [...slices, ...carried, ...captures.map(({ operand }) => operand)];
+    const results = instantiate(body, into, inputs, new Map(dims));
+    made[t] = results.slice(0, rows.length);
+    carried = results.slice(rows.length);
+  }
+  const { types } = node;
+  return [
+    ...rows.map((_, k) =>
+      stacked(
+        into,
+        made.map((values) => values[k]),
+        types[k],
+      ),
+    ),
+    ...carried,
+  ];
+}
+
+function stacked(into: Program, rows: readonly Value[], { dtype, shape }: TensorType): Value {
+  if (rows.length === 0) return into.append(fill.declaration, [], { shape, value: 0, dtype })[0];
+  return concat(rows.map((row) => expandDims(row, 0)));
+}

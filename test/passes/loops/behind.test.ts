@@ -1,0 +1,109 @@
+import { test } from 'node:test';
+import { batchBehindLoops } from '../../../src/passes/loops/behind.js';
+import { agree, inputsOf, leaves, parse, turns } from './support.js';
+
+const projected = (size: number): string => `program {
+  input x: float32[t, 2, 4]
+  input h: float32[2, 4]
+  input v: float32[4, ${size}]
+  input bias: float32[${size}]
+  %0, %1, %2 = foreach(x, h, v, bias) {data: 1, states: 1, reverse: false, counted: false, save: "auto"} [@0 {
+    input x: float32[2, 4]
+    input h: float32[2, 4]
+    input v: float32[4, ${size}]
+    input bias: float32[${size}]
+    %0 = add(x, h): float32[2, 4]
+    %1 = tanh(%0): float32[2, 4]
+    %2 = exp(%1): float32[2, 4]
+    %3 = matmul(%2, v): float32[2, ${size}]
+    %4 = add(%3, bias): float32[2, ${size}]
+    %5 = neg(%2): float32[2, 4]
+    output y = %4
+    output z = %5
+    output h = %1
+  }]: float32[t, 2, ${size}], float32[t, 2, 4], float32[2, 4]
+  output y = %0
+  output z = %1
+  output h = %2
+}`;
+
+test('a product that no iteration waits for is one product after the loop', () => {
+  turns(
+    batchBehindLoops,
+    projected(3),
+    `program {
+      input x: float32[t, 2, 4]
+      input h: float32[2, 4]
+      input v: float32[4, 3]
+      input bias: float32[3]
+      %0, %1, %2 = foreach(x, h, v, bias) {data: 1, states: 1, reverse: false, counted: false, save: "auto"} [@0 {
+        input x: float32[2, 4]
+        input h: float32[2, 4]
+        input v: float32[4, 3]
+        input bias: float32[3]
+        %0 = add(x, h): float32[2, 4]
+        %1 = tanh(%0): float32[2, 4]
+        %2 = exp(%1): float32[2, 4]
+        %3 = neg(%2): float32[2, 4]
+        output z = %3
+        output kept = %1
+        output h = %1
+      }]: float32[t, 2, 4], float32[t, 2, 4], float32[2, 4]
+      %3 = exp(%1): float32[t, 2, 4]
+      %4 = reshape(%3) {shape: ["2*t", 4]}: float32[2*t, 4]
+      %5 = matmul(%4, v): float32[2*t, 3]
+      %6 = reshape(%5) {shape: ["t", 2, 3]}: float32[t, 2, 3]
+      %7 = add(%6, bias): float32[t, 2, 3]
+      output y = %7
+      output z = %0
+      output h = %2
+    }`,
+  );
+  const program = parse(projected(3));
+  for (const t of [0, 1, 4]) {
+    agree(program, batchBehindLoops(program), inputsOf(program, { t }), 1e-5);
+  }
+});
+
+test('it stays where the loop would store more than it saves', () => {
+  leaves(
+    batchBehindLoops,
+    `program {
+      input x: float32[t, 9, 4]
+      input h: float32[9, 4]
+      input v: float32[4]
+      %0, %1 = foreach(x, h, v) {data: 1, states: 1, reverse: false, counted: false, save: "auto"} [@0 {
+        input x: float32[9, 4]
+        input h: float32[9, 4]
+        input v: float32[4]
+        %0 = add(x, h): float32[9, 4]
+        %1 = matmul(%0, v): float32[9]
+        output y = %1
+        output h = %0
+      }]: float32[t, 9], float32[9, 4]
+      output y = %0
+      output h = %1
+    }`,
+  );
+});
+
+test('what a state needs stays, and so does a loop over a count of rows', () => {
+  const text = (outputs: string, head = 'false'): string => `program {
+    input x: float32[t, 2, 4]
+    input h: float32[2, 4]
+    input v: float32[4, 4]
+    input count: int32[]
+    %0, %1 = foreach(x, h, v${head === 'true' ? ', count' : ''}) {data: 1, states: 1, reverse: false, counted: ${head}, save: "auto"} [@0 {
+      input x: float32[2, 4]
+      input h: float32[2, 4]
+      input v: float32[4, 4]
+      %0 = add(x, h): float32[2, 4]
+      %1 = matmul(%0, v): float32[2, 4]
+      ${outputs}
+    }]: float32[t, 2, 4], float32[2, 4]
+    output y = %0
+    output h = %1
+  }`;
+  leaves(batchBehindLoops, text('output y = %1\n      output h = %1'));
+  leaves(batchBehindLoops, text('output y = %1\n      output h = %0', 'true'));
+});
