@@ -1,6 +1,7 @@
 import { unflatten } from '../../base/tree.js';
 import { whileLoop } from '../../ops/control/index.js';
 import { array } from '../creation.js';
+import { mode } from '../mode.js';
 import type { NDArray } from '../ndarray.js';
 import { closeRegions, traceRegion, writesState } from '../region.js';
 import { inIteration } from './checks.js';
@@ -59,12 +60,13 @@ function rotated({ vars, holds, step, limit, padded, save }: Loop): [unknown, un
     holds: ([goesOn]) => goesOn,
     step: (_, [, done, ...before]) => {
       const returned = step([], before);
+      // What is returned is what it was before the condition wrote state.
+      const now = (array: NDArray): NDArray => mode.capture?.current(array) ?? array;
+      const outputs = { ...returned.outputs, leaves: returned.outputs.leaves.map(now) };
+      const after = returned.states.map(now);
       const next = done.add(1);
-      const goesOn =
-        limit === null
-          ? asked(returned.states)
-          : cond(next.less(limit), () => asked(returned.states), no);
-      return { outputs: returned.outputs, states: [goesOn, next, ...returned.states] };
+      const goesOn = limit === null ? asked(after) : cond(next.less(limit), () => asked(after), no);
+      return { outputs, states: [goesOn, next, ...after] };
     },
     limit,
     padded,

@@ -3,6 +3,7 @@ import { mode, withMode } from '../mode.js';
 import type { NDArray } from '../ndarray.js';
 import { capturedCond } from './capturedCond.js';
 import { checkedPredicate, checkFunction } from './checks.js';
+import { settled } from './eager.js';
 import { type Nested, takeApart } from './nesting.js';
 
 const op = 'cond';
@@ -32,5 +33,5 @@ export function cond<R extends object | []>(
     return capturedCond(decides, () => resultOf(then), () => resultOf(otherwise)) as R; // prettier-ignore
   }
   const { structure, leaves } = resultOf(decides.storage.host[0] === 0 ? otherwise : then);
-  return unflatten(structure, leaves) as R;
+  return unflatten(structure, leaves.map(settled)) as R;
 }

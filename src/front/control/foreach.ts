@@ -77,7 +77,7 @@ function runForeach(data: Nested, init: Nested, step: Step, save: LoopSave): [un
     const slices = rows.map((each) => each.next().value!);
     inIteration(op, i, () => {
       const returned = iterate(slices, states);
-      states = returned.states;
+      states = returned.states.map(settled);
       if (outputs === undefined) outputs = new Outputs(op, returned.outputs);
       else outputs.add(returned.outputs);
     });

@@ -94,7 +94,7 @@ function runWhile(loop: Loop): [unknown, unknown, NDArray] {
     const goesOn = inIteration(op, count, () => {
       if (holds(states).storage.host[0] === 0) return false;
       const returned = step([], states);
-      states = returned.states;
+      states = returned.states.map(settled);
       if (outputs === undefined) outputs = new Outputs(op, returned.outputs);
       else outputs.add(returned.outputs);
       return true;
