@@ -11,11 +11,20 @@ export interface CellOptions {
   readonly inputs?: number;
 }
 
+/** A sequence of inputs as a cell sees it. */
+export interface Unrolled {
+  /** What the inputs contribute to the gates, for all steps: x with its last axis replaced. */
+  readonly inputs: NDArray;
+  /** The states after one step, given its part of `inputs`. */
+  readonly step: (inputs: NDArray, states: readonly NDArray[]) => NDArray[];
+}
+
 /**
  * One step of a recurrent network: `call(x, states)` with x (batch, inputs) returns the output
- * (batch, size) and the new states. Gates are stacked along the first axis of the weights.
+ * (batch, size) and the new states, of which the output is the first. Gates are stacked along the first
+ * axis of the weights.
  */
-abstract class Cell extends HybridBlock {
+export abstract class Cell extends HybridBlock {
   readonly size: number;
   inputWeight: Parameter;
   stateWeight: Parameter;
@@ -35,9 +44,20 @@ abstract class Cell extends HybridBlock {
   }
 
   /** How many arrays a state has. */
-  protected abstract readonly stateCount: number;
+  abstract readonly stateCount: number;
 
-  abstract override forward(x: NDArray, states: readonly NDArray[]): [NDArray, NDArray[]];
+  /** The new states, given what input and state contribute to the gates. */
+  protected abstract advance(
+    fromInput: NDArray,
+    fromState: NDArray,
+    states: readonly NDArray[],
+  ): NDArray[];
+
+  override forward(x: NDArray, states: readonly NDArray[]): [NDArray, NDArray[]] {
+    const { inputs, step } = this.unroll(x);
+    const next = step(inputs, states);
+    return [next[0], next];
+  }
 
   /** The states before the first step: zeros. */
   beginState(batch: number): NDArray[] {
@@ -48,12 +68,18 @@ abstract class Cell extends HybridBlock {
     this.inputWeight.resolveShape([this.#gates * this.size, x.shape.at(-1)!]);
   }
 
-  protected fromInput(x: NDArray): NDArray {
-    return x.matmul(this.inputWeight.value.transpose()).add(this.inputBias.value);
-  }
-
-  protected fromState(h: NDArray): NDArray {
-    return h.matmul(this.stateWeight.value.transpose()).add(this.stateBias.value);
+  /**
+   * Prepares the steps over a sequence x (..., inputs): whatever needs no state is computed here, at once
+   * for all steps.
+   */
+  unroll(x: NDArray): Unrolled {
+    this.resolve([x]);
+    const inputs = x.matmul(this.inputWeight.value.transpose()).add(this.inputBias.value);
+    const weight = this.stateWeight.value.transpose();
+    const bias = this.stateBias.value;
+    const step: Unrolled['step'] = (given, states) =>
+      this.advance(given, states[0].matmul(weight).add(bias), states);
+    return { inputs, step };
   }
 }
 
@@ -64,7 +90,7 @@ export interface RNNCellOptions extends CellOptions {
 
 /** h' = activation(W x + U h + b). Source: Elman, 1990. */
 export class RNNCell extends Cell {
-  protected readonly stateCount: number = 1;
+  readonly stateCount: number = 1;
   readonly #activation: (x: NDArray) => NDArray;
 
   constructor(size: number, options: RNNCellOptions = {}) {
@@ -72,9 +98,8 @@ export class RNNCell extends Cell {
     this.#activation = activationFunction(options.activation) ?? ((x) => tanh(x));
   }
 
-  override forward(x: NDArray, [h]: readonly NDArray[]): [NDArray, NDArray[]] {
-    const next = this.#activation(this.fromInput(x).add(this.fromState(h)));
-    return [next, [next]];
+  protected override advance(fromInput: NDArray, fromState: NDArray): NDArray[] {
+    return [this.#activation(fromInput.add(fromState))];
   }
 }
 
@@ -83,38 +108,43 @@ export class RNNCell extends Cell {
  * output. Source: Hochreiter and Schmidhuber, 1997; Gers, Schmidhuber and Cummins, 2000.
  */
 export class LSTMCell extends Cell {
-  protected readonly stateCount: number = 2;
+  readonly stateCount: number = 2;
 
   constructor(size: number, options: CellOptions = {}) {
     super(size, 4, options);
   }
 
-  override forward(x: NDArray, [h, c]: readonly NDArray[]): [NDArray, NDArray[]] {
-    const gates = this.fromInput(x).add(this.fromState(h));
-    const [input, forget, cell, output] = split(gates, 4, -1);
+  protected override advance(
+    fromInput: NDArray,
+    fromState: NDArray,
+    [, c]: readonly NDArray[],
+  ): NDArray[] {
+    const [input, forget, cell, output] = split(fromInput.add(fromState), 4, -1);
     const nextCell = sigmoid(forget)
       .mul(c)
       .add(sigmoid(input).mul(tanh(cell)));
-    const next = sigmoid(output).mul(tanh(nextCell));
-    return [next, [next, nextCell]];
+    return [sigmoid(output).mul(tanh(nextCell)), nextCell];
   }
 }
 
 /** Gated recurrent unit, gates in the order reset, update, new. Source: Cho et al., EMNLP 2014 (cuDNN's form). */
 export class GRUCell extends Cell {
-  protected readonly stateCount: number = 1;
+  readonly stateCount: number = 1;
 
   constructor(size: number, options: CellOptions = {}) {
     super(size, 3, options);
   }
 
-  override forward(x: NDArray, [h]: readonly NDArray[]): [NDArray, NDArray[]] {
-    const [inputReset, inputUpdate, inputNew] = split(this.fromInput(x), 3, -1);
-    const [stateReset, stateUpdate, stateNew] = split(this.fromState(h), 3, -1);
+  protected override advance(
+    fromInput: NDArray,
+    fromState: NDArray,
+    [h]: readonly NDArray[],
+  ): NDArray[] {
+    const [inputReset, inputUpdate, inputNew] = split(fromInput, 3, -1);
+    const [stateReset, stateUpdate, stateNew] = split(fromState, 3, -1);
     const reset = sigmoid(inputReset.add(stateReset));
     const update = sigmoid(inputUpdate.add(stateUpdate));
     const candidate = tanh(inputNew.add(reset.mul(stateNew)));
-    const next = candidate.add(update.mul(h.sub(candidate)));
-    return [next, [next]];
+    return [candidate.add(update.mul(h.sub(candidate)))];
   }
 }

@@ -12,6 +12,10 @@ export { Embedding, type EmbeddingOptions } from './embedding.js';
 export {
   BatchNorm, type BatchNormOptions, GroupNorm, LayerNorm, type NormOptions, RMSNorm,
 } from './normalization.js'; // prettier-ignore
+export { type Lengths } from './packing.js';
 export { AvgPool2d, GlobalAvgPool2d, MaxPool2d, type PoolOptions } from './pooling.js';
+export {
+  GRU, LSTM, type RecurrentInputs, type RecurrentOptions, RNN, type RNNOptions,
+} from './recurrent.js'; // prettier-ignore
 export { type Layer, Sequential } from './sequential.js';
 export { CarriedState, StatefulGRU, StatefulLSTM, type StatefulOptions } from './stateful.js';

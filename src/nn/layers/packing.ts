@@ -1,0 +1,81 @@
+import { describe } from '../../base/attribute.js';
+import { type Dim, isStatic } from '../../base/dim.js';
+import { kindOf } from '../../base/dtype.js';
+import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
+import { array } from '../../front/creation.js';
+import { NDArray } from '../../front/ndarray.js';
+import { typeToString } from '../../ir/program.js';
+import { argsort, greater, iota, sum, take, where } from '../../ops/index.js';
+
+/** How many steps each example of a batch has: an integer array of shape (batch), or plain numbers. */
+export type Lengths = NDArray | readonly number[];
+
+/**
+ * The examples of a batch sorted by length, the longest first: at every step it is the leading ones that
+ * go on. Arrays have them along axis 1.
+ */
+export interface Packing {
+  /** How many examples each step has: (time). */
+  readonly counts: NDArray;
+  /** Brings examples into the sorted order. */
+  readonly enter: (x: NDArray) => NDArray;
+  /** The same for a sequence (time, batch, channels), with zeros for the padding whatever stands there. */
+  readonly enterSequence: (x: NDArray) => NDArray;
+  /** Brings examples back into the order they came in. */
+  readonly leave: (x: NDArray) => NDArray;
+}
+
+/** Sorts a batch by length. */
+export function packingOf(lengths: NDArray, time: Dim): Packing {
+  const order = argsort(lengths, -1, { descending: true });
+  const back = argsort(order);
+  const enter = (x: NDArray): NDArray => take(x, order, { axis: 1, mode: 'valid' });
+  const steps = iota<NDArray>(time, { dtype: lengths.dtype }).expandDims(1);
+  const exists = greater(take(lengths, order, { axis: 0, mode: 'valid' }), steps);
+  return {
+    counts: sum(exists, 1),
+    enter,
+    // In a product, and so in the gradient of weights, a NaN would not become zero.
+    enterSequence: (x) => where(exists.expandDims(-1), enter(x), 0),
+    leave: (x) => take(x, back, { axis: 1, mode: 'valid' }),
+  };
+}
+
+/**
+ * Lengths as an array. Elements that are known are checked here, before anything is computed; what only
+ * a running graph knows counts as the nearest possible length.
+ *
+ * @throws DTypeError for lengths that are no integers, ShapeError for another number of them than there
+ * are examples, ArgumentError for negative lengths and for those beyond the end.
+ */
+export function checkedLengths(op: string, given: Lengths, time: Dim, batch: Dim): NDArray {
+  const lengths = given instanceof NDArray ? given : array(given, { dtype: 'int32' });
+  const { type, elements } = lengths;
+  if (kindOf(type.dtype) !== 'int') {
+    throw new DTypeError('lengths are integers', {
+      op,
+      expected: 'an integer dtype',
+      actual: type.dtype,
+      advice: "make them with { dtype: 'int32' }",
+    });
+  }
+  const [count] = type.shape;
+  const differs = isStatic(count) && isStatic(batch) && count !== batch;
+  if (type.shape.length !== 1 || differs) {
+    throw new ShapeError('there must be one length for each example', {
+      op,
+      expected: `shape [${String(batch)}]`,
+      actual: typeToString(type),
+    });
+  }
+  if (elements === null) return lengths;
+  for (const [example, length] of [...elements.host].map(Number).entries()) {
+    if (length >= 0 && (!isStatic(time) || length <= time)) continue;
+    throw new ArgumentError(`the length of example ${example} is impossible`, {
+      op,
+      expected: `0 to ${String(time)}, the number of steps`,
+      actual: describe(length),
+    });
+  }
+  return lengths;
+}
