@@ -19,6 +19,8 @@ const modules = [
   'limits',
   'contraction',
   'mlp',
+  'lstm',
+  'loops',
   'elementwise',
   'eager',
   'hybridized',

@@ -1,19 +1,10 @@
 // The multilayer perceptron of the benchmark in plain float64 loops: what every contestant must agree with.
 
+import { multiply } from './multiply.mjs';
+
 export const sizes = [784, 256, 128, 10];
 export const batch = 64;
 export const rate = 0.05;
-
-function multiply(a, b, m, k, n, { transposeA = false, transposeB = false } = {}) {
-  const c = new Float64Array(m * n);
-  for (let i = 0; i < m; i++) {
-    for (let p = 0; p < k; p++) {
-      const x = transposeA ? a[p * m + i] : a[i * k + p];
-      for (let j = 0; j < n; j++) c[i * n + j] += x * (transposeB ? b[j * k + p] : b[p * n + j]);
-    }
-  }
-  return c;
-}
 
 /** The mean cross-entropy of a batch, and one step of gradient descent on weights (inputs, units) and biases. */
 export function step(weights, biases, x, labels) {
