@@ -4,7 +4,8 @@ import type { Program } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
 import { backwardProgram, floatOutputs } from '../../../src/passes/gradient.js';
 import { type JointProgram, jointProgram } from '../../../src/passes/joint.js';
-import type { Operand } from '../../../src/runtime/executable.js';
+import { compile } from '../../../src/runtime/compile.js';
+import type { Executable, Operand } from '../../../src/runtime/executable.js';
 import { Storage } from '../../../src/runtime/storage.js';
 import { numbersOf, randomOperand } from '../../support/arrays.js';
 import { assertClose } from '../../support/close.js';
@@ -28,6 +29,14 @@ export function expectSame(
     assert.equal(array.storage.dtype, expected[k].storage.dtype);
     assertClose(numbersOf(array), numbersOf(expected[k]), 1e-9, `${what}: array ${k}`);
   });
+}
+
+const executables = new WeakMap<Program, Executable>();
+
+function executable(program: Program): Executable {
+  let made = executables.get(program);
+  if (made === undefined) executables.set(program, (made = compile(program)));
+  return made;
 }
 
 /** Gradients for the outputs of a program. */
@@ -70,6 +79,7 @@ export function checkGradients(
     for (const each of wanted.others) assert.ok(numbersOf(each).every((x) => x === 0));
   }
   if (order < 2) return;
+  expectSame(executable(backward).run([...inputs, ...seeds]), expected, 'backward alone, compiled');
   const again = [...wrt, ...seeds.map(() => true)];
   const second = backwardProgram(backward, again);
   verify(second);
@@ -78,6 +88,11 @@ export function checkGradients(
     run(second, [...inputs, ...seeds, ...grads]),
     run(backwardProgram(backwardProgram(flat, wrt, flows), again), [...inputs, ...seeds, ...grads]),
     'gradients of gradients',
+  );
+  expectSame(
+    executable(second).run([...inputs, ...seeds, ...grads]),
+    run(second, [...inputs, ...seeds, ...grads]),
+    'gradients of gradients, compiled',
   );
 }
 
