@@ -248,6 +248,25 @@ export function fold<T>(dim: Dim, algebra: DimAlgebra<T>): T {
 
 /** A range that certainly holds every value of the dimension. */
 export function boundsOf(dim: Dim): Bounds {
+  let { min, max } = rangeOf(dim);
+  if (typeof dim === 'number' || dim.terms.length === 1) return { min, max };
+  for (const { coefficient, atoms } of dim.terms) {
+    const [atom] = atoms;
+    if (atoms.length !== 1 || (atom.kind !== 'min' && atom.kind !== 'max')) continue;
+    // A minimum is at most either side. Put in its place, a side may cancel: a - min(a, b) is not negative.
+    const isAtMost = (atom.kind === 'min') === coefficient > 0;
+    for (const side of [atom.left, atom.right]) {
+      const exchanged = addDim(dim, mulDim(coefficient, subDim(side, fromAtom(atom))));
+      const bound = rangeOf(exchanged);
+      if (isAtMost) max = Math.min(max, bound.max);
+      else min = Math.max(min, bound.min);
+    }
+  }
+  return { min, max };
+}
+
+/** The range that the ranges of its parts allow, as if those varied independently. */
+function rangeOf(dim: Dim): Bounds {
   return fold<Bounds>(dim, {
     constant: (value) => ({ min: value, max: value }),
     symbol: (_name, bounds) => bounds,

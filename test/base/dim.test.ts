@@ -180,6 +180,17 @@ test('exact quotients are found, others stay', () => {
   assert.equal(sizeOf([]), 1);
 });
 
+test('what is left of a size after a part of it is not negative', () => {
+  const [whole, part] = [symbol('whole'), symbol('part')];
+  const taken = minDim(whole, part);
+  const rest = subDim(whole, taken);
+  assert.equal(boundsOf(rest).min, 0);
+  assert.equal(String(maxDim(0, rest)), String(rest));
+  assert.ok(sameDim(addDim(taken, maxDim(0, rest)), whole));
+  assert.equal(boundsOf(subDim(whole, maxDim(whole, part))).max, 0);
+  assert.equal(boundsOf(subDim(mulDim(2, maxDim(whole, part)), addDim(whole, part))).max, Infinity);
+});
+
 test('extremes that bounds decide are decided', () => {
   const n = symbol('n', { min: 3, max: 8 });
   assert.equal(maxDim(n, 2), n);
