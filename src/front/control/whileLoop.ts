@@ -45,8 +45,9 @@ export type LoopVariables = object & { readonly length?: never };
  * do. What fails inside says in which iteration.
  */
 export function whileLoop<V extends readonly unknown[] | [], O extends object | []>(
-  condition: (...loopVars: V) => NDArray,
-  body: (...loopVars: V) => readonly [outputs: O, loopVars: NoInfer<V>],
+  // Spread, since the compiler would take a function of fewer arguments for the whole list otherwise.
+  condition: (...loopVars: [...V]) => NDArray,
+  body: (...loopVars: [...V]) => readonly [outputs: O, loopVars: NoInfer<V>],
   loopVars: V,
   options?: WhileOptions,
 ): [outputs: O, loopVars: V, iterations: NDArray];
