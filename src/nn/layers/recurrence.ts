@@ -1,7 +1,7 @@
 import { foreach } from '../../front/control/index.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
-import { concat, extents, flip, zerosLike } from '../../ops/index.js';
+import { extents, flip, iota, sliceAdjoint, where } from '../../ops/index.js';
 import type { Cell } from './cells.js';
 
 export interface RecurrenceOptions {
@@ -56,10 +56,13 @@ function leadingStep(
   count: NDArray,
 ): [output: NDArray, states: NDArray[]] {
   const [size] = extentsOf(extents<NDArray>(count.reshape([1])));
+  const leading = [[0, size, 1]] as const;
   const after = step(
-    row.slice([0, size]),
-    before.map((state) => state.slice([0, size])),
+    row.slice(...leading),
+    before.map((state) => state.slice(...leading)),
   );
-  const rest = before.map((state) => state.slice([size]));
-  return [concat([after[0], zerosLike(rest[0])]), after.map((each, k) => concat([each, rest[k]]))];
+  const shape = extentsOf(before[0]);
+  const goesOn = iota<NDArray>(shape[0], { dtype: 'int32' }).less(count).expandDims(1);
+  const placed = after.map((each) => sliceAdjoint<NDArray>(each, shape, leading));
+  return [placed[0], placed.map((each, k) => where(goesOn, each, before[k]))];
 }
