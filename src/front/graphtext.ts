@@ -4,7 +4,7 @@ import { type CallNode, type Program, typeToString, type Value } from '../ir/pro
 import { printProgram } from '../ir/text.js';
 import type { Plan } from '../passes/lower/plan.js';
 import { throughRegions, transform } from '../passes/transform.js';
-import { planProgram } from '../runtime/compile.js';
+import { planParts, type PlannedPart } from '../runtime/compile.js';
 import { trafficOf } from '../runtime/explain.js';
 
 /**
@@ -18,32 +18,44 @@ import { trafficOf } from '../runtime/explain.js';
  *     }
  *     // group 0: exp %0; reads x; writes exp %0: float32[4]; 32 bytes
  *
- * An operator in no group costs nothing: it is a view, or known before the program runs, or equal to
+ * A program whose data decides sizes is run in several parts, each with a line of its own before its
+ * groups. An operator in no group costs nothing: it is a view, or known before the program runs, or equal to
  * something else, or used by nobody. Members are named by what they are compiled to and by the value of
  * the text on whose behalf they are.
  */
 export function graphText(program: Program): string {
-  let plan: Plan;
+  let parts: readonly PlannedPart[];
   try {
-    plan = planProgram(withSources(program, (_call, tag) => tag));
+    parts = planParts(withSources(program, (_call, tag) => tag));
   } catch (error) {
     if (!(error instanceof KaonError)) throw error;
     const reason = error.message.replace(/\s*[\r\n]+\s*/g, '; ');
     return `${printProgram(program)}// no groups, since it does not compile: ${reason}\n`;
   }
   const groups = new Map<string, number[]>();
-  plan.groups.forEach(({ members }, step) => {
-    for (const tag of new Set(members.map((id) => tagOf(plan.program, id)))) {
-      const known = groups.get(tag);
-      if (known === undefined) groups.set(tag, [step]);
-      else known.push(step);
+  let step = 0;
+  for (const { plan } of parts) {
+    for (const { members } of plan.groups) {
+      for (const tag of new Set(members.map((id) => tagOf(plan.program, id)))) {
+        const known = groups.get(tag);
+        if (known === undefined) groups.set(tag, [step]);
+        else known.push(step);
+      }
+      step++;
     }
-  });
+  }
   const noted = withSources(program, ({ source }, tag) => {
     const note = noteOf(groups.get(tag) ?? []);
     return source === undefined ? note : `${source} ${note}`;
   });
-  return `${printProgram(noted)}${groupComments(plan, resultNames(program)).join('')}`;
+  const names = resultNames(program);
+  let first = 0;
+  const comments = parts.flatMap(({ title, plan }) => {
+    const lines = groupComments(plan, names, first);
+    first += lines.length;
+    return title === '' ? lines : [`// ${title}:\n`, ...lines];
+  });
+  return `${printProgram(noted)}${comments.join('')}`;
 }
 
 function noteOf(groups: readonly number[]): string {
@@ -51,7 +63,11 @@ function noteOf(groups: readonly number[]): string {
   return `[group${groups.length === 1 ? '' : 's'} ${groups.join(', ')}]`;
 }
 
-function groupComments(plan: Plan, names: ReadonlyMap<string, string>): readonly string[] {
+function groupComments(
+  plan: Plan,
+  names: ReadonlyMap<string, string>,
+  first: number,
+): readonly string[] {
   const { program } = plan;
   const nameOf = (id: NodeId): string => {
     const node = program.node(id);
@@ -64,7 +80,7 @@ function groupComments(plan: Plan, names: ReadonlyMap<string, string>): readonly
   return plan.groups.map((group, step) => {
     const reads = new Set(group.reads.map(({ node }) => nameOf(node)));
     return (
-      `// group ${step}: ${group.members.map(nameOf).join(', ')}` +
+      `// group ${first + step}: ${group.members.map(nameOf).join(', ')}` +
       `; reads ${[...reads].join(', ') || 'nothing'}` +
       `; writes ${group.writes.map(typed).join(', ')}` +
       `; ${String(trafficOf(group))} bytes\n`

@@ -1,4 +1,3 @@
-import { UnsupportedError } from '../base/errors.js';
 import { type CallNode, Program } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
 import type { Evaluate } from '../passes/fold.js';
@@ -26,22 +25,24 @@ export function compile(program: Program, options: CompileOptions = {}): Executa
   return build(program, options, { evaluate: evaluateConstant }, 'compile');
 }
 
+/** One of the programs that a compiled program consists of. */
+export interface PlannedPart {
+  /** What it is of the whole; empty for all of it. */
+  readonly title: string;
+  readonly plan: Plan;
+}
+
 /**
- * What `compile` would run: groups, kernels and places, without code.
- * @throws UnsupportedError for a program that is compiled in several parts.
+ * What `compile` would run: groups, kernels and places, without code, for each of the parts that run one
+ * after the other.
+ * @throws UnsupportedError as `compile` does.
  */
-export function planProgram(program: Program, options: CompileOptions = {}): Plan {
-  const lowest = lower(program, { evaluate: evaluateConstant }, null);
-  if (partition(lowest) !== null) {
-    throw new UnsupportedError(
-      'a program whose data decides how it goes on is run in several parts',
-      {
-        op: 'planProgram',
-        expected: 'a program of one part',
-      },
-    );
-  }
-  return plan(lowest, options, null);
+export function planParts(program: Program): readonly PlannedPart[] {
+  const options = { target: 'interpreter' } as const;
+  const executable = build(program, options, { evaluate: evaluateConstant }, null);
+  const parts = executable.parts();
+  executable.release();
+  return parts;
 }
 
 function build(
@@ -49,7 +50,7 @@ function build(
   options: CompileOptions,
   context: PassContext,
   what: string | null,
-): Executable {
+): Executor | DynamicExecutor {
   const log = what === null ? null : CompilationLog.of(program, what);
   const lowest = lower(program, context, log);
   const parts = partition(lowest);

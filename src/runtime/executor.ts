@@ -68,6 +68,11 @@ export class Executor implements Executable {
       : this.#resultsInto(binding, inputs, into);
   }
 
+  /** It is all of its program. */
+  parts(): readonly [{ readonly title: string; readonly plan: Plan }] {
+    return [{ title: '', plan: this.#plan }];
+  }
+
   toString(): string {
     return planToString(this.#plan);
   }

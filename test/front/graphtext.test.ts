@@ -120,3 +120,38 @@ test('StaticGraph.toString shows where its operators were written', () => {
     /^\/\/ group 0: exp %0, mul %2; reads x; writes mul %2: float32\[3\]; 24 bytes$/m,
   );
 });
+
+test('a program whose data decides sizes: the groups of all its parts, numbered on', () => {
+  const text = graphText(
+    parse(`program {
+      dim 0 <= count_0 <= 5
+      input x: float32[5]
+      %0 = tanh(x): float32[5]  // model.ts:1:1
+      %1 = greater(%0, x): bool[5]  // model.ts:2:1
+      %2 = booleanMask(%0, %1): float32[count_0]  // model.ts:3:1
+      %3 = sum(%2) {axes: null, keepdims: false}: float32[]  // model.ts:4:1
+      output y = %3
+    }`),
+  );
+  const lines = text.trimEnd().split('\n');
+  const parts = lines.filter((line) => /^\/\/ (island|group)/.test(line));
+  assert.match(
+    parts.join('\n'),
+    /^\/\/ island 0:\n(\/\/ group.*\n)+\/\/ island 1:\n(\/\/ group.*\n?)+$/,
+  );
+  const numbers = [...text.matchAll(/^\/\/ group (\d+)/gm)].map(([, number]) => Number(number));
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, i) => i),
+  );
+  const first = numbers.length - lines.slice(lines.indexOf('// island 1:') + 1).length;
+  const groupsOf = (op: string): number[] => {
+    const [, list] = / \[groups? ([\d, ]+)\]$/.exec(lines.find((line) => line.includes(`= ${op}(`))!)!; // prettier-ignore
+    return list.split(', ').map(Number);
+  };
+  assert.ok(groupsOf('tanh').every((group) => group < first));
+  assert.ok(groupsOf('sum').every((group) => group >= first));
+  // Counted before the cut, gathered behind it.
+  assert.ok(groupsOf('booleanMask').some((group) => group < first));
+  assert.ok(groupsOf('booleanMask').some((group) => group >= first));
+});

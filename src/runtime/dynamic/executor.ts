@@ -3,13 +3,14 @@ import { type CallNode, namedInputs, type Program, type Value } from '../../ir/p
 import { requireAt, type Requirement, requireNow } from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
 import type { Island, Partition, Stage } from '../../passes/partition.js';
+import { controlOf } from '../../passes/lower/control.js';
 import { viewed } from '../../passes/views.js';
 import { checkDistinct, checkInto } from '../binding.js';
-import type { Executable, Operand } from '../executable.js';
+import type { Operand } from '../executable.js';
 import type { Executor } from '../executor.js';
 import { copyElements, type Storage } from '../storage.js';
 import { hostCallOf } from './control.js';
-import { type HostCall, Regions } from './hostcall.js';
+import { type HostCall, type Inspectable, Regions } from './hostcall.js';
 import { copyOf } from './rows.js';
 import { bindExtents, bindResults, carrying, shapeAt } from './sizes.js';
 import { Slots } from './slots.js';
@@ -19,7 +20,7 @@ import { dynamicText } from './text.js';
 export interface PartCompiler {
   /** A program without cuts; `replaced` as in `CompileOptions`. */
   part(name: string, program: Program, replaced?: readonly (number | null)[]): Executor;
-  region(region: Program): Executable;
+  region(region: Program): Inspectable;
 }
 
 /** A compiled part of a program. */
@@ -62,7 +63,7 @@ type Values = (Operand | undefined)[];
  * Runs the islands of a program one after the other. Between them it reads the sizes that the data
  * decides, and runs loops and branches that are programs of their own.
  */
-export class DynamicExecutor implements Executable {
+export class DynamicExecutor implements Inspectable {
   readonly program: Program;
   readonly #partition: Partition;
   readonly #compiler: PartCompiler;
@@ -123,6 +124,27 @@ export class DynamicExecutor implements Executable {
       handedOut.add(made);
       return { storage: made, shape };
     });
+  }
+
+  /** The islands and the regions that the host runs, branches that were never taken too. */
+  parts(): ReturnType<Inspectable['parts']> {
+    for (const { calls } of this.#stages) {
+      for (const { call } of calls) {
+        if (controlOf(call)?.kind !== 'branch') continue;
+        for (const region of call.regions) this.#regions.executable(region);
+      }
+    }
+    const parts = this.#parts.map(({ name, executor }) => ({
+      title: name,
+      plan: executor.parts()[0].plan,
+    }));
+    const regions = [...this.#regions.compiled].flatMap((region, number) =>
+      region.parts().map(({ title, plan }) => ({
+        title: `region ${number}${title === '' ? '' : `, ${title}`}`,
+        plan,
+      })),
+    );
+    return [...parts, ...regions];
   }
 
   toString(): string {

@@ -1,6 +1,7 @@
 import type { DimBindings } from '../../base/dim.js';
 import { inContext, type KaonError } from '../../base/errors.js';
 import type { CallNode, Program } from '../../ir/program.js';
+import type { Plan } from '../../passes/lower/plan.js';
 import type { Executable, Operand } from '../executable.js';
 
 /** A loop or branch that the host runs. */
@@ -12,16 +13,21 @@ export interface HostCall {
   run(operands: readonly Operand[], sizes: DimBindings): readonly Operand[];
 }
 
+/** A compiled program that can show what it consists of. */
+export interface Inspectable extends Executable {
+  parts(): readonly { readonly title: string; readonly plan: Plan }[];
+}
+
 /** The regions of one program in compiled form: each at most once, and when it is first asked for. */
 export class Regions {
-  readonly #compile: (region: Program) => Executable;
-  readonly #compiled: Map<Program, Executable> = new Map();
+  readonly #compile: (region: Program) => Inspectable;
+  readonly #compiled: Map<Program, Inspectable> = new Map();
 
-  constructor(compile: (region: Program) => Executable) {
+  constructor(compile: (region: Program) => Inspectable) {
     this.#compile = compile;
   }
 
-  executable(region: Program): Executable {
+  executable(region: Program): Inspectable {
     let executable = this.#compiled.get(region);
     if (executable === undefined) {
       executable = this.#compile(region);
@@ -31,7 +37,7 @@ export class Regions {
   }
 
   /** Those that were asked for, in that order. */
-  get compiled(): Iterable<Executable> {
+  get compiled(): Iterable<Inspectable> {
     return this.#compiled.values();
   }
 
