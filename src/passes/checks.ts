@@ -1,8 +1,10 @@
 import type { NodeId } from '../graph/graph.js';
+import { symbolsOfTypes } from '../ir/bind.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
 import { inline } from './inline.js';
 import { withOutputs } from './outputs.js';
+import { ownSymbols } from './ownsymbols.js';
 import { isView, viewed } from './views.js';
 
 /** An operand whose elements an operator would refuse. */
@@ -33,12 +35,17 @@ export function checksOf(original: Program): Checks | null {
   const outputs = new Map<Value, number>();
   const cheap = new Map<NodeId, boolean>();
   const checked: Checked[] = [];
+  const own = ownSymbols(program);
+  const isOwn = ({ type }: Value): boolean =>
+    [...symbolsOfTypes([type]).keys()].some((name) => own.has(name));
   for (const id of program.graph.nodes()) {
     const call = program.node(id);
     if (call.kind !== 'call') continue;
     const { check } = declarationOf(call.op);
     if (check === undefined) continue;
     const operands = program.operands(id);
+    // Sizes that the data decides are not known before the program runs: it checks by itself.
+    if (own.size > 0 && operands.some(isOwn)) continue;
     const base = viewed(program, operands[check.operand]);
     const input = inputs.get(base);
     if (input !== undefined) {

@@ -7,6 +7,7 @@ import { type CallNode, type ConstantNode, Program, type Value } from '../ir/pro
 import { dimsOf, type Requirement } from '../ir/requirement.js';
 import type { TensorType } from '../ir/types.js';
 import { isFree } from './effort.js';
+import { declarationOf } from './facets.js';
 import { isHostRun } from './hostrun.js';
 import { isExtents } from './measure.js';
 import { ownSymbols, symbolsOfCall } from './ownsymbols.js';
@@ -23,8 +24,17 @@ export interface Island {
   readonly symbols: readonly string[];
 }
 
-/** An island, and what the host does when it has run. */
+/** Elements that an operator would refuse, and that are there before its island runs. */
+export interface BoundaryCheck {
+  readonly call: CallNode;
+  readonly operands: readonly Value[];
+  readonly elements: Value;
+}
+
+/** An island, and what the host does before and when it has run. */
 export interface Stage {
+  /** Of calls whose sizes only the data decides: nobody could check them earlier. */
+  readonly checks: readonly BoundaryCheck[];
   readonly island: Island | null;
   /** The calls whose operand's elements become sizes. */
   readonly extents: readonly NodeId[];
@@ -139,7 +149,22 @@ class Partitioner {
     const requirements = this.#program.requirements.filter(
       (requirement) => this.#stageOfRequirement(requirement) === stage + 1,
     );
-    return { island, extents, calls, requirements };
+    return { checks: this.#checks(members, reads), island, extents, calls, requirements };
+  }
+
+  #checks(members: readonly NodeId[], reads: readonly Value[]): readonly BoundaryCheck[] {
+    const program = this.#program;
+    const isOwn = ({ type }: Value): boolean =>
+      [...symbolsOfTypes([type]).keys()].some((name) => this.#own.has(name));
+    return members.flatMap((id) => {
+      const call = program.node(id);
+      if (call.kind !== 'call') return [];
+      const { check } = declarationOf(call.op);
+      const operands = program.operands(id);
+      if (check === undefined || !operands.some(isOwn)) return [];
+      const elements = viewed(program, operands[check.operand]);
+      return reads.includes(elements) ? [{ call, operands, elements }] : [];
+    });
   }
 
   #stageOfRequirement(requirement: Requirement): number {

@@ -2,7 +2,7 @@ import { bindTypes } from '../../ir/bind.js';
 import { type CallNode, namedInputs, type Program, type Value } from '../../ir/program.js';
 import { requireAt, type Requirement, requireNow } from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
-import type { Island, Partition, Stage } from '../../passes/partition.js';
+import type { BoundaryCheck, Island, Partition, Stage } from '../../passes/partition.js';
 import { controlOf } from '../../passes/lower/control.js';
 import { viewed } from '../../passes/views.js';
 import { checkDistinct, checkInto } from '../binding.js';
@@ -12,7 +12,7 @@ import { copyElements, type Storage } from '../storage.js';
 import { hostCallOf } from './control.js';
 import { type HostCall, type Inspectable, Regions } from './hostcall.js';
 import { copyOf } from './rows.js';
-import { bindExtents, bindResults, carrying, shapeAt } from './sizes.js';
+import { bindExtents, bindResults, carrying, refuseElements, shapeAt } from './sizes.js';
 import { Slots } from './slots.js';
 import { dynamicText } from './text.js';
 
@@ -37,6 +37,7 @@ interface Source {
 
 /** A stage, ready to run. */
 interface ReadyStage {
+  readonly checks: readonly { readonly check: BoundaryCheck; readonly slot: number }[];
   readonly executor: Executor | null;
   /** The symbols whose sizes the island is told. */
   readonly symbols: readonly string[];
@@ -157,7 +158,7 @@ export class DynamicExecutor implements Inspectable {
   }
 
   #ready(
-    { island, extents, calls, requirements }: Stage,
+    { checks, island, extents, calls, requirements }: Stage,
     number: number,
     replaced: readonly (number | null)[],
   ): ReadyStage {
@@ -165,6 +166,7 @@ export class DynamicExecutor implements Inspectable {
     const callOf = (id: (typeof calls)[number]): CallNode => program.node(id) as CallNode;
     const replacedHere = island === null ? [] : replacedIn(island, program, replaced);
     return {
+      checks: checks.map((check) => ({ check, slot: this.#slots.of(check.elements) })),
       executor:
         island === null ? null : this.#part(`island ${number}`, island.program, replacedHere),
       symbols: island?.symbols ?? [],
@@ -197,11 +199,12 @@ export class DynamicExecutor implements Inspectable {
   }
 
   #run(
-    { executor, symbols, reads, gives, extents, calls, requirements, last }: ReadyStage,
+    { checks, executor, symbols, reads, gives, extents, calls, requirements, last }: ReadyStage,
     values: Values,
     sizes: Map<string, number>,
     into?: readonly (Storage | null)[],
   ): void {
+    for (const { check, slot } of checks) refuseElements(check, values[slot]!, sizes);
     if (executor !== null) {
       const operands = reads.map((slot) => values[slot]!);
       if (symbols.length > 0) operands.push(carrying(symbols.map((name) => sizes.get(name)!)));

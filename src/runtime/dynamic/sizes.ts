@@ -1,9 +1,11 @@
 import { boundsOf, type Dim, type DimBindings, evaluateDim, symbolsOf } from '../../base/dim.js';
 import { allocate } from '../../base/dtype.js';
-import { InternalError, ShapeError } from '../../base/errors.js';
-import { bindShapes } from '../../ir/bind.js';
+import { inContext, InternalError, ShapeError } from '../../base/errors.js';
+import { bindShapes, substituteType } from '../../ir/bind.js';
 import type { CallNode } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
+import { declarationOf } from '../../passes/facets.js';
+import type { BoundaryCheck } from '../../passes/partition.js';
 import type { Operand } from '../executable.js';
 import { Storage } from '../storage.js';
 
@@ -43,6 +45,23 @@ export function bindExtents(
     }
     sizes.set(String(dim), size);
   });
+}
+
+/** Refuses elements that a call, whose sizes are known by now, would refuse eagerly. */
+export function refuseElements(
+  { call: { op, attributes, source }, operands }: BoundaryCheck,
+  { storage }: Operand,
+  sizes: DimBindings,
+): void {
+  const types = operands.map(({ type }) => substituteType(type, sizes));
+  try {
+    declarationOf(op).check!.refuse(storage.host, types, attributes);
+  } catch (error) {
+    throw inContext(error, 'in captured code', {
+      op: op.name,
+      ...(source !== undefined && { source }),
+    });
+  }
 }
 
 /** Whether a dimension is a symbol whose size is not known yet. */

@@ -17,6 +17,7 @@ import {
   reshape,
   sub,
   sum,
+  take,
   transpose,
 } from '../../../src/ops/index.js';
 import { compile } from '../../../src/runtime/compile.js';
@@ -248,4 +249,24 @@ test('text and debugging show islands, sizes and what the host runs, in order', 
     heads.map((line) => line.replace(/ \(.*/, '')),
     ['kaon: compile', 'kaon: island 0', 'kaon: island 1', 'kaon: island 2'],
   );
+});
+
+test('positions are checked against sizes that the data decides', () => {
+  const executable = compile(
+    program([vector, { dtype: 'int32', shape: [2] }], (x, at) => {
+      const positive = booleanMask(x, greater(x, 0));
+      return [x.program.withSource('model.ts:5:5', () => take(positive, at))];
+    }),
+  );
+  const run = (x: number[], at: number[]): unknown =>
+    elementsOf(executable.run([floats([x.length], x), operand('int32', [2], at)])[0]);
+  assert.deepEqual(run([5, -1, 7], [1, 0]), [7, 5]);
+  assert.throws(
+    () => run([5, -1, 7], [1, 2]),
+    (error) =>
+      error instanceof ArgumentError &&
+      /^take: in captured code: index 2 is outside the axis/.test(error.message) &&
+      error.source === 'model.ts:5:5',
+  );
+  assert.deepEqual(run([5, 1, 7], [1, 2]), [1, 7]);
 });
