@@ -1,10 +1,11 @@
-import { boundsOf, type Dim, sizeOf, symbolsOf } from '../base/dim.js';
+import { type Dim, sizeOf } from '../base/dim.js';
 import type { DType } from '../base/dtype.js';
 import { InternalError } from '../base/errors.js';
 import type { Program, Value } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
 import type { Var } from '../loop/nodes.js';
 import type { Group } from './fuse.js';
+import { roomFor } from './lower/room.js';
 import { isExtents } from './measure.js';
 import { viewed } from './views.js';
 
@@ -61,9 +62,10 @@ export class Memory {
 
   /** Room for whatever a length will be. */
   #most(length: Dim): Dim {
-    if (this.#bound.size === 0 || typeof length === 'number') return length;
-    if (![...symbolsOf(length)].some((name) => this.#bound.has(name))) return length;
-    return boundsOf(length).max;
+    if (this.#bound.size === 0) return length;
+    const most = roomFor(length, this.#bound);
+    if (most === null) throw new InternalError(`nothing bounds the size ${String(length)}`);
+    return most;
   }
 
   /** A location inside of others, at the address that a variable of `main` has. */

@@ -1,4 +1,4 @@
-import { boundsOf, type Dim, sizeOf, symbolsOf } from '../../base/dim.js';
+import { type Dim, sizeOf, symbolsOf } from '../../base/dim.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { ControlLowering } from '../../ops/lowering.js';
@@ -7,6 +7,7 @@ import { dimsOf } from '../../ir/requirement.js';
 import { declarationOf } from '../facets.js';
 import { isExtents } from '../measure.js';
 import { ownSymbols } from '../ownsymbols.js';
+import { roomFor } from './room.js';
 
 /** How a call uses its regions; null for one that is no control flow. */
 export function controlOf({ op }: CallNode): ControlLowering<Attributes> | null {
@@ -53,15 +54,10 @@ function boundsItself(program: Program, own: ReadonlyMap<string, NodeId>): boole
   if (program.requirements.some((requirement) => dimsOf(requirement).some(isOwn))) return false;
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
-    if (node.kind !== 'call') continue;
+    if (node.kind !== 'call' || isExtents(node)) continue;
     for (const { shape } of node.types) {
-      if (shape.some(isOwn) && boundsOf(sizeOf(shape)).max === Infinity) return false;
+      if (shape.some(isOwn) && roomFor(sizeOf(shape), own) === null) return false;
     }
-    const reads = program.operands(id).some((operand) => {
-      const made = program.node(operand.node);
-      return made.kind === 'call' && isExtents(made);
-    });
-    if (reads) return false;
   }
   return true;
 }

@@ -115,7 +115,8 @@ class MainPrinter {
       const local = e.variable(name, 'i32');
       this.#bound.set(name, local);
       const size = this.#word(from, isWide ? 2 * k : k);
-      return e.declare(local, e.max(e.min(size, bounds.max), bounds.min));
+      const isBounded = bounds.max !== Infinity;
+      return e.declare(local, e.max(isBounded ? e.min(size, bounds.max) : size, bounds.min));
     });
   }
 
