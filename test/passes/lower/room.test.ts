@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { evaluateDim, floorDivDim, maxDim, minDim, modDim, mulDim, parseDim, symbol } from '../../../src/base/dim.js'; // prettier-ignore
 import { addDim, type Dim, subDim } from '../../../src/base/dim.js';
 import { roomFor } from '../../../src/passes/lower/room.js';
