@@ -6,14 +6,14 @@ import { requireNow } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { checkPredicate, checkState } from '../../ops/control/body.js';
 import type { LoopSave } from '../../ops/control/foreach.js';
-import { withMode } from '../mode.js';
+import { refuseAsync, withMode } from '../mode.js';
 import type { NDArray } from '../ndarray.js';
 import { isArray } from '../signature.js';
 import { arrangedLike, namesOf, type Nested, takeApart } from './nesting.js';
 
-/** Refuses what is not a function. */
+/** Refuses what is not a function, and what is an asynchronous one. */
 export function checkFunction(op: string, what: string, value: unknown): void {
-  if (typeof value === 'function') return;
+  if (typeof value === 'function') return refuseAsync(value, op);
   throw new ArgumentError(`${what} is not a function`, { op, expected: 'a function', actual: describe(value) }); // prettier-ignore
 }
 
@@ -78,10 +78,19 @@ export function checkOutput(op: string, what: string, before: TensorType, after:
   });
 }
 
+/** What a function of the user's returns, which is no promise. */
+export function resultOf<A extends readonly unknown[], R>(
+  op: string,
+  fn: (...args: A) => R,
+  ...args: A
+): R {
+  return withMode({}, op, () => fn(...args));
+}
+
 /** Runs an iteration. What fails in it says which one it was; the user's own errors stay as they are. */
 export function inIteration<R>(op: string, index: number, run: () => R): R {
   try {
-    return withMode({}, op, run);
+    return run();
   } catch (error) {
     throw error instanceof KaonError ? inContext(error, `iteration ${index}`, { op }) : error;
   }

@@ -1,8 +1,8 @@
 import { unflatten } from '../../base/tree.js';
-import { mode, withMode } from '../mode.js';
+import { mode } from '../mode.js';
 import type { NDArray } from '../ndarray.js';
 import { capturedCond } from './capturedCond.js';
-import { checkedPredicate, checkFunction } from './checks.js';
+import { checkedPredicate, checkFunction, resultOf } from './checks.js';
 import { settled } from './eager.js';
 import { type Nested, takeApart } from './nesting.js';
 
@@ -25,13 +25,13 @@ export function cond<R extends object | []>(
 ): R {
   checkFunction(op, 'the first branch', then);
   checkFunction(op, 'the second branch', otherwise);
-  const given: unknown = typeof predicate === 'function' ? withMode({}, op, predicate) : predicate;
+  if (typeof predicate === 'function') checkFunction(op, 'the predicate', predicate);
+  const given = typeof predicate === 'function' ? resultOf(op, predicate) : predicate;
   const decides = checkedPredicate(op, 'the predicate', given);
-  const resultOf = (branch: () => unknown): Nested =>
-    withMode({}, op, () => takeApart(op, 'result', branch()));
+  const nested = (branch: () => unknown): Nested => takeApart(op, 'result', resultOf(op, branch));
   if (mode.capture !== null) {
-    return capturedCond(decides, () => resultOf(then), () => resultOf(otherwise)) as R; // prettier-ignore
+    return capturedCond(decides, () => nested(then), () => nested(otherwise)) as R; // prettier-ignore
   }
-  const { structure, leaves } = resultOf(decides.storage.host[0] === 0 ? otherwise : then);
+  const { structure, leaves } = nested(decides.storage.host[0] === 0 ? otherwise : then);
   return unflatten(structure, leaves.map(settled)) as R;
 }

@@ -5,7 +5,7 @@ import type { LoopSave } from '../../ops/control/foreach.js';
 import { mode } from '../mode.js';
 import type { NDArray } from '../ndarray.js';
 import { capturedForeach } from './capturedForeach.js';
-import { checkedReturn, checkedSave, checkFunction, inIteration } from './checks.js';
+import { checkedReturn, checkedSave, checkFunction, inIteration, resultOf } from './checks.js';
 import { Outputs, settled } from './eager.js';
 import { keeping, type Step } from './loop.js';
 import { namesOf, type Nested, takeApart } from './nesting.js';
@@ -49,7 +49,7 @@ export function foreach<D extends object | [], S extends object | [], O extends 
   lengthOf(op, types, namesOf(rows), requireNow);
   const step: Step = (slices, before) => {
     const slice = unflatten(rows.structure, slices) as D;
-    const returned = body(slice, unflatten(states.structure, before) as S);
+    const returned = resultOf(op, body, slice, unflatten(states.structure, before) as S);
     return checkedReturn(op, returned, states, before);
   };
   const run = mode.capture === null ? runForeach : capturedForeach;

@@ -12,6 +12,7 @@ import {
   checkedSave,
   checkFunction,
   inIteration,
+  resultOf,
 } from './checks.js';
 import { Outputs, settled } from './eager.js';
 import { keeping, type Loop } from './loop.js';
@@ -76,8 +77,9 @@ export function whileLoop(
   const run = mode.capture === null ? runWhile : capturedWhile;
   return run({
     vars,
-    holds: (arrays) => checkedPredicate(op, 'the condition', condition(...spread(arrays))),
-    step: (_, before) => checkedReturn(op, body(...spread(before)), vars, before),
+    holds: (arrays) =>
+      checkedPredicate(op, 'the condition', resultOf(op, condition, ...spread(arrays))),
+    step: (_, before) => checkedReturn(op, resultOf(op, body, ...spread(before)), vars, before),
     limit,
     padded,
     save,
