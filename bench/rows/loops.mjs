@@ -1,4 +1,6 @@
 // What a loop costs beside its work: an iteration, its compilation, the memory of training.
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import * as kn from '../kaon.mjs';
 
 const iterations = 1_000_000;
@@ -92,8 +94,37 @@ function maskedRow() {
   };
 }
 
+const memoryScript = fileURLToPath(new URL('../trainingmemory.mjs', import.meta.url));
+
+function trainingBytes(form, steps) {
+  const output = execFileSync(process.execPath, [memoryScript, form, String(steps)], {
+    encoding: 'utf8',
+  });
+  return JSON.parse(output).bytes;
+}
+
+/** How the memory of training grows with the number of steps, for each `save` and for the unrolled loop. */
+function memoryRow() {
+  const [short, long] = [50, 200];
+  const figures = {};
+  const totals = [];
+  for (const form of ['none', 'auto', 'all', 'unrolled']) {
+    const [few, many] = [short, long].map((steps) => trainingBytes(form, steps));
+    const kilobytes = (many - few) / (long - short) / 1024;
+    figures[form] = { best: kilobytes, median: kilobytes, noise: 1 };
+    totals.push(`${form} ${(many / 2 ** 20).toFixed(1)} MB`);
+  }
+  return {
+    name: 'memory of LSTM training, a step of time',
+    unit: 'KB',
+    figures,
+    note: `with ${long} steps: ${totals.join(', ')}`,
+  };
+}
+
 export const rows = [
   { title: 'whileLoop, scalar body', build: async () => whileRow() },
   { title: 'foreach, trace and compile', build: async ({ rounds }) => compileRow(rounds) },
+  { title: 'memory of LSTM training', build: async () => memoryRow() },
   { title: 'masked pipeline', build: async () => maskedRow() },
 ];
