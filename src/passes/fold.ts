@@ -2,6 +2,8 @@ import { isStatic, sizeOf } from '../base/dim.js';
 import type { CallNode, Program } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
 import { declarationOf } from './facets.js';
+import { isExtents, staticExtents } from './measure.js';
+import { ownSymbols } from './ownsymbols.js';
 import { KnownElements } from './simplify/elements.js';
 import { throughRegions, transform } from './transform.js';
 
@@ -21,12 +23,14 @@ export interface FoldOptions {
 /**
  * Constant folding: a call whose operands are all constants and whose results are small becomes
  * constants, and so does one of few integers whose elements are known although its operands are not
- * constants, such as the size of a static axis beside symbolic ones. Calls without operands stay, since
+ * constants, such as the size of a static axis beside symbolic ones. Sizes that constants decide become
+ * numbers everywhere. Calls without operands stay, since
  * they are compact already, and so do random ones, whose operand stands for their numbers.
  */
 export function foldConstants(program: Program, { evaluate, limit = 4096 }: FoldOptions): Program {
   return throughRegions(program, (inner, region) => {
     const elements = new KnownElements();
+    const introducers = new Set(ownSymbols(inner).values());
     return transform(
       inner,
       (site) => {
@@ -34,6 +38,8 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
         if (node.kind !== 'call' || operands.length === 0 || node.regions.length > 0)
           return undefined;
         if (declarationOf(node.op).family === 'random') return undefined;
+        if (isExtents(node))
+          return introducers.has(site.id) ? staticExtents(node, site) : undefined;
         const small = node.types.every(({ shape }) => {
           const size = sizeOf(shape);
           return typeof size === 'number' && size <= limit;

@@ -1,4 +1,4 @@
-import { type Dim, sizeOf, symbol } from '../base/dim.js';
+import { boundsOf, type Dim, sizeOf, symbol } from '../base/dim.js';
 import { InternalError } from '../base/errors.js';
 import type { NodeId } from '../graph/graph.js';
 import { bindShapes, symbolsOfTypes } from '../ir/bind.js';
@@ -8,11 +8,28 @@ import { extents } from '../ops/dynamic/extents.js';
 import { fill } from '../ops/movement/fill.js';
 import { reshape } from '../ops/movement/reshape.js';
 import { declarationOf } from './facets.js';
-import { transform } from './transform.js';
+import { type Site, transform } from './transform.js';
 
 /** Whether a call is nothing but the sizes that the elements of its operand are. */
 export function isExtents({ op }: CallNode): boolean {
   return op === extents.declaration;
+}
+
+/** What stands for sizes that a constant decides; undefined where it cannot, or should not, decide them. */
+export function staticExtents(
+  { types: [{ dtype, shape }] }: CallNode,
+  { operands: [sizes], into }: Site,
+): readonly Value[] | undefined {
+  const node = into.node(sizes.node);
+  if (node.kind !== 'constant') return undefined;
+  const numbers = Array.from(node.data.data, Number);
+  const isPossible = numbers.every((size, axis) => {
+    const { min, max } = boundsOf(shape[axis]);
+    return size >= min && size <= max;
+  });
+  // What cannot be is refused when it happens.
+  if (!isPossible) return undefined;
+  return into.append(fill.declaration, [], { shape: numbers, value: 0, dtype });
 }
 
 /** Whether the data of a call may decide sizes, which are computed apart from its results. */
@@ -59,7 +76,9 @@ export function measureFirst(call: CallNode, operands: readonly Value[], into: P
       .slice(measured, measured + count)
       .map((dim, k) => dim ?? into.freshDim(`unused_${k}`));
     const list = sizes.type.shape.length === 1 ? sizes : reshape<Value>(sizes, [count]);
-    into.appendTyped(extents.declaration, [list], { most: null }, [{ dtype: 'bool', shape }]);
+    const most = shape.map((dim) => boundsOf(dim).max);
+    const attributes = { most: most.every((max) => max === Infinity) ? null : most };
+    into.appendTyped(extents.declaration, [list], attributes, [{ dtype: 'bool', shape }]);
     measured += count;
   }
   if (measured !== dims.length) {

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bytesOf, viewOf } from '../../src/base/dtype.js';
-import { Program } from '../../src/ir/program.js';
+import { Program, type Value } from '../../src/ir/program.js';
+import { verify } from '../../src/ir/verify.js';
+import { booleanMask, broadcastTo, extents, greater } from '../../src/ops/index.js';
 import { add } from '../../src/ops/elementwise/arithmetic.js';
 import { sum } from '../../src/ops/reduction/sum.js';
 import { eliminateCommonSubexpressions } from '../../src/passes/cse.js';
 import { eliminateDeadCode } from '../../src/passes/dce.js';
+import { passes, runPipeline } from '../../src/passes/pipeline.js';
 
 const vector = { dtype: 'float32', shape: [3] } as const;
 
@@ -92,4 +95,46 @@ test('dead code goes, unused inputs stay', () => {
   const after = eliminateDeadCode(program);
   assert.deepEqual(operators(after), ['variable', 'variable', 'add']);
   assert.equal(after.inputs.length, 2);
+});
+
+test('what one mask selects has one size; sizes of other bounds stay apart', () => {
+  const program = new Program();
+  const x = program.variable('x', vector);
+  const y = program.variable('y', vector);
+  const mask = (): Value => greater(x, y);
+  const [rows] = extents<Value>(sum(mask())).type.shape;
+  const [few] = extents<Value>(sum(mask()), { most: [2] }).type.shape;
+  program.setOutputs([
+    { name: 'a', value: booleanMask(x, mask()) },
+    { name: 'b', value: booleanMask(y, mask()) },
+    { name: 'c', value: broadcastTo(sum(x), [rows]) },
+    { name: 'd', value: broadcastTo(sum(x), [few]) },
+    { name: 'e', value: broadcastTo(sum(x), [extents<Value>(sum(mask())).type.shape[0]]) },
+  ]);
+  verify(program);
+  const lowest = runPipeline(program, passes);
+  verify(lowest);
+  const [a, b, c, d, e] = lowest.outputs.map(({ value }) => String(value.type.shape[0]));
+  assert.equal(a, b);
+  assert.equal(c, e);
+  assert.equal(new Set([a, c, d]).size, 3);
+  assert.equal(operators(lowest).filter((name) => name === 'greater').length, 1);
+  assert.equal(operators(lowest).filter((name) => name === 'extents').length, 3);
+});
+
+test('a call stays that decides a size which something live speaks of', () => {
+  const program = new Program();
+  const x = program.variable('x', vector);
+  const other = booleanMask(x, greater(x, 1));
+  const [rows] = booleanMask(x, greater(x, 0)).type.shape;
+  program.setOutputs([{ name: 'y', value: broadcastTo(sum(x), [rows]) }]);
+  assert.notEqual(String(rows), String(other.type.shape[0]));
+  const live = eliminateDeadCode(program);
+  verify(live);
+  assert.equal(operators(live).filter((name) => name === 'booleanMask').length, 1);
+  const lowest = runPipeline(program, passes);
+  verify(lowest);
+  // Its elements are never selected: only how many there are is counted.
+  assert.ok(!operators(lowest).includes('take'));
+  assert.equal(operators(lowest).filter((name) => name === 'extents').length, 1);
 });

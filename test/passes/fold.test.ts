@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ShapeError } from '../../src/base/errors.js';
 import { parseProgram } from '../../src/ir/parse.js';
 import type { Program } from '../../src/ir/program.js';
 import { registry } from '../../src/ops/registry.js';
 import { type Evaluate, foldConstants } from '../../src/passes/fold.js';
+import { partition } from '../../src/passes/partition.js';
 import { passes, runPipeline } from '../../src/passes/pipeline.js';
-import { evaluateConstant } from '../../src/runtime/compile.js';
+import { compile, evaluateConstant } from '../../src/runtime/compile.js';
+import { elementsOf, floats } from '../support/programs.js';
 
 const parse = (text: string): Program => parseProgram(text, (name) => registry.get(name));
 
@@ -82,4 +85,37 @@ test('constants of all kinds fold to what eager arithmetic says', () => {
   });
   const tenth = Math.fround(0.1);
   assert.deepEqual(elements, [[18014398509481986n, -2n], [Math.fround(tenth * tenth), 0], [0]]);
+});
+
+test('sizes that constants decide become numbers, and need no cut', () => {
+  const lowest = runPipeline(
+    parse(`program {
+      dim 0 <= count_0 <= 4
+      input x: float32[4]
+      %0 = constant bool[4] [true, false, true, true]
+      %1 = booleanMask(x, %0): float32[count_0]
+      %2 = fill() {shape: ["count_0"], value: 2, dtype: "float32"}: float32[count_0]
+      %3 = mul(%1, %2): float32[count_0]
+      output y = %3
+    }`),
+    passes,
+    { evaluate: evaluateConstant },
+  );
+  assert.deepEqual(lowest.outputs[0].value.type.shape, [3]);
+  assert.equal(partition(lowest), null);
+  assert.ok(!operators(lowest).includes('extents'));
+  const [y] = compile(lowest).run([floats([4], [5, 6, 7, 8])]);
+  assert.deepEqual(elementsOf(y), [10, 14, 16]);
+});
+
+test('a size that cannot be is refused when it happens, and not before', () => {
+  const program = parse(`program {
+    input x: float32[]
+    %0 = constant int32[1] [-2]
+    %1 = extents(%0) {most: null}: bool[size_0]
+    %2 = broadcastTo(x) {shape: ["size_0"]}: float32[size_0]
+    output y = %2
+  }`);
+  const executable = compile(program);
+  assert.throws(() => executable.run([floats([], [1])]), ShapeError);
 });

@@ -36,14 +36,17 @@ export function bindExtents(
     };
     if (size < 0) throw new ShapeError('a size is negative', { ...details, expected: '0 or more' });
     const { min, max } = boundsOf(dim);
-    if (size < min || size > max || !isOpen(dim, sizes)) {
-      if (size >= min && size <= max && evaluateDim(dim, sizes) === size) return;
-      throw new InternalError('the data decides a size that cannot be', {
+    if (size < min || size > max) {
+      throw new ShapeError('a size that the data decides is outside its bounds', {
         ...details,
-        expected: typeof dim === 'number' ? String(dim) : `${min} <= ${dim.key} <= ${max}`,
+        expected: `${min} <= ${String(dim)} <= ${max}`,
       });
     }
-    sizes.set(String(dim), size);
+    if (isOpen(dim, sizes)) sizes.set(String(dim), size);
+    else if (evaluateDim(dim, sizes) !== size) {
+      const expected = String(evaluateDim(dim, sizes));
+      throw new InternalError('a size is decided twice, and not alike', { ...details, expected });
+    }
   });
 }
 
