@@ -28,6 +28,8 @@ export interface LoopStep {
   /** Which stacked results and last states have one. */
   readonly flows: readonly boolean[];
   readonly save: LoopSave;
+  /** Whether the rows of earlier iterations lie one beside those of the later ones, and the first at an end. */
+  readonly canShift: boolean;
 }
 
 /**
@@ -42,14 +44,16 @@ export interface LoopBackward {
   /** How many bytes they take in each iteration; approximate where sizes are symbolic. */
   readonly rowBytes: number;
   /**
-   * The body of the loop back. Its data: slices, rows, the further rows, and the gradients of rows; its
-   * states: gradients of states, and those of captures so far; then captures. It gives the gradients of
-   * slices.
+   * The body of the loop back. Its data: slices, rows, states before the iterations, the further rows,
+   * and the gradients of rows; its states: gradients of states, and those of captures so far; then
+   * captures. It gives the gradients of slices.
    */
   readonly backward: Program;
   readonly reads: {
     readonly slices: readonly number[];
     readonly rows: readonly number[];
+    /** States that are rows as well: the rows of earlier iterations are those before this one. */
+    readonly before: readonly { readonly state: number; readonly row: number }[];
     readonly captures: readonly number[];
   };
   readonly flows: { readonly rows: readonly number[]; readonly states: readonly number[] };

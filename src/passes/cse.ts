@@ -1,8 +1,10 @@
 import { encodeAttributes } from '../base/schema.js';
 import type { NodeId } from '../graph/graph.js';
+import { symbolsOfTypes } from '../ir/bind.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
-import type { ConstantData } from '../ir/types.js';
+import type { ConstantData, TensorType } from '../ir/types.js';
 import { type Bits, bitsOf, hashOf, sameBits } from './bits.js';
+import { declarationOf } from './facets.js';
 import { sameProgram, sizeKey } from './sameprogram.js';
 import { throughRegions, transform } from './transform.js';
 
@@ -36,9 +38,11 @@ class Labels {
   readonly #regions: Map<string, Program[]> = new Map();
   readonly #labels: Map<string, number> = new Map();
 
-  of({ op, attributes, regions }: CallNode): number {
+  of({ op, attributes, regions, types }: CallNode): number {
     const number = this.#numberOf(op);
     let text = '';
+    // Sizes that the data decides are the same only within the same bounds.
+    if (declarationOf(op).measure !== undefined) text += boundsOfTypes(types);
     for (const region of regions) text += `;${this.#numberOf(this.#firstLike(region))}`;
     for (const _ in attributes) {
       text += JSON.stringify(encodeAttributes(op.attributes, attributes));
@@ -66,6 +70,11 @@ class Labels {
     if (number === undefined) this.#objects.set(object, (number = this.#objects.size));
     return number;
   }
+}
+
+function boundsOfTypes(types: readonly TensorType[]): string {
+  const bounds = [...symbolsOfTypes(types).values()];
+  return bounds.map(({ min, max }) => `[${min},${max}]`).join('');
 }
 
 /**

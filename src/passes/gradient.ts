@@ -207,8 +207,8 @@ const loops: Memo<LoopBackward | null> = new WeakMap();
 const branches: Memo<Memo<BranchBackward | null>> = new WeakMap();
 
 function backwardOfLoop(step: LoopStep): LoopBackward | null {
-  const { body, slices, states, needs, flows, save } = step;
-  return remembered(loops, body, [slices, states, needs, flows, save], () =>
+  const { body, slices, states, needs, flows, save, canShift } = step;
+  return remembered(loops, body, [slices, states, needs, flows, save, canShift], () =>
     loopBackward(step, differentiated),
   );
 }

@@ -5,7 +5,7 @@ import { fill, zerosLike } from '../ops/movement/fill.js';
 import { instantiate } from './transform.js';
 
 /** What an input of a backward program is to the loop that runs it. */
-export type Role = 'slice' | 'row' | 'saved' | 'rowGrad' | 'stateGrad' | 'capture';
+export type Role = 'slice' | 'row' | 'before' | 'saved' | 'rowGrad' | 'stateGrad' | 'capture';
 
 /** The backward program of one iteration, and what its inputs and outputs are. */
 export interface BackwardStep {
@@ -36,7 +36,7 @@ export function backwardBody(body: Program, step: BackwardStep): Program {
         return [(given[k] = into.variable(into.freshName(name), type))];
       });
     if (idle !== null) into.variable('step', ofAnySize(into, idle));
-    for (const role of ['slice', 'row', 'saved', 'rowGrad'] as const) take(role);
+    for (const role of ['slice', 'row', 'before', 'saved', 'rowGrad'] as const) take(role);
     const entering = take('stateGrad');
     const captures = gives.filter((k) => k >= firstCapture);
     const sums = captures.map((k) =>

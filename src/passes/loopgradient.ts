@@ -26,9 +26,15 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
   const firstCapture = slices + states;
   const rows = body.outputs.length - states;
   const isCapture = (k: number): boolean => k >= firstCapture;
+  const values = request.results.map(({ value }) => value);
+  /** The row that a state is as well once the iteration is over. */
+  const rowOf = (state: number): number =>
+    step.canShift ? values.slice(0, rows).indexOf(values[rows + state]) : -1;
   const { forward, backward, saved } = split(request, save, false, {
-    isHeld: (place) =>
-      place < inputs ? place < slices || isCapture(place) : place < inputs + rows,
+    isHeld: (place) => {
+      if (place >= inputs) return place < inputs + rows;
+      return place < slices || isCapture(place) || rowOf(place - slices) >= 0;
+    },
     isRepeatable: invariants(request, isCapture),
     isKeepable: isStackable(request),
     spoken: request.gives.filter(isCapture).map((k) => body.inputs[k].type),
@@ -36,20 +42,23 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
   const roleOf = (place: number): Role => {
     if (place >= inputs + rows + states) return 'saved';
     if (place >= inputs) return 'row';
-    return place < slices ? 'slice' : 'capture';
+    if (place < slices) return 'slice';
+    return isCapture(place) ? 'capture' : 'before';
   };
   const reading = (role: Role, first: number): number[] =>
     saved.filter((place) => roleOf(place) === role).map((place) => place - first);
   const reads = {
     slices: reading('slice', 0),
     rows: reading('row', inputs),
+    before: reading('before', slices).map((state) => ({ state, row: rowOf(state) })),
     captures: reading('capture', firstCapture),
   };
   const flowing = indicesOf(flows);
   const flowRows = flowing.filter((k) => k < rows);
   const flowStates = flowing.filter((k) => k >= rows).map((k) => k - rows);
   const further = forward.outputs.length - body.outputs.length;
-  const isIdle = reads.slices.length + reads.rows.length + further + flowRows.length === 0;
+  const { length } = [...reads.slices, ...reads.rows, ...reads.before, ...flowRows];
+  const isIdle = length + further === 0;
   const idle = isIdle ? idleData(step) : null;
   const isMarked = idle?.kind === 'marker';
   const count = isMarked ? 1 : further;
@@ -73,6 +82,7 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
     reads: {
       slices: idle?.kind === 'slice' ? [0] : reads.slices,
       rows: idle?.kind === 'row' ? [0] : reads.rows,
+      before: reads.before,
       captures: reads.captures,
     },
     flows: { rows: flowRows, states: flowStates },

@@ -1,4 +1,5 @@
 import * as attr from '../../base/attribute.js';
+import { addDim } from '../../base/dim.js';
 import type { AttributesOf } from '../../base/schema.js';
 import type { Program } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
@@ -9,7 +10,10 @@ import {
   operator,
   type OperatorFunction,
 } from '../declare.js';
+import { concat } from '../movement/concat.js';
 import { zerosLike } from '../movement/fill.js';
+import { expandDims } from '../movement/reshape.js';
+import { slice } from '../movement/slice.js';
 import { inferForeach } from './foreachTypes.js';
 
 export type { LoopSave } from '../backward.js';
@@ -89,11 +93,13 @@ function foreachGradient<T extends Tensor>({
   backwardOfLoop,
 }: GradientContext<T, AttributesOf<typeof attributes>>): readonly (T | null)[] {
   const flows = grads.map((grad) => grad !== null);
-  const back = backwardOfLoop({ body, slices: data, states, needs, flows, save });
+  const canShift = !counted || !reverse;
+  const back = backwardOfLoop({ body, slices: data, states, needs, flows, save, canShift });
   if (back === null) return inputs.map(() => null);
   const end = inputs.length - Number(counted);
   const loop = {
     data: inputs.slice(0, data),
+    first: inputs.slice(data, data + states),
     captures: inputs.slice(data + states, end),
     count: counted ? inputs[end] : undefined,
     reverse,
@@ -101,13 +107,10 @@ function foreachGradient<T extends Tensor>({
   };
   const rows = outputs.length - states;
   const again =
-    back.saved === 0
-      ? outputs
-      : foreach<T>(back.augmented, { ...loop, states: inputs.slice(data, data + states) });
+    back.saved === 0 ? outputs : foreach<T>(back.augmented, { ...loop, states: loop.first });
   const found = runBackward(back, {
     ...loop,
     rows: again.slice(0, rows + back.saved),
-    states: outputs.slice(rows),
     rowGrads: grads.slice(0, rows),
     stateGrads: grads.slice(rows),
   });
@@ -117,10 +120,11 @@ function foreachGradient<T extends Tensor>({
 /** What a loop has read and made, in the world of the gradients. */
 export interface FinishedLoop<T extends Tensor> {
   readonly data: readonly T[];
+  /** The states it began with. */
+  readonly first: readonly T[];
   readonly captures: readonly T[];
   /** The stacked results, the further ones behind them. */
   readonly rows: readonly T[];
-  readonly states: readonly T[];
   readonly rowGrads: readonly (T | null)[];
   readonly stateGrads: readonly (T | null)[];
   /** How many rows there are beside padding; all when absent. */
@@ -139,17 +143,19 @@ export interface LoopGradients<T extends Tensor> {
 /** Goes back through a loop. */
 export function runBackward<T extends Tensor>(
   { backward, saved, reads, flows, gives }: LoopBackward,
-  { data, captures, rows, states, rowGrads, stateGrads, count, reverse, save }: FinishedLoop<T>,
+  loop: FinishedLoop<T>,
 ): LoopGradients<T> {
+  const { data, first, captures, rows, rowGrads, stateGrads, count, reverse, save } = loop;
   const made = foreach<T>(backward, {
     data: [
       ...reads.slices.map((k) => data[k]),
       ...reads.rows.map((k) => rows[k]),
+      ...reads.before.map(({ state, row }) => statesBefore(first[state], rows[row], reverse)),
       ...rows.slice(rows.length - saved),
       ...flows.rows.map((k) => rowGrads[k]!),
     ],
     states: [
-      ...flows.states.map((k) => stateGrads[k] ?? zerosLike<T>(states[k])),
+      ...flows.states.map((k) => stateGrads[k] ?? zerosLike<T>(first[k])),
       ...gives.captures.map((k) => zerosLike<T>(captures[k])),
     ],
     captures: reads.captures.map((k) => captures[k]),
@@ -162,7 +168,16 @@ export function runBackward<T extends Tensor>(
   const [carried, sums] = [gives.slices.length, gives.slices.length + flows.states.length];
   return {
     data: data.map((_, k) => among(gives.slices, 0, k)),
-    states: states.map((_, k) => among(flows.states, carried, k)),
+    states: first.map((_, k) => among(flows.states, carried, k)),
     captures: captures.map((_, k) => among(gives.captures, sums, k)),
   };
+}
+
+/** The states that iterations began with, given those they ended with, which are rows. */
+function statesBefore<T extends Tensor>(first: T, rows: T, reverse: boolean): T {
+  const length = rows.type.shape[0];
+  const start = expandDims<T>(first, 0);
+  return reverse
+    ? slice<T>(concat<T>([rows, start]), [1, addDim(length, 1)])
+    : slice<T>(concat<T>([start, rows]), [0, length]);
 }

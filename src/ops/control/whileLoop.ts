@@ -93,15 +93,24 @@ function whileGradient<T extends Tensor>({
 }: GradientContext<T, AttributesOf<typeof attributes>>): readonly (T | null)[] {
   const rows = body.outputs.length - states;
   const flows = body.outputs.map((_, k) => grads[k] !== null);
-  const back = backwardOfLoop({ body, slices: 0, states, needs, flows, save });
+  const back = backwardOfLoop({
+    body,
+    slices: 0,
+    states,
+    needs,
+    flows,
+    save,
+    canShift: true,
+  });
   if (back === null) return inputs.map(() => null);
+  const first = inputs.slice(0, states);
   const captures = inputs.slice(states);
   const isPadded = rows === 0 ? isWorthPadding(back, limit) : padded;
   const again =
     back.saved === 0
       ? outputs
       : whileLoop<T>(condition, back.augmented, {
-          states: inputs.slice(0, states),
+          states: first,
           captures,
           limit,
           padded: isPadded,
@@ -109,9 +118,9 @@ function whileGradient<T extends Tensor>({
         });
   const found = runBackward(back, {
     data: [],
+    first,
     captures,
     rows: again.slice(0, rows + back.saved),
-    states: outputs.slice(rows, rows + states),
     rowGrads: grads.slice(0, rows),
     stateGrads: grads.slice(rows, rows + states),
     count: isPadded ? outputs[rows + states] : undefined,

@@ -127,3 +127,18 @@ test('a loop without stacked results is padded for its gradient only if that tak
   assert.match(rowsOf(8), /(^|,)8(,|$)/);
   assert.doesNotMatch(rowsOf(1 << 20), /1048576/);
 });
+
+test('a state that is a row is not stacked once more', () => {
+  const body = programOf({ x: f64(4), h: f64(4), u: f64(4, 4) }, ({ x, h, u }) => {
+    const made = tanh<Value>(add(matmul<Value>(square<Value>(h), u), x));
+    return { row: made, h: made };
+  });
+  for (const reverse of [false, true]) {
+    const program = programOf({ x: f64(5, 4), h: f64(4), u: f64(4, 4) }, ({ x, h, u }) => {
+      const [row] = foreach<Value>(body, { data: [x], states: [h], captures: [u], reverse });
+      return { row };
+    });
+    assert.equal(savedBytes(program), 0);
+    checkGradients(program, [floats(5, 4), floats(4), floats(4, 4)]);
+  }
+});
