@@ -249,3 +249,12 @@ inEveryFormWithGradients('a loop over loops’ results, and two loops in a row',
     return kn.foreach((x, h) => [x.sin(), h.mul(x.cos())], first, last);
   },
 });
+
+inEveryFormWithGradients('foreach may go from the last row to the first', {
+  inputs: (n) => ({ xs: rows(n), w: vector(2, 3) }),
+  axes: { xs: ['n', null] },
+  code: ({ xs, w }) =>
+    kn.foreach((x, h) => [h.add(x), h.mul(x).add(kn.random.uniform([2]))], xs, w, {
+      reverse: true,
+    }),
+});

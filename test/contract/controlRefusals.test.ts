@@ -110,6 +110,12 @@ refusesForeach(
   'there is no such way to save',
 );
 refusesForeach(
+  'a direction that is neither',
+  ({ xs, s }) => loose.foreach((x: kn.NDArray, h: kn.NDArray) => [x, h], xs, s, { reverse: 1 }),
+  kn.ArgumentError,
+  'reverse is not true or false',
+);
+refusesForeach(
   'an operator that refuses inside',
   ({ xs, s }) => kn.foreach((x, h) => [x.add(kn.ones([3])), h], xs, s),
   kn.ShapeError,

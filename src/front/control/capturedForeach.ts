@@ -1,17 +1,17 @@
 import { unflatten } from '../../base/tree.js';
-import { foreach, type LoopSave } from '../../ops/control/index.js';
+import { foreach } from '../../ops/control/index.js';
 import { closeRegions } from '../region.js';
-import type { Step } from './loop.js';
-import type { Nested } from './nesting.js';
+import type { RowLoop } from './loop.js';
 import { parted, traceBody } from './tracing.js';
 
 /** One operator for the loop. */
-export function capturedForeach(
-  data: Nested,
-  init: Nested,
-  step: Step,
-  save: LoopSave,
-): [unknown, unknown] {
+export function capturedForeach({
+  data,
+  states: init,
+  step,
+  save,
+  reverse,
+}: RowLoop): [unknown, unknown] {
   const op = 'foreach';
   const slices = data.leaves.map(({ type: { dtype, shape } }) => ({
     dtype,
@@ -24,6 +24,7 @@ export function capturedForeach(
     states: [...init.leaves, ...carried.map(({ before }) => before)],
     captures,
     save,
+    reverse,
   });
   const [stacked, states, after] = parted(results, [outputs.leaves.length, init.leaves.length]);
   carried.forEach(({ put }, k) => put(after[k]));

@@ -96,6 +96,12 @@ export function inIteration<R>(op: string, index: number, run: () => R): R {
   }
 }
 
+/** An option that is true or false; false unless said. */
+export function checkedFlag(op: string, name: string, value: unknown = false): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new ArgumentError(`${name} is not true or false`, { op, expected: 'a boolean', actual: describe(value) }); // prettier-ignore
+}
+
 const saves: readonly unknown[] = ['all', 'none', 'auto'];
 
 /** What a loop keeps for its backward pass; `auto` unless said. */

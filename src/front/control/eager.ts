@@ -14,11 +14,12 @@ export class Outputs {
   readonly #names: readonly string[];
   readonly #stacks: readonly Stack[];
 
-  constructor(op: string, first: Nested) {
+  /** @param reverse Whether the last row comes first. */
+  constructor(op: string, first: Nested, reverse: boolean = false) {
     this.#op = op;
     this.#first = first;
     this.#names = namesOf(first);
-    this.#stacks = first.leaves.map((leaf) => new Stack(settled(leaf)));
+    this.#stacks = first.leaves.map((leaf) => new Stack(settled(leaf), reverse));
   }
 
   /** Adds those of another iteration, which must be like the first one's. */

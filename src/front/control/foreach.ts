@@ -5,10 +5,17 @@ import type { LoopSave } from '../../ops/control/foreach.js';
 import { mode } from '../mode.js';
 import type { NDArray } from '../ndarray.js';
 import { capturedForeach } from './capturedForeach.js';
-import { checkedReturn, checkedSave, checkFunction, inIteration, resultOf } from './checks.js';
+import {
+  checkedFlag,
+  checkedReturn,
+  checkedSave,
+  checkFunction,
+  inIteration,
+  resultOf,
+} from './checks.js';
 import { Outputs, settled } from './eager.js';
-import { keeping, type Step } from './loop.js';
-import { namesOf, type Nested, takeApart } from './nesting.js';
+import { keeping, type RowLoop, type Step } from './loop.js';
+import { namesOf, takeApart } from './nesting.js';
 import { rowsOf } from './rows.js';
 import { unrun } from './unrun.js';
 
@@ -21,6 +28,8 @@ export interface ForeachOptions {
    * computed again), or what the compiler thinks best. Default `auto`.
    */
   readonly save?: LoopSave;
+  /** Goes from the last row to the first; outputs stay in the order of the data. Default false. */
+  readonly reverse?: boolean;
 }
 
 /**
@@ -52,11 +61,17 @@ export function foreach<D extends object | [], S extends object | [], O extends 
     const returned = resultOf(op, body, slice, unflatten(states.structure, before) as S);
     return checkedReturn(op, returned, states, before);
   };
-  const run = mode.capture === null ? runForeach : capturedForeach;
-  return run(rows, states, step, save) as [O, S];
+  const loop = {
+    data: rows,
+    states,
+    step,
+    save,
+    reverse: checkedFlag(op, 'reverse', options.reverse),
+  };
+  return (mode.capture === null ? runForeach(loop) : capturedForeach(loop)) as [O, S];
 }
 
-function runForeach(data: Nested, init: Nested, step: Step, save: LoopSave): [unknown, unknown] {
+function runForeach({ data, states: init, step, save, reverse }: RowLoop): [unknown, unknown] {
   const arrays = data.leaves.map(settled);
   const [length] = arrays[0].shape;
   let states: readonly NDArray[] = init.leaves.map(settled);
@@ -71,14 +86,14 @@ function runForeach(data: Nested, init: Nested, step: Step, save: LoopSave): [un
     ];
   }
   const iterate = keeping(save, step);
-  const rows = arrays.map(rowsOf);
+  const rows = arrays.map((array) => rowsOf(array, reverse));
   let outputs: Outputs | undefined;
   for (let i = 0; i < length; i++) {
     const slices = rows.map((each) => each.next().value!);
     inIteration(op, i, () => {
       const returned = iterate(slices, states);
       states = returned.states.map(settled);
-      if (outputs === undefined) outputs = new Outputs(op, returned.outputs);
+      if (outputs === undefined) outputs = new Outputs(op, returned.outputs, reverse);
       else outputs.add(returned.outputs);
     });
   }

@@ -8,6 +8,15 @@ import type { Nested } from './nesting.js';
 /** One iteration: the row's arrays and the states' arrays to what the body makes of them. */
 export type Step = (slices: readonly NDArray[], states: readonly NDArray[]) => Returned;
 
+/** A loop over rows, taken apart. */
+export interface RowLoop {
+  readonly data: Nested;
+  readonly states: Nested;
+  readonly step: Step;
+  readonly save: LoopSave;
+  readonly reverse: boolean;
+}
+
 /** A loop that a condition ends, taken apart. */
 export interface Loop {
   readonly vars: Nested;

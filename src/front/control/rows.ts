@@ -7,31 +7,37 @@ import type { NDArray } from '../ndarray.js';
  * its own, with as many operands as there are rows.
  */
 
-/** How many parts are cut or joined at once. */
-const fan = 32;
+/**
+ * How many parts are cut or joined at once. Each number of parts is a kernel of its own, and larger ones
+ * take longer to compile; smaller ones copy the rows more often.
+ */
+const fan = 8;
 
-/** The rows of an array along its first axis, which they drop. */
-export function* rowsOf(x: NDArray): Generator<NDArray, void> {
+/** The rows of an array along its first axis, which they drop; the last one first if `reverse`. */
+export function* rowsOf(x: NDArray, reverse: boolean): Generator<NDArray, void> {
   const [length, ...rest] = x.shape;
   let size = 1;
   while (size * fan < length) size *= fan;
   const cuts = Array.from({ length: Math.ceil(length / size) - 1 }, (_, i) => (i + 1) * size);
   const parts = cuts.length === 0 ? [x] : split(x, cuts);
-  for (const part of parts) {
+  for (const part of reverse ? parts.toReversed() : parts) {
     if (size === 1) yield reshape(part, rest);
-    else yield* rowsOf(part);
+    else yield* rowsOf(part, reverse);
   }
 }
 
-/** Puts rows together as they come. */
+/** Puts rows together as they come, or in reverse. */
 export class Stack {
   /** Waiting rows, then waiting blocks of rows: each level's are about `fan` times as long. */
   readonly #levels: NDArray[][] = [[]];
   /** A row, to compare others with; there is at least one. */
   readonly first: NDArray;
 
-  constructor(first: NDArray) {
+  readonly #reverse: boolean;
+
+  constructor(first: NDArray, reverse: boolean) {
     this.first = first;
+    this.#reverse = reverse;
     this.push(first);
   }
 
@@ -45,8 +51,8 @@ export class Stack {
       const waiting = this.#levels[level];
       const isLast = level === this.#levels.length - 1;
       if (isLast && level > 0 && waiting.length === 1) return waiting[0];
-      if (isLast) return join(level, waiting);
-      if (waiting.length > 0) this.#levels[level + 1].push(join(level, waiting));
+      if (isLast) return this.#join(level, waiting);
+      if (waiting.length > 0) this.#levels[level + 1].push(this.#join(level, waiting));
     }
   }
 
@@ -56,10 +62,11 @@ export class Stack {
     waiting.push(part);
     if (waiting.length < fan) return;
     this.#levels[level] = [];
-    this.#add(level + 1, join(level, waiting));
+    this.#add(level + 1, this.#join(level, waiting));
   }
-}
 
-function join(level: number, parts: readonly NDArray[]): NDArray {
-  return level === 0 ? stack(parts) : concat(parts);
+  #join(level: number, parts: readonly NDArray[]): NDArray {
+    const inOrder = this.#reverse ? parts.toReversed() : parts;
+    return level === 0 ? stack(inOrder) : concat(inOrder);
+  }
 }

@@ -8,6 +8,7 @@ import { arrayOf, type NDArray } from '../ndarray.js';
 import { capturedWhile } from './capturedWhile.js';
 import {
   checkedPredicate,
+  checkedFlag,
   checkedReturn,
   checkedSave,
   checkFunction,
@@ -66,7 +67,7 @@ export function whileLoop(
 ): [unknown, unknown, NDArray] {
   checkFunction(op, 'the condition', condition);
   checkFunction(op, 'the body', body);
-  const { padded = false } = options;
+  const padded = checkedFlag(op, 'padded', options.padded);
   const save = checkedSave(op, options.save);
   const limit = checkedLimit(options.maxIterations, padded);
   const vars = takeApart(op, 'loop variable', loopVars);

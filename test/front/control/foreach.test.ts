@@ -45,6 +45,20 @@ test('data, states and outputs are nested as the body has them', () => {
   assert.deepEqual([last.h.item(), last.list[0].tolist()], [6, [5, 5]]);
 });
 
+test('rows may be gone through from the last to the first', () => {
+  for (const length of [1, 7, 8, 9, 65, 200]) {
+    const xs = Array.from({ length }, (_, i) => i + 1);
+    let sum = 0;
+    const sums = xs.toReversed().map((x) => (sum += x)).toReversed(); // prettier-ignore
+    const run = (data: kn.NDArray): kn.NDArray[] =>
+      kn.foreach((x, s) => [s.add(x), s.add(x)], data, kn.array(0), { reverse: true });
+    for (const form of [run, kn.hybridize(run)]) {
+      const [outputs, last] = form(kn.array(xs));
+      assert.deepEqual([outputs.tolist(), last.item()], [sums, sum]);
+    }
+  }
+});
+
 test('maps have no states, folds no outputs', () => {
   const [squares, none] = kn.foreach((x, s) => [x.mul(x), s], kn.arange(3), []);
   assert.deepEqual([squares.tolist(), none], [[0, 1, 4], []]);
