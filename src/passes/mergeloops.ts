@@ -27,6 +27,39 @@ export function mergeLoops(program: Program): Program {
   }
 }
 
+/** A program of which some nodes come late. */
+export interface Marked {
+  readonly program: Program;
+  readonly isLate: (id: NodeId) => boolean;
+}
+
+/** The same where nodes are told apart: what several loops compute is early if one of them is. */
+export function mergeMarkedLoops({ program, isLate }: Marked): Marked {
+  const calls = [...program.graph.nodes()].filter((id) => program.node(id).kind === 'call');
+  if (calls.filter((id) => isLoop(program.node(id) as CallNode)).length < 2) {
+    return { program, isLate };
+  }
+  // As outputs, all values can be found again.
+  const { outputs } = program;
+  const values = calls.flatMap((id) => program.results(id));
+  const all = [...outputs.map(({ value }) => value), ...values];
+  const whole = withOutputs(
+    program,
+    all.map((value, k) => ({ name: `y${k}`, value })),
+  );
+  const merged = mergeLoops(whole);
+  if (merged === whole) return { program, isLate };
+  const found = merged.outputs.map(({ value }) => value);
+  const early = new Set(
+    found.slice(outputs.length).flatMap(({ node }, k) => (isLate(values[k].node) ? [] : [node])),
+  );
+  merged.setOutputs(outputs.map(({ name }, k) => ({ name, value: found[k] })));
+  return {
+    program: merged,
+    isLate: (id) => merged.node(id).kind === 'call' && !early.has(id),
+  };
+}
+
 /** One loop in place of several. */
 interface Merged {
   call: CallNode;

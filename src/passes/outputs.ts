@@ -1,6 +1,6 @@
 import { type Output, Program } from '../ir/program.js';
 import { eliminateDeadCode } from './dce.js';
-import { Copies } from './rematerialize.js';
+import { Copies } from './copies.js';
 import { carryRequirements } from './transform.js';
 
 /** A program with other outputs, without what they do not need. All inputs stay. */

@@ -7,7 +7,7 @@ import type { TensorType } from '../ir/types.js';
 import { eliminateDeadCode } from './dce.js';
 import { chooseKept, type SavePolicy } from './keep.js';
 import { ownSymbols, symbolsOfCall } from './ownsymbols.js';
-import { type Again, Copies } from './rematerialize.js';
+import { type Again, Copies } from './copies.js';
 import { carryRequirements } from './transform.js';
 
 /** A program that computes results, and gradients of them behind those; and what the two share. */

@@ -17,6 +17,7 @@ import { backwardProgram, gradient } from '../../../src/passes/gradient.js';
 import { jointProgram } from '../../../src/passes/joint.js';
 import { mergeLoops } from '../../../src/passes/mergeloops.js';
 import { runPipeline } from '../../../src/passes/pipeline.js';
+import { rematerialize } from '../../../src/passes/rematerialize.js';
 import { randomOperand } from '../../support/arrays.js';
 import { programOf } from '../../support/programs.js';
 import { expectSame } from './check.js';
@@ -199,4 +200,33 @@ test('loops in loops and branches in loops run once, too', () => {
   assert.equal(loops(forward), 2);
   assert.equal(loops(apart), 2);
   assert.equal(named(apart, 'exp'), 0);
+});
+
+test('a step that keeps less for its backward pass still goes forth once', () => {
+  const program = new Program();
+  const [x, s, w] = [f64(length, 2), f64(2), f64(2)].map((type, k) =>
+    program.variable(`x${k}`, type),
+  );
+  // What the loop reads is itself computed again.
+  const data = sin<Value>(mul(x, 2));
+  const [row, last] = foreach<Value>(step, { data: [data], states: [s], captures: [w] });
+  const total = sum<Value>(mul(row, last));
+  const first = program.graph.nodeCount;
+  const grads = gradient<Value>({
+    program,
+    outputs: [{ value: total, grad: sin<Value>(total) }],
+    wrt: [x, s, w],
+    valueOf: (value) => value,
+    add: (a, b) => add(a, b),
+  });
+  const outputs = [total, ...grads.filter((grad) => grad !== null)];
+  program.setOutputs(outputs.map((value, k) => ({ name: `y${k}`, value })));
+  for (const policy of ['auto', 'none', 0] as const) {
+    const kept = rematerialize(program, (id) => id >= first, policy);
+    verify(kept);
+    const compiled = runPipeline(kept);
+    // Nothing dear is computed again unless nothing at all is to be kept.
+    if (policy === 'auto') assert.equal(loops(compiled), 2);
+    expectSame(run(kept, operands), run(program, operands), String(policy));
+  }
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bytesOf } from '../../../src/base/dtype.js';
-import { Program, type Value } from '../../../src/ir/program.js';
+import type { Program, Value } from '../../../src/ir/program.js';
 import type { TensorType } from '../../../src/ir/types.js';
 import { foreach, type LoopSave } from '../../../src/ops/control/foreach.js';
 import { whileLoop } from '../../../src/ops/control/whileLoop.js';
