@@ -1,6 +1,7 @@
 import * as kn from '../../src/index.js';
 import type { Declaration } from '../../src/ops/declare.js';
 import * as operators from '../../src/ops/index.js';
+import type { SizeAction } from './dynamic.js';
 
 /** What a step may call. Results are an array, a list of arrays or a record of them. */
 export type Callable = (...args: readonly unknown[]) => unknown;
@@ -34,9 +35,19 @@ const actions: Readonly<Record<string, Callable>> = {
 
 export const actionNames: readonly string[] = Object.keys(actions);
 
+/** Operators and creation functions that are given sizes as arrays. */
+const bySizes: Readonly<Record<SizeAction, Callable>> = {
+  zerosBy: (sizes) => kn.zeros(sizes as kn.NDArray),
+  onesBy: (sizes) => kn.ones(sizes as kn.NDArray),
+  arangeBy: (stop) => kn.arange(stop as kn.NDArray),
+  reshapeBy: (x, shape) => kn.reshape(x as kn.NDArray, shape as kn.NDArray),
+  broadcastBy: (x, shape) => kn.broadcastTo(x as kn.NDArray, shape as kn.NDArray),
+};
+
 /** Everything that can be called, by name. */
 export const calls: ReadonlyMap<string, Callable> = new Map([
   ...Object.entries(actions),
+  ...Object.entries(bySizes),
   ...Object.values(operators).flatMap((exported) =>
     typeof exported === 'function' && 'declaration' in exported
       ? [[(exported.declaration as Declaration).name, exported as Callable] as const]

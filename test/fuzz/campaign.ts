@@ -6,6 +6,7 @@ import { registry } from '../../src/ops/registry.js';
 import { checkProgram, oracleOf, programOf } from './check.js';
 import { excluded } from './facts.js';
 import type { Generated } from './generate.js';
+import { allSteps } from './program.js';
 
 const { KAON_SEED: seedGiven, KAON_PROGRAMS: countGiven, KAON_LONG_TESTS: long } = process.env;
 
@@ -34,8 +35,9 @@ export class Census {
 
   add({ program, values }: Generated): void {
     this.#programs++;
-    this.#calls += program.steps.length;
-    for (const { op } of program.steps) {
+    const steps = allSteps(program.steps);
+    this.#calls += steps.length;
+    for (const { op } of steps) {
       this.#operators.set(op, (this.#operators.get(op) ?? 0) + 1);
     }
     for (const id of program.outputs) {

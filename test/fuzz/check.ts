@@ -1,7 +1,8 @@
 import { registry } from '../../src/ops/registry.js';
 import { type Generated, generate, type GenerateOptions } from './generate.js';
 import { differenceIn, type OracleName } from './oracles.js';
-import { type FuzzProgram, printProgram } from './program.js';
+import { printProgram } from './print.js';
+import type { FuzzProgram } from './program.js';
 import type { RunOptions } from './run.js';
 import { shrink } from './shrink.js';
 
@@ -18,20 +19,32 @@ const kinds: Readonly<Record<OracleName, GenerateOptions>> = {
   cut: { states: true },
   cutRecorded: { gradients: true, states: true },
   cutWhole: { gradients: true },
+  kept: { gradients: true, states: true },
+  unrolled: { gradients: true, states: true },
 };
 
 /** The ways of running in turn: each program meets one, and the cheaper ones come more often. */
 const turns: readonly OracleName[] = [
   'called', 'recorded', 'saved', 'sizes', 'exported', 'whole', 'cut', 'deferred', 'cutRecorded', 'second', 'cutWhole',
+  'kept', 'unrolled',
 ]; // prettier-ignore
+
+/** Programs with control flow are shorter at the top: their bodies are programs, too. */
+const flowing: GenerateOptions = { flows: true, calls: 45 };
 
 export function oracleOf(seed: number): OracleName {
   return turns[seed % turns.length];
 }
 
+/** Whether the program of a seed has control flow: every second of those that one oracle meets, or all. */
+export function isFlowing(seed: number): boolean {
+  return oracleOf(seed) === 'unrolled' || Math.floor(seed / turns.length) % 2 === 1;
+}
+
 /** The program of a seed. Every seventh one goes wrong: one of its calls is refused. */
 export function programOf(seed: number): Generated {
-  const generated = generate(seed, kinds[oracleOf(seed)]);
+  const oracle = oracleOf(seed);
+  const generated = generate(seed, { ...kinds[oracle], ...(isFlowing(seed) && flowing) });
   const { program, refused } = generated;
   // Positions that take long to compute are refused eagerly only.
   const wrong = refused.find(({ step, error }) => registry.get(step.op)?.check === undefined || error.code === 'KAON_SHAPE'); // prettier-ignore

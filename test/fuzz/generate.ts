@@ -1,17 +1,18 @@
 import { type DType, isFloat, kindOf } from '../../src/base/dtype.js';
-import { KaonError } from '../../src/base/errors.js';
 import type { NDArray } from '../../src/index.js';
 import * as kn from '../../src/index.js';
 import type { Declaration } from '../../src/ops/declare.js';
 import { registry } from '../../src/ops/registry.js';
 import { generator } from '../support/samples.js';
-import { actionNames, calls, resultArrays } from './calls.js';
-import { excluded, needsExact, readsNothing, taintOf } from './facts.js';
+import { actionNames } from './calls.js';
+import { sizeActions, withSizes } from './dynamic.js';
+import { excluded, needsExact } from './facts.js';
+import { deepestBody, Flows } from './flows.js';
 import { type Expected, Operands } from './operands.js';
-import { choosePalette, Choices, isVaried, type Known, knownValue, type Palette, recolour, sameKind } from './pool.js'; // prettier-ignore
-import type { Argument, Extent, FuzzProgram, Input, Role, Sizes, Step } from './program.js';
-import { mapRefs, refsOf, shapeAt, sizeOf } from './program.js';
-import { inputArray } from './run.js';
+import { choosePalette, Choices, isFixed, isVaried, type Known, type Palette, recolour, sameKind } from './pool.js'; // prettier-ignore
+import type { Argument, Extent, FuzzProgram, Role, Sizes } from './program.js';
+import { refsOf, shapeAt, sizeOf } from './program.js';
+import { type Refused, Scene, type Trial } from './scene.js';
 
 export interface GenerateOptions {
   /** How many calls; 200 unless said. */
@@ -22,12 +23,8 @@ export interface GenerateOptions {
   readonly states?: boolean;
   /** Whether gradients will be asked for, so that slopes must not jump. */
   readonly gradients?: boolean;
-}
-
-/** A call that was refused while the program was made: the program goes wrong if it holds it. */
-export interface Refused {
-  readonly step: Step;
-  readonly error: KaonError;
+  /** Whether there are loops, branches, and sizes that data decides. */
+  readonly flows?: boolean;
 }
 
 export interface Generated {
@@ -41,8 +38,6 @@ export interface Generated {
 const neighbours = 100;
 /** How many outputs are chosen for how much leads to them. */
 const deepOutputs = 5;
-const largest = 160;
-const deepest = 5;
 
 /** How often operators of a family are tried. The dear ones less, so that there is time for more programs. */
 const weights: Readonly<Record<Declaration['family'], number>> = {
@@ -59,9 +54,15 @@ const weights: Readonly<Record<Declaration['family'], number>> = {
 };
 
 const declarations = [...registry.values()].filter(({ name }) => !excluded.has(name));
-const byWeight = declarations.flatMap((declaration) =>
-  Array.from({ length: weights[declaration.family] }, () => declaration),
-);
+
+/** The operators as often as they are tried; those whose sizes data decides where a program has room for them. */
+function deckOf(isDynamic: boolean): readonly Declaration[] {
+  return declarations.flatMap((declaration) => {
+    const { family } = declaration;
+    const isTried = family === 'dynamic' && isDynamic;
+    return Array.from({ length: isTried ? 6 : weights[family] }, () => declaration);
+  });
+}
 
 /** The program of a seed. Its steps are run as they are chosen, so each of them is valid. */
 export function generate(seed: number, options: GenerateOptions = {}): Generated {
@@ -74,16 +75,14 @@ class Maker {
   readonly #choices: Choices;
   readonly #palette: Palette;
   readonly #sizes: readonly Sizes[];
-  readonly #inputs: Input[] = [];
-  readonly #steps: Step[] = [];
-  readonly #refused: Refused[] = [];
-  #pool: Known[] = [];
-  readonly #values: Map<number, NDArray> = new Map();
-  /** What some step reads. */
-  readonly #read: Set<number> = new Set();
-  #nextId = 0;
+  readonly #trials: readonly Trial[];
+  readonly #scene: Scene;
+  readonly #flows: Flows;
+  readonly #deck: readonly Declaration[];
+  #turn = 0;
 
   constructor(seed: number, options: GenerateOptions) {
+    const { flows = false } = options;
     this.#seed = seed;
     this.#options = options;
     this.#choices = new Choices(generator(seed));
@@ -91,22 +90,37 @@ class Maker {
     const common = new Choices(generator(Math.floor(seed / neighbours)));
     this.#palette = choosePalette(common);
     this.#sizes = this.#chooseSizes(common);
+    // Sizes that data decides show only where the data differs.
+    const variants = flows && this.#sizes.length === 1 ? [0, 1, 2] : [0];
+    this.#trials = this.#sizes.flatMap((sizes) => variants.map((variant) => ({ sizes, variant })));
+    const [choices, palette, trials] = [this.#choices, this.#palette, this.#trials];
+    this.#scene = new Scene({ seed, choices, palette, trials });
+    this.#flows = new Flows(this.#scene, () => this.#step());
+    this.#deck = choices.shuffled(deckOf(flows));
   }
 
   make(): Generated {
     kn.random.seed(this.#seed);
     const { calls: wanted = 200 } = this.#options;
+    const scene = this.#scene;
     for (const shape of [['n', 'm'], ['m'], [2, 'n'], []] as const) {
       this.#input(this.#palette.float, shape, [-2, 2]);
     }
     this.#input(this.#palette.int, ['n'], [0, 3]);
     this.#input('bool', ['n', 'm'], [0, 1]);
-    const deck = this.#choices.shuffled(byWeight);
-    for (let tries = 0; this.#steps.length < wanted && tries < 20 * wanted; tries++) {
-      if (this.#choices.chance(0.06)) this.#act(this.#choices.pick(actionNames));
-      else this.#operate(deck[tries % deck.length]);
+    for (let tries = 0; scene.steps.length < wanted && tries < 20 * wanted; tries++) this.#step();
+    return { program: this.#finished(), refused: scene.refused, values: scene.values };
+  }
+
+  /** Tries to add a step, with others that lead to it. */
+  #step(): void {
+    const choices = this.#choices;
+    if (this.#options.flows === true) {
+      if (this.#scene.depth < deepestBody && choices.chance(0.14)) return this.#flows.add();
+      if (choices.chance(0.06)) return withSizes(this.#scene, choices.pick(sizeActions));
     }
-    return { program: this.#finished(), refused: this.#refused, values: this.#values };
+    if (choices.chance(0.06)) this.#act(choices.pick(actionNames));
+    else this.#operate(this.#deck[this.#turn++ % this.#deck.length]);
   }
 
   #chooseSizes(common: Choices): readonly Sizes[] {
@@ -119,18 +133,20 @@ class Maker {
   }
 
   #finished(): FuzzProgram {
-    const floats = this.#pool.filter((known) => isFloat(known.dtype) && known.isTame);
-    const made = new Set(this.#steps.flatMap(({ results }) => results));
-    const candidates = this.#pool.filter(({ id, isTame }) => made.has(id) && isTame);
+    const { inputs: all, pool, steps } = this.#scene;
+    const floats = pool.filter((known) => isFloat(known.dtype) && known.isTame);
+    const made = new Set(steps.flatMap(({ results }) => results));
+    const candidates = pool.filter(({ id, isTame }) => made.has(id) && isTame);
     const outputs = this.#chooseOutputs(candidates);
     const needed = this.#neededFor(outputs);
-    const inputs = new Set(this.#inputs.filter(({ role, id }) => role !== 'state' && needed.has(id)).map(({ id }) => id)); // prettier-ignore
+    const inputs = new Set(all.filter(({ role, id }) => role !== 'state' && needed.has(id)).map(({ id }) => id)); // prettier-ignore
     const wrt = floats.filter(({ id }) => inputs.has(id)).map(({ id }) => id);
     return {
       seed: this.#seed,
       sizes: this.#sizes,
-      inputs: this.#inputs,
-      steps: this.#steps,
+      variants: this.#trials.length > this.#sizes.length ? [0, 0, 1, 2] : [0, 0, 1],
+      inputs: all,
+      steps,
       outputs: [...outputs],
       wrt: this.#options.gradients === true ? this.#choices.shuffled(wrt).slice(0, 4) : [],
       training: this.#choices.chance(0.5),
@@ -157,7 +173,7 @@ class Maker {
   /** Every value that the outputs depend on. */
   #neededFor(outputs: ReadonlySet<number>): ReadonlySet<number> {
     const needed = new Set(outputs);
-    for (const step of this.#steps.toReversed()) {
+    for (const step of this.#scene.steps.toReversed()) {
       if (!step.results.some((id) => needed.has(id))) continue;
       for (const id of refsOf(step)) needed.add(id);
     }
@@ -174,92 +190,44 @@ class Maker {
     const isFixed = shape.every((extent) => typeof extent === 'number');
     const role: Role =
       (isFixed || this.#sizes.length === 1) && this.#choices.chance(0.3) ? 'captured' : 'argument';
-    return this.#place({ dtype, shape, low, high, role, ...(values && { values }) });
-  }
-
-  #place(spec: Omit<Input, 'id'>): Known {
-    const input: Input = { ...spec, id: this.#nextId++ };
-    this.#inputs.push(input);
-    const known = knownValue(
-      input.id,
-      this.#sizes.map((sizes) => inputArray(input, sizes, this.#seed, 0)),
-      0,
-    );
-    this.#pool.push(known);
-    return known;
-  }
-
-  /** Runs a call for every size; the program has it when all of them work. */
-  #call(op: string, args: readonly Argument[]): readonly Known[] | null {
-    const operands = refsOf({ op, args, results: [] }).map((id) => this.#pool.find((known) => known.id === id)!); // prettier-ignore
-    const taints = operands.map(({ taint }) => taint);
-    if (needsExact(op) && Math.max(0, ...taints) > 0) return null;
-    let all: NDArray[][];
-    try {
-      all = this.#sizes.map(
-        (_, i) =>
-        resultArrays(calls.get(op)!(...args.map((argument) => mapRefs(argument, (id) => this.#arrayOf(id, i))))), // prettier-ignore
-      );
-    } catch (error) {
-      if (!(error instanceof KaonError)) throw error;
-      this.#refused.push({ step: { op, args, results: [] }, error });
-      return null;
-    }
-    const arrays = all.flat();
-    if (arrays.some(({ size, ndim }) => size > largest || ndim > deepest)) return null;
-    if (all.some((results) => results.length !== all[0].length)) return null;
-    const step: Step = { op, args, results: all[0].map(() => this.#nextId++) };
-    const tainted = Math.max(0, ...operands.filter(({ dtype }) => isFloat(dtype)).map(({ taint }) => taint)); // prettier-ignore
-    // Bits of what is only nearly equal would be compared exactly.
-    if (tainted > 0 && arrays.some(({ dtype }) => !isFloat(dtype)) && !readsNothing(op)) return null; // prettier-ignore
-    this.#steps.push(step);
-    for (const { id } of operands) this.#read.add(id);
-    const taint = taintOf(step, taints, arrays);
-    const made = step.results.map(
-      (id, k) =>
-      knownValue(id, all.map((results) => results[k]), isFloat(all[0][k].dtype) ? taint : 0), // prettier-ignore
-    );
-    for (const { id, arrays } of made) this.#values.set(id, arrays[0]);
-    this.#pool.push(...made);
-    return made;
-  }
-
-  #arrayOf(id: number, i: number): NDArray {
-    return this.#pool.find((known) => known.id === id)!.arrays[i];
+    return this.#scene.place({ dtype, shape, low, high, role, ...(values && { values }) });
   }
 
   #act(name: string): void {
-    const floats = this.#pool.filter(({ dtype, isTame }) => dtype === this.#palette.float && isTame); // prettier-ignore
+    const floats = this.#scene.pool.filter(({ dtype, isTame }) => dtype === this.#palette.float && isTame); // prettier-ignore
+    if (floats.length === 0) return;
     const value = this.#choices.late(floats);
     if (name.startsWith('random.')) {
-      this.#call(name, [[this.#choices.below(3), this.#choices.pick([1, 2, 3])]]);
+      this.#scene.call(name, [[this.#choices.below(3), this.#choices.pick([1, 2, 3])]]);
     } else if (name === 'assign') {
       if (this.#options.states === true && this.#sizes.length === 1) this.#assign(value);
-    } else this.#call(name, [{ ref: value.id }]);
+    } else this.#scene.call(name, [{ ref: value.id }]);
   }
 
   /** New state that is a mean of the old one and of a value, as running statistics are. */
-  #assign({ dtype, arrays, id }: Known): void {
-    const state = this.#place({ role: 'state', dtype, shape: arrays[0].shape, low: -1, high: 1 });
-    const kept = this.#call('mul', [{ ref: state.id }, 0.75])?.[0];
-    const sum = kept && this.#call('add', [{ ref: kept.id }, { ref: id }])?.[0];
+  #assign(value: Known): void {
+    const { dtype, arrays, id } = value;
+    if (!isFixed(value)) return;
+    const state = this.#scene.place({ role: 'state', dtype, shape: arrays[0].shape, low: -1, high: 1 });
+    const kept = this.#scene.call('mul', [{ ref: state.id }, 0.75])?.[0];
+    const sum = kept && this.#scene.call('add', [{ ref: kept.id }, { ref: id }])?.[0];
     if (sum === undefined) return;
-    this.#steps.push({ op: 'assign', args: [{ ref: state.id }, { ref: sum.id }], results: [] });
-    // What is read of it from here on is the new value.
-    this.#pool = this.#pool.map((known) => (known.id === state.id ? { ...sum, id: state.id } : known)); // prettier-ignore
+    this.#scene.steps.push({ op: 'assign', args: [{ ref: state.id }, { ref: sum.id }], results: [] });
+    this.#scene.become(state.id, sum);
   }
 
   #operate(declaration: Declaration): void {
     const sample = this.#choices.pick(declaration.samples);
-    const operands = new Operands(this.#choices, declaration, sample, this.#sizes, (expected) =>
+    const sizes = this.#trials.map((trial) => trial.sizes);
+    const operands = new Operands(this.#choices, declaration, sample, sizes, (expected) =>
       this.#acquire(declaration, expected),
     );
     const args = operands.arguments();
     if (this.#choices.chance(0.25) && declaration.check === undefined) {
       const changed = mutate(args, this.#choices);
-      if (this.#call(declaration.name, changed) !== null) return;
+      if (this.#scene.call(declaration.name, changed) !== null) return;
     }
-    this.#call(declaration.name, args);
+    this.#scene.call(declaration.name, args);
   }
 
   /** A value that can stand for a sample's array; a new input where there is none. */
@@ -271,7 +239,7 @@ class Maker {
     if (array.values === undefined && !isChecked) {
       const isFree = low === -2 && high === 2;
       const mustBeExact = needsExact(declaration.name);
-      const candidates = this.#pool.filter(
+      const candidates = this.#scene.pool.filter(
         (known) =>
           (known.dtype === dtype || (this.#choices.chance(0.05) && sameKind(known.dtype, dtype))) &&
           (known.isTame || this.#choices.chance(0.02)) &&
@@ -283,7 +251,7 @@ class Maker {
       const list = isFree && varied.length > 0 ? varied : inRange.length > 0 ? inRange : candidates;
       if (list.length > 0 && this.#choices.chance(0.92)) {
         // What nothing has read yet first, so that programs do not fray.
-        const fresh = list.filter(({ id }) => !this.#read.has(id));
+        const fresh = list.filter(({ id }) => !this.#scene.read.has(id));
         const found = this.#choices.late(fresh.length > 0 && this.#choices.chance(0.7) ? fresh : list); // prettier-ignore
         if (isFree || inRange.includes(found) || !isFloat(found.dtype)) return found;
         return this.#squeezed(found, low, high) ?? found;
@@ -302,15 +270,16 @@ class Maker {
     if (this.#sizes.length > 1) return null;
     const shape = shapeAt(extents, this.#sizes[0]);
     const wanted = sizeOf(shape);
-    const candidates = this.#pool.filter(
+    const candidates = this.#scene.pool.filter(
       (known) =>
         known.dtype === dtype &&
         known.isTame &&
+        isFixed(known) &&
         known.arrays[0].size > 0 &&
         (known.taint === 0 || !mustBeExact),
     );
     if (candidates.length === 0) return null;
-    const fresh = candidates.filter(({ id }) => !this.#read.has(id));
+    const fresh = candidates.filter(({ id }) => !this.#scene.read.has(id));
     const exact = candidates.filter(({ arrays }) => arrays[0].size === wanted);
     const source = this.#choices.late(
       exact.length > 0 && this.#choices.chance(0.8) ? exact : fresh.length > 0 ? fresh : candidates,
@@ -318,7 +287,7 @@ class Maker {
     const { size } = source.arrays[0];
     let flat: Known | undefined = source;
     const then = (op: string, ...args: readonly Argument[]): void => {
-      flat = flat && this.#call(op, [{ ref: flat.id }, ...args])?.[0];
+      flat = flat && this.#scene.call(op, [{ ref: flat.id }, ...args])?.[0];
     };
     if (source.arrays[0].ndim !== 1) then('flatten');
     if (size < wanted) then('tile', Math.ceil(wanted / size));
@@ -329,9 +298,9 @@ class Maker {
 
   /** A value of the same shape between two bounds. */
   #squeezed(known: Known, low: number, high: number): Known | null {
-    const waves = this.#call('sin', [{ ref: known.id }])?.[0];
-    const scaled = waves && this.#call('mul', [{ ref: waves.id }, (high - low) * 0.48])?.[0];
-    return scaled ? (this.#call('add', [{ ref: scaled.id }, (high + low) / 2])?.[0] ?? null) : null;
+    const waves = this.#scene.call('sin', [{ ref: known.id }])?.[0];
+    const scaled = waves && this.#scene.call('mul', [{ ref: waves.id }, (high - low) * 0.48])?.[0];
+    return scaled ? (this.#scene.call('add', [{ ref: scaled.id }, (high + low) / 2])?.[0] ?? null) : null;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Declaration, Sample, SampleArray } from '../../src/ops/declare.js';
-import { broadcasts, type Choices, type Known, shapesOf } from './pool.js';
+import { broadcasts, type Choices, type Known, sameShapes } from './pool.js';
 import { type Argument, type Extent, shapeAt, type Sizes } from './program.js';
 
 /** What an operand has to be. */
@@ -54,15 +54,12 @@ export class Operands {
     // Mostly equal shapes of low rank: every pattern of sizes is code of its own, and takes its time.
     const isPlain = this.#choices.chance(0.75);
     const rank = this.#choices.chance(0.85) ? 2 : 5;
-    const fit = (a: readonly number[], b: readonly number[]): boolean =>
-      isPlain ? a.join() === b.join() : broadcasts(a, b);
+    const fit = isPlain ? sameShapes : broadcasts;
     return {
       array,
       fits: (known) =>
         known.arrays[0].ndim <= rank &&
-        this.#found.every((other) =>
-          shapesOf(other).every((shape, i) => fit(shape, known.arrays[i].shape)),
-        ),
+        this.#found.every((other) => fit(other, known)),
       extents: () => (first === undefined ? this.#choices.pick([['n', 'm'], ['m'], []]) : []),
     };
   }

@@ -5,7 +5,7 @@ import { generator } from '../support/samples.js';
 import { outcomeOf } from './compare.js';
 import { Choices } from './pool.js';
 import { type FuzzProgram, withoutAssignments } from './program.js';
-import { type Arrays, attach, type Body, forward, inMode, Reference, withGradients, withSecondGradients } from './reference.js'; // prettier-ignore
+import { type Arrays, attach, type Body, forward, inMode, Reference, touching, unrolled, withGradients, withSecondGradients } from './reference.js'; // prettier-ignore
 import { type RunOptions, World } from './run.js';
 
 /** How a way of running differs from running step by step, in words; null where it does not. */
@@ -51,9 +51,9 @@ function peeking({ seed }: FuzzProgram): Pick<RunOptions, 'around'> {
   const look = kn.staticCode((x: kn.NDArray) => void x.dataSync());
   const every = 7 + (seed % 50);
   return {
-    around: (step, run) => {
+    around: (step, run, _, depth) => {
       const results = run();
-      if (step.results[0] % every === 0 && results.length > 0) look(results[0]);
+      if (depth === 0 && step.results[0] % every === 0 && results.length > 0) look(results[0]);
       return results;
     },
   };
@@ -81,7 +81,7 @@ function calls(
   return (program, callOf) => {
     const world = new World(program);
     const body = build(world, callOf);
-    for (const [k, variant] of [0, 0, 1].entries()) {
+    for (const [k, variant] of program.variants.entries()) {
       const before = world.states().map((state) => state.dataSync());
       const expected = new Reference(program, reference, variant);
       const outcome = outcomeOf(() => {
@@ -137,6 +137,25 @@ const cutWhole: Oracle = calls(withGradients(forward), (world, callOf) =>
 const second: Oracle = calls(withSecondGradients, (world, callOf) =>
   inside(compiled(world, withSecondGradients, callOf)),
 );
+
+/** Gradients through functions that keep everything, nothing, or what the compiler chooses for them. */
+const kept: Oracle = (program, callOf) => {
+  for (const save of ['all', 'none', 'auto'] as const) {
+    const capture: typeof kn.hybridize = (fn) => kn.hybridize(fn, { save });
+    const oracle = calls(withGradients(forward), (world) =>
+      withGradients(inside(compiled(world, forward, callOf, capture))),
+    );
+    const found = oracle(program, callOf);
+    if (found !== null) return `save ${save}: ${found}`;
+  }
+  return null;
+};
+
+/** Loops and branches by hand against the functions of the library, both step by step, with gradients. */
+const unrolledOracle: Oracle = (program, callOf) => {
+  const body = withGradients(touching(forward));
+  return calls(unrolled(body), () => (world, args, options) => body(world, args, { ...options, ...(callOf && { callOf }) }))(program, callOf); // prettier-ignore
+};
 
 /** Other sizes with each call, until they are symbols, and then sizes that no trace has seen. */
 const sizes: Oracle = (program, callOf) => {
@@ -255,7 +274,9 @@ export type OracleName =
   | 'second'
   | 'cut'
   | 'cutRecorded'
-  | 'cutWhole';
+  | 'cutWhole'
+  | 'kept'
+  | 'unrolled';
 
 const oracles: Readonly<Record<OracleName, Oracle>> = {
   called,
@@ -269,6 +290,8 @@ const oracles: Readonly<Record<OracleName, Oracle>> = {
   cut,
   cutRecorded,
   cutWhole,
+  kept,
+  unrolled: unrolledOracle,
 };
 
 /** The difference that an oracle finds; a failure of our own is one, too. */

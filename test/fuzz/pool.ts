@@ -2,12 +2,14 @@ import { type DType, isFloat, kindOf } from '../../src/base/dtype.js';
 import { readElement } from '../../src/base/element.js';
 import type { NDArray } from '../../src/index.js';
 
-/** A value of a program in the making, with what it holds for each of the program's sizes. */
+/** A value of a program in the making, with what it holds in each of the trials. */
 export interface Known {
   readonly id: number;
   readonly dtype: DType;
   readonly arrays: readonly NDArray[];
   readonly taint: number;
+  /** In how many bodies the step stands whose data decides its sizes; 0 where that is the program or nobody. */
+  readonly sized: number;
   /** Whether its elements are finite and of ordinary size, whatever they are. */
   readonly isTame: boolean;
   readonly low: number;
@@ -30,7 +32,17 @@ export function knownValue(id: number, arrays: readonly NDArray[], taint: number
     }
   }
   const isTame = isFinite && (low > high || (low >= -tameness && high <= tameness));
-  return { id, dtype, arrays, taint, isTame, low, high };
+  return { id, dtype, arrays, taint, sized: 0, isTame, low, high };
+}
+
+/** Whether a value has one shape in all trials. */
+export function isFixed({ arrays }: Known): boolean {
+  return arrays.every(({ shape }) => shape.join() === arrays[0].shape.join());
+}
+
+/** Whether two values have one shape, whatever it is in each of the trials. */
+export function sameShapes(a: Known, b: Known): boolean {
+  return a.arrays.every(({ shape }, i) => shape.join() === b.arrays[i].shape.join());
 }
 
 /** Whether a value varies: zeros everywhere hide most mistakes. */
@@ -42,16 +54,16 @@ export function sameKind(a: DType, b: DType): boolean {
   return kindOf(a) === kindOf(b);
 }
 
-/** The shapes of a value, one for each of the program's sizes. */
-export function shapesOf({ arrays }: Known): (readonly number[])[] {
-  return arrays.map(({ shape }) => shape);
-}
-
-/** Whether one shape broadcasts with another. */
-export function broadcasts(a: readonly number[], b: readonly number[]): boolean {
-  return Array.from({ length: Math.min(a.length, b.length) }, (_, i) => i + 1).every((back) => {
-    const [x, y] = [a.at(-back), b.at(-back)];
-    return x === y || x === 1 || y === 1;
+/** Whether two values broadcast, and in one way in all trials. */
+export function broadcasts(a: Known, b: Known): boolean {
+  const ranks = Math.min(a.arrays[0].ndim, b.arrays[0].ndim);
+  return Array.from({ length: ranks }, (_, i) => i + 1).every((back) => {
+    const pairs = a.arrays.map(({ shape }, i) => [shape.at(-back), b.arrays[i].shape.at(-back)]);
+    return (
+      pairs.every(([x, y]) => x === y) ||
+      pairs.every(([x]) => x === 1) ||
+      pairs.every(([, y]) => y === 1)
+    );
   });
 }
 

@@ -41,18 +41,40 @@ export type Argument =
   | readonly Argument[]
   | { readonly [key: string]: Argument };
 
-/** One call: of an operator of the registry, or of an action of `calls.ts`. */
+/** A function that control flow calls. It sees every value that was made before the step it belongs to. */
+export interface Region {
+  /** The values that its arguments become: slices, then states. */
+  readonly params: readonly number[];
+  readonly steps: readonly Step[];
+  readonly outputs: readonly number[];
+  /** The new states of a loop, in the order of the old ones. */
+  readonly states: readonly number[];
+}
+
+/** How control flow is handed arrays, and hands them back. */
+export type Nesting = 'bare' | 'list' | 'record' | 'deep';
+
+/** One call: of an operator of the registry, of an action of `calls.ts`, or of control flow. */
 export interface Step {
   readonly op: string;
+  /**
+   * Of control flow: `foreach` has its data, its states and options, `whileLoop` its loop variables and
+   * options, `cond` its predicate, where the third region does not compute it.
+   */
   readonly args: readonly Argument[];
-  /** The values that its results become. */
+  /** The values that its results become. Control flow gives outputs, then states, then a number of iterations. */
   readonly results: readonly number[];
+  /** Of control flow: the body and the condition of a loop, the two branches and the predicate of `cond`. */
+  readonly regions?: readonly Region[];
+  readonly nesting?: Nesting;
 }
 
 export interface FuzzProgram {
   readonly seed: number;
   /** The sizes of one call after another; more than one where every step takes any size. */
   readonly sizes: readonly Sizes[];
+  /** The draws of elements, one call after another. */
+  readonly variants: readonly number[];
   readonly inputs: readonly Input[];
   readonly steps: readonly Step[];
   readonly outputs: readonly number[];
@@ -77,26 +99,83 @@ export function mapRefs(argument: Argument, map: (id: number) => unknown): unkno
   );
 }
 
-/** The values that a step reads. */
-export function refsOf({ args }: Step): number[] {
+/** The values that a step reads, those that its regions take from outside among them. */
+export function refsOf({ args, regions = [] }: Step): number[] {
   const found: number[] = [];
   mapRefs(args, (id) => found.push(id));
+  for (const region of regions) found.push(...freeIn(region));
   return found;
+}
+
+function freeIn({ params, steps, outputs, states }: Region): number[] {
+  const own = new Set([...params, ...steps.flatMap(({ results }) => results)]);
+  return [...steps.flatMap(refsOf), ...outputs, ...states].filter((id) => !own.has(id));
+}
+
+/** The values that a region makes, in its own steps and in those of regions inside. */
+export function madeIn({ params, steps }: Region): number[] {
+  return [...params, ...steps.flatMap(({ results, regions = [] }) => [...results, ...regions.flatMap(madeIn)])]; // prettier-ignore
+}
+
+/** Every step, those in regions before the step that owns the regions. */
+export function allSteps(steps: readonly Step[]): Step[] {
+  return steps.flatMap((step) => [
+    ...(step.regions ?? []).flatMap((region) => allSteps(region.steps)),
+    step,
+  ]);
+}
+
+/** The regions of steps, however deep. */
+export function allRegions(steps: readonly Step[]): Region[] {
+  return allSteps(steps).flatMap(({ regions = [] }) => regions);
+}
+
+/** Every value that is read anywhere. */
+export function readIn({ steps, outputs }: FuzzProgram): Set<number> {
+  const given = allRegions(steps).flatMap((region) => [...region.outputs, ...region.states]);
+  return new Set([...allSteps(steps).flatMap(refsOf), ...given, ...outputs]);
+}
+
+/** The steps, those of regions first, each replaced by what `change` makes of it. */
+export function mapSteps(steps: readonly Step[], change: (step: Step) => readonly Step[]): Step[] {
+  return steps.flatMap((step) => {
+    if (step.regions === undefined) return change(step);
+    const regions = step.regions.map((region) => ({
+      ...region,
+      steps: mapSteps(region.steps, change),
+    }));
+    return change({ ...step, regions });
+  });
+}
+
+/** Whether a call is there for what it does: assign, or be refused. */
+export function hasEffect(step: Step): boolean {
+  return allSteps([step]).some(({ op, results }) => op === 'assign' || results.length === 0);
+}
+
+/** The steps that lead to values, and those with effects. */
+function withoutDead(steps: readonly Step[], needed: Set<number>): Step[] {
+  const kept: Step[] = [];
+  for (const step of steps.toReversed()) {
+    if (!hasEffect(step) && !step.results.some((id) => needed.has(id))) continue;
+    const regions = step.regions?.map((region) => ({
+      ...region,
+      steps: withoutDead(region.steps, new Set([...region.outputs, ...region.states])),
+    }));
+    const left = regions === undefined ? step : { ...step, regions };
+    kept.push(left);
+    for (const id of refsOf(left)) needed.add(id);
+  }
+  return kept.reverse();
 }
 
 /** The program without what no output, and no call for its own sake, needs. */
 export function withoutDeadSteps(program: FuzzProgram): FuzzProgram {
   const needed = new Set(program.outputs);
-  const steps: Step[] = [];
-  for (const step of program.steps.toReversed()) {
-    // Calls without results are there for what they do: assign, or be refused.
-    if (step.results.length > 0 && !step.results.some((id) => needed.has(id))) continue;
-    steps.push(step);
-    for (const id of refsOf(step)) needed.add(id);
-  }
+  const steps = withoutDead(program.steps, needed);
   return {
     ...program,
-    steps: steps.reverse(),
+    steps,
     inputs: program.inputs.filter(({ id }) => needed.has(id)),
     wrt: program.wrt.filter((id) => needed.has(id)),
   };
@@ -104,7 +183,10 @@ export function withoutDeadSteps(program: FuzzProgram): FuzzProgram {
 
 /** The program without its assignments, for captures that refuse them. */
 export function withoutAssignments(program: FuzzProgram): FuzzProgram {
-  return { ...program, steps: program.steps.filter(({ op }) => op !== 'assign') };
+  return {
+    ...program,
+    steps: mapSteps(program.steps, (step) => (step.op === 'assign' ? [] : [step])),
+  };
 }
 
 export function shapeAt(shape: readonly Extent[], sizes: Sizes): number[] {
@@ -113,53 +195,4 @@ export function shapeAt(shape: readonly Extent[], sizes: Sizes): number[] {
 
 export function sizeOf(shape: readonly number[]): number {
   return shape.reduce((size, extent) => size * extent, 1);
-}
-
-function literal(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`;
-  if (typeof value === 'string') return JSON.stringify(value);
-  if (Object.is(value, -0)) return '-0';
-  if (typeof value !== 'object' || value === null) return String(value);
-  if ('name' in value && value.name instanceof Name) return value.name.text;
-  return `{ ${Object.entries(value).map(([key, entry]) => `${key}: ${literal(entry)}`).join(', ')} }`; // prettier-ignore
-}
-
-class Name {
-  readonly text: string;
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-function inputText({ id, role, dtype, shape, low, high, values }: Input): string {
-  const elements =
-    values === undefined ? `drawn from ${low} to ${high}` : `elements ${literal(values)}`;
-  return `const v${id} = ${role} ${dtype}[${shape.join(', ')}], ${elements}`;
-}
-
-/** The program as text, one call a line. */
-export function printProgram(program: FuzzProgram): string {
-  const { seed, sizes, inputs, steps, outputs, wrt, training, nested } = program;
-  const facts = [
-    `seed ${seed}`,
-    ...sizes.map(({ n, m }) => `n = ${n}, m = ${m}`),
-    ...(training ? ['training'] : []),
-    ...(nested ? ['nested'] : []),
-  ];
-  const lines = steps.map(({ op, args, results }) => {
-    const shown = args.map((argument) =>
-      literal(mapRefs(argument, (id) => ({ name: new Name(`v${id}`) }))),
-    );
-    const names = results.map((id) => `v${id}`);
-    const target =
-      names.length === 0 ? '' : `const ${names.length === 1 ? names[0] : `[${names.join(', ')}]`} = `; // prettier-ignore
-    return `${target}${op}(${shown.join(', ')});`;
-  });
-  return [
-    `// ${facts.join('; ')}`,
-    ...inputs.map(inputText),
-    ...lines,
-    `return [${outputs.map((id) => `v${id}`).join(', ')}];`,
-    ...(wrt.length > 0 ? [`// gradients of ${wrt.map((id) => `v${id}`).join(', ')}`] : []),
-  ].join('\n');
 }

@@ -1,6 +1,7 @@
 import { isFloat } from '../../src/base/dtype.js';
 import * as kn from '../../src/index.js';
 import { nearlyTaint, type Outcome, outcomeDifference, outcomeOf } from './compare.js';
+import { byHand } from './control.js';
 import { taintsOf } from './facts.js';
 import { Noise } from './noise.js';
 import type { FuzzProgram, Sizes } from './program.js';
@@ -15,17 +16,19 @@ export interface BodyOptions {
   readonly callOf?: RunOptions['callOf'];
   /** Runs steps in their places, where there is no noise. */
   readonly around?: RunOptions['around'];
+  readonly control?: RunOptions['control'];
 }
 
 /** Something to do with a program: its outputs, and whatever comes after them. */
 export type Body = (world: World, args: Arrays, options: BodyOptions) => Arrays;
 
 /** The outputs. */
-export const forward: Body = (world, args, { noise, onValues, callOf, around }) => {
+export const forward: Body = (world, args, { noise, onValues, callOf, around, control }) => {
   const values = runSteps(world.program, world.bind(args), {
     ...(around && { around }),
     ...(noise && { around: noise.around }),
     ...(callOf && { callOf }),
+    ...(control && { control }),
   });
   onValues?.(values);
   return world.program.outputs.map((id) => values.get(id)!);
@@ -101,6 +104,23 @@ export const withSecondGradients: Body = (world, args, options) => {
     { trainMode: world.program.training },
   );
 };
+
+/** The body with loops and branches run by hand. */
+export function unrolled(body: Body): Body {
+  return (world, args, options) => body(world, args, { ...options, control: byHand });
+}
+
+/**
+ * The body, where everything has a part in a recording: a loop that runs no iteration lets even what its
+ * body would have used take part, and loops by hand cannot.
+ */
+export function touching(body: Body): Body {
+  return (world, args, options) => {
+    const outputs = body(world, args, options);
+    const parts = wrtOf(world, args).map((x) => x.astype('float32').mul(0).sum());
+    return [...outputs, ...parts];
+  };
+}
 
 function during<R>({ noise }: BodyOptions, fn: () => R): R {
   return noise === undefined ? fn() : noise.during(fn);

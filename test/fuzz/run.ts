@@ -5,7 +5,11 @@ import { arrayOf } from '../../src/front/ndarray.js';
 import * as kn from '../../src/index.js';
 import { generator } from '../support/samples.js';
 import { type Callable, calls, resultArrays } from './calls.js';
-import { type FuzzProgram, type Input, mapRefs, shapeAt, sizeOf, type Sizes, type Step } from './program.js'; // prettier-ignore
+import { byFunctions, type Control, type Given } from './control.js';
+import { type FuzzProgram, type Input, mapRefs, type Region, shapeAt, sizeOf, type Sizes, type Step } from './program.js'; // prettier-ignore
+
+/** The variant in which little is true, so that masks select little or nothing. */
+const sparse = 2;
 
 /** The elements of an input: drawn anew for each `variant`. */
 export function inputArray(input: Input, sizes: Sizes, seed: number, variant: number): kn.NDArray {
@@ -20,11 +24,16 @@ export function inputArray(input: Input, sizes: Sizes, seed: number, variant: nu
         : kindOf(dtype) === 'float'
           ? low + random() * (high - low)
           : kindOf(dtype) === 'bool'
-            ? random() < 0.5
+            ? random() < (variant === sparse ? 0.15 : 0.5)
             : Math.floor(low + random() * (high - low + 1));
     writeElement(dtype, data, i, value);
   }
   return arrayOf(arrayType(dtype, shape), data);
+}
+
+/** The same elements in memory of their own. */
+export function copyOf({ dtype, shape, storage }: kn.NDArray): kn.NDArray {
+  return arrayOf(arrayType(dtype, shape), storage.host.slice());
 }
 
 /** The arrays of one user of a program: those outside of it stay the same objects from call to call. */
@@ -76,32 +85,93 @@ export class World {
 export interface RunOptions {
   /** Replaces what a step calls: to plant a fault. */
   readonly callOf?: (op: string) => Callable | undefined;
-  /** Runs a step in its place: to disturb what it reads. */
-  readonly around?: (step: Step, run: () => kn.NDArray[], operands: kn.NDArray[]) => kn.NDArray[];
+  /** Runs a step in its place: to disturb what it reads. `depth` says in how many bodies it stands. */
+  readonly around?: (
+    step: Step,
+    run: () => readonly kn.NDArray[],
+    operands: kn.NDArray[],
+    depth: number,
+  ) => readonly kn.NDArray[];
+  /** How loops and branches are run. By the functions of the library unless said. */
+  readonly control?: Control;
 }
 
-/** Runs the steps on inputs by number, and gives every value by number. */
+/**
+ * Runs the steps on inputs by number, and gives every value by number; of bodies those of the last
+ * iteration.
+ */
 export function runSteps(
   program: FuzzProgram,
   inputs: ReadonlyMap<number, kn.NDArray>,
-  { callOf, around }: RunOptions = {},
+  options: RunOptions = {},
 ): Map<number, kn.NDArray> {
   const values = new Map(inputs);
-  for (const step of program.steps) {
-    const call = callOf?.(step.op) ?? calls.get(step.op)!;
-    const operands: kn.NDArray[] = [];
-    const args = step.args.map((argument) =>
-      mapRefs(argument, (id) => {
-        const value = values.get(id)!;
-        operands.push(value);
-        return value;
-      }),
-    );
-    const run = (): kn.NDArray[] => resultArrays(call(...args));
-    const results = around === undefined ? run() : around(step, run, operands);
-    step.results.forEach((id, i) => values.set(id, results[i]));
-  }
+  new Runner(values, options).run(program.steps);
   return values;
+}
+
+/** Actions that draw or write, and what stands for them where a body is only tried. */
+const onTrial: Readonly<Record<string, Callable>> = {
+  assign: () => [],
+  dropout: (x) => x,
+  'random.normal': (shape) => kn.zeros(shape as number[]),
+  'random.uniform': (shape) => kn.zeros(shape as number[]),
+  'random.bernoulli': (shape) => kn.zeros(shape as number[]),
+};
+
+/** Runs steps on values by number, which it adds to. */
+export class Runner {
+  readonly #values: Map<number, kn.NDArray>;
+  readonly #options: RunOptions;
+  #depth = 0;
+  #isTrial = false;
+
+  constructor(values: Map<number, kn.NDArray>, options: RunOptions = {}) {
+    this.#values = values;
+    this.#options = options;
+  }
+
+  run(steps: readonly Step[]): void {
+    for (const step of steps) {
+      const operands: kn.NDArray[] = [];
+      const args = step.args.map((argument) =>
+        mapRefs(argument, (id) => {
+          const value = this.#values.get(id)!;
+          operands.push(value);
+          return value;
+        }),
+      );
+      const run = (): readonly kn.NDArray[] => this.#call(step, args);
+      const { around } = this.#options;
+      const results = around === undefined ? run() : around(step, run, operands, this.#depth);
+      step.results.forEach((id, i) => this.#values.set(id, results[i]));
+    }
+  }
+
+  #call(step: Step, args: readonly unknown[]): readonly kn.NDArray[] {
+    if (step.regions !== undefined) {
+      const { control = byFunctions } = this.#options;
+      return control(step, args, (region, given, isTrial) => this.#enter(region, given, isTrial));
+    }
+    const trial = this.#isTrial ? onTrial[step.op] : undefined;
+    const call = trial ?? this.#options.callOf?.(step.op) ?? calls.get(step.op)!;
+    return resultArrays(call(...args));
+  }
+
+  #enter(region: Region, given: readonly kn.NDArray[], isTrial: boolean = this.#isTrial): Given {
+    const before = this.#isTrial;
+    this.#isTrial = isTrial;
+    this.#depth++;
+    try {
+      region.params.forEach((id, i) => this.#values.set(id, given[i]));
+      this.run(region.steps);
+    } finally {
+      this.#isTrial = before;
+      this.#depth--;
+    }
+    const values = (ids: readonly number[]): kn.NDArray[] => ids.map((id) => this.#values.get(id)!);
+    return { outputs: values(region.outputs), states: values(region.states) };
+  }
 }
 
 /** The outputs of a program as a function of arrays. */

@@ -6,7 +6,7 @@ import { checkProgram, oracleOf, programOf } from './check.js';
 import { isCapturing } from '../../src/front/capture.js';
 import { generate } from './generate.js';
 import type { OracleName } from './oracles.js';
-import { printProgram } from './program.js';
+import { printProgram } from './print.js';
 import type { RunOptions } from './run.js';
 
 /** An operator that computes something else when it is captured. */

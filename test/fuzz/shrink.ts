@@ -1,7 +1,8 @@
 import { isFloat, kindOf } from '../../src/base/dtype.js';
 import { readElement } from '../../src/base/element.js';
 import type { NDArray } from '../../src/index.js';
-import { type FuzzProgram, type Input, mapRefs, refsOf, withoutAssignments, type Argument, type Step, withoutDeadSteps } from './program.js'; // prettier-ignore
+import { flatter } from './flatten.js';
+import { allSteps, type FuzzProgram, type Input, mapRefs, mapSteps, readIn, refsOf, withoutAssignments, type Argument, type Step, withoutDeadSteps } from './program.js'; // prettier-ignore
 import { inMode } from './reference.js';
 import { runSteps, World } from './run.js';
 
@@ -33,22 +34,30 @@ export function shrink(
   let before: FuzzProgram;
   do {
     before = best;
-    for (const stage of [fewerOutputs, cutOff, earlierOutputs, shortcuts, fewerGradients, fewerInputs, plainer]) stage(best, accept, () => best); // prettier-ignore
+    for (const stage of [fewerCalls, fewerOutputs, cutOff, flatter, earlierOutputs, shortcuts, fewerGradients, fewerInputs, plainer]) stage(best, accept, () => best); // prettier-ignore
   } while (before !== best);
   return best;
 }
 
-type Accept = (candidate: FuzzProgram) => boolean;
-type Stage = (program: FuzzProgram, accept: Accept, current: () => FuzzProgram) => void;
+export type Accept = (candidate: FuzzProgram) => boolean;
+export type Stage = (program: FuzzProgram, accept: Accept, current: () => FuzzProgram) => void;
 
 /** Whatever is read was made before. */
 function isWellFormed({ inputs, steps, outputs }: FuzzProgram): boolean {
   const known = new Set(inputs.map(({ id }) => id));
-  for (const step of steps) {
-    if (!refsOf(step).every((id) => known.has(id))) return false;
+  return isOrdered(steps, known) && outputs.every((id) => known.has(id));
+}
+
+function isOrdered(steps: readonly Step[], known: Set<number>): boolean {
+  return steps.every((step) => {
+    const isFed = refsOf(step).every((id) => known.has(id));
+    const areOrdered = (step.regions ?? []).every((region) => {
+      const inside = new Set([...known, ...region.params]);
+      return isOrdered(region.steps, inside) && [...region.outputs, ...region.states].every((id) => inside.has(id)); // prettier-ignore
+    });
     for (const id of step.results) known.add(id);
-  }
-  return outputs.every((id) => known.has(id));
+    return isFed && areOrdered;
+  });
 }
 
 const fewerOutputs: Stage = (program, accept, current) => {
@@ -71,37 +80,55 @@ const earlierOutputs: Stage = ({ steps }, accept, current) => {
   }
 };
 
+/** One call instead of several, the first of all draws. */
+const fewerCalls: Stage = ({ variants }, accept, current) => {
+  for (const variant of new Set(variants)) {
+    if (current().variants.length > 1) accept({ ...current(), variants: [variant] });
+  }
+  if (current().variants.length > 2) accept({ ...current(), variants: [0, 0] });
+};
+
 /** Replaces what steps compute by inputs that hold it: first many steps at once, then fewer. */
 const cutOff: Stage = (_, accept, current) => {
-  for (let size = current().steps.length; size >= 1; size = Math.floor(size / 2)) {
-    for (let from = 0; from < current().steps.length;) {
+  const count = (): number => allSteps(current().steps).length;
+  for (let size = count(); size >= 1; size = Math.floor(size / 2)) {
+    for (let from = 0; from < count();) {
       const program = current();
-      const cut = withInputs(program, new Set(program.steps.slice(from, from + size)));
-      if (cut === null || !accept(cut)) from += size;
+      const cut = withInputs(program, allSteps(program.steps).slice(from, from + size));
+      if (cut === null || !cut.some(accept)) from += size;
     }
   }
 };
 
-function withInputs(program: FuzzProgram, cut: ReadonlySet<Step>): FuzzProgram | null {
-  const values = valuesOf(program);
-  if (values === null) return null;
-  const steps = program.steps.filter((step) => !cut.has(step));
-  const read = new Set([...steps.flatMap(refsOf), ...program.outputs]);
-  const made = [...cut].flatMap(({ results }) => results).filter((id) => read.has(id));
-  return {
-    ...program,
-    steps,
-    inputs: [...program.inputs, ...made.map((id) => inputOf(program, id, values.map((one) => one.get(id)!)))], // prettier-ignore
-  };
+/** What tells a step from the others. */
+function keyOf(step: Step): string {
+  return `${step.op} ${step.results.join()} ${refsOf({ ...step, regions: [] }).join()}`;
 }
 
-/** Every value for every size; null where the program is refused. */
+/** The program with steps, in bodies or not, replaced by inputs; also with gradients asked of these. */
+function withInputs(program: FuzzProgram, steps: readonly Step[]): FuzzProgram[] | null {
+  const values = valuesOf(program);
+  if (values === null) return null;
+  const cut = new Set(steps.map(keyOf));
+  const left = mapSteps(program.steps, (step) => (cut.has(keyOf(step)) ? [] : [step]));
+  const next = { ...program, steps: left };
+  const read = readIn(next);
+  const made = steps.flatMap(({ results }) => results).filter((id) => read.has(id));
+  if (!made.every((id) => values.every((one) => one.has(id)))) return null;
+  const inputs = made.map((id) => inputOf(program, id, values.map((one) => one.get(id)!))); // prettier-ignore
+  const plain = { ...next, inputs: [...program.inputs, ...inputs] };
+  const floats = inputs.filter(({ dtype }) => isFloat(dtype)).map(({ id }) => id);
+  if (program.wrt.length === 0 || floats.length === 0) return [plain];
+  return [plain, { ...plain, wrt: [...program.wrt, ...floats] }];
+}
+
+/** Every value for every size, those of bodies from where they ran last; null where the program is refused. */
 function valuesOf(program: FuzzProgram): ReadonlyMap<number, NDArray>[] | null {
   try {
-    const whole = { ...program, steps: program.steps.filter(({ results }) => results.length > 0) };
+    const whole = { ...program, steps: mapSteps(program.steps, (step) => (step.results.length > 0 ? [step] : [])) }; // prettier-ignore
     return program.sizes.map((sizes) => {
       const world = new World(whole, sizes);
-      const args = world.load(0);
+      const args = world.load(program.variants[0]);
       return inMode(whole, () => runSteps(whole, world.bind(args)));
     });
   } catch {
@@ -125,9 +152,10 @@ function inputOf({ sizes }: FuzzProgram, id: number, arrays: readonly NDArray[])
 
 /** Lets what reads a step's result read another value of the same type, or the step's own operand. */
 const shortcuts: Stage = (program, accept, current) => {
-  for (const step of program.steps.toReversed()) {
+  for (const step of allSteps(program.steps).toReversed()) {
     const values = valuesOf(current())?.[0];
-    if (values === undefined || !current().steps.includes(step)) continue;
+    const isThere = allSteps(current().steps).some((one) => keyOf(one) === keyOf(step));
+    if (values === undefined || !isThere) continue;
     const typeOf = (id: number): string => `${values.get(id)!.dtype}[${values.get(id)!.shape.join()}]`; // prettier-ignore
     for (const result of step.results) {
       const other = refsOf(step).find((id) => values.has(id) && values.has(result) && typeOf(id) === typeOf(result)); // prettier-ignore
@@ -140,10 +168,13 @@ function replaced(program: FuzzProgram, from: number, to: number): FuzzProgram {
   const other = (id: number): number => (id === from ? to : id);
   return {
     ...program,
-    steps: program.steps.map((step) => ({
-      ...step,
-      args: mapRefs(step.args, (id) => ({ ref: other(id) })) as readonly Argument[],
-    })),
+    steps: mapSteps(program.steps, (step) => [
+      {
+        ...step,
+        args: mapRefs(step.args, (id) => ({ ref: other(id) })) as readonly Argument[],
+        ...(step.regions && { regions: step.regions.map((region) => ({ ...region, outputs: region.outputs.map(other), states: region.states.map(other) })) }), // prettier-ignore
+      },
+    ]),
     outputs: program.outputs.map(other),
   };
 }
@@ -159,8 +190,8 @@ const fewerGradients: Stage = (program, accept, current) => {
 const fewerInputs: Stage = (_, accept, current) => {
   for (let size = current().inputs.length; size >= 1; size = Math.floor(size / 2)) {
     for (let from = 0; from < current().inputs.length;) {
-      const { inputs, steps, outputs, wrt } = current();
-      const read = new Set([...steps.flatMap(refsOf), ...outputs, ...wrt]);
+      const { inputs, wrt } = current();
+      const read = new Set([...readIn(current()), ...wrt]);
       const kept = inputs.filter(({ id }, i) => read.has(id) || i < from || i >= from + size);
       if (kept.length === inputs.length || !accept({ ...current(), inputs: kept })) from += size;
     }
@@ -191,6 +222,7 @@ const plainer: Stage = (_, accept, current) => {
     };
     change((input) => (input.role === 'captured' ? { ...input, role: 'argument' } : input));
     change((input) => ({ ...input, values: [1] }));
+    change((input) => (input.role === 'state' || input.shape.length === 0 ? input : { ...input, shape: input.shape.map(() => 1) })); // prettier-ignore
     change((input) => {
       if (!isFloat(input.dtype) && kindOf(input.dtype) === 'bool') return input;
       return input.values === undefined ? input : { ...input, values: input.values.map(Math.round) }; // prettier-ignore

@@ -1,0 +1,219 @@
+import { type DType, isFloat } from '../../src/base/dtype.js';
+import { KaonError } from '../../src/base/errors.js';
+import type { NDArray } from '../../src/index.js';
+import { registry } from '../../src/ops/registry.js';
+import { byHand } from './control.js';
+import { calls, resultArrays } from './calls.js';
+import { isBySizes } from './dynamic.js';
+import { needsExact, readsNothing, taintOf, taintsOfStep } from './facts.js';
+import { type Choices, isFixed, type Known, knownValue, type Palette } from './pool.js';
+import { type Argument, type Input, allSteps, mapRefs, refsOf, type Sizes, type Step } from './program.js'; // prettier-ignore
+import { copyOf, inputArray, Runner } from './run.js';
+
+/** A call that was refused while the program was made: the program goes wrong if it holds it. */
+export interface Refused {
+  readonly step: Step;
+  readonly error: KaonError;
+}
+
+/** Sizes and elements that every step is tried with. */
+export interface Trial {
+  readonly sizes: Sizes;
+  readonly variant: number;
+}
+
+export interface Setting {
+  readonly seed: number;
+  readonly choices: Choices;
+  readonly palette: Palette;
+  readonly trials: readonly Trial[];
+}
+
+const largest = 160;
+const deepest = 5;
+
+/** The steps and values of a program in the making. Steps are run as they are added, so each of them is valid. */
+export class Scene {
+  readonly setting: Setting;
+  readonly inputs: Input[] = [];
+  readonly refused: Refused[] = [];
+  /** What each value was in the first of the trials. */
+  readonly values: Map<number, NDArray> = new Map();
+  /** What some step reads. */
+  readonly read: Set<number> = new Set();
+  /** Those of the body at hand. */
+  steps: Step[] = [];
+  /** What a step of the body at hand may read. */
+  pool: Known[] = [];
+  /** Whether the body at hand must give the same bits in any order. */
+  isExact = false;
+  /** In how many bodies the step at hand stands. */
+  depth = 0;
+  readonly #known: Map<number, Known> = new Map();
+  readonly #placed: number[] = [];
+  #nextId = 0;
+
+  constructor(setting: Setting) {
+    this.setting = setting;
+  }
+
+  id(): number {
+    return this.#nextId++;
+  }
+
+  place(spec: Omit<Input, 'id'>): Known {
+    const { seed, trials } = this.setting;
+    const input: Input = { ...spec, id: this.id() };
+    this.inputs.push(input);
+    this.#placed.push(input.id);
+    const arrays = trials.map(({ sizes, variant }) => inputArray(input, sizes, seed, variant));
+    const known = knownValue(input.id, arrays, 0);
+    this.#learn(known);
+    return known;
+  }
+
+  /** Makes a value part of the body at hand. */
+  #learn(known: Known): void {
+    this.#known.set(known.id, known);
+    this.values.set(known.id, known.arrays[0]);
+    this.pool.push(known);
+  }
+
+  /** What is read of a state from here on. */
+  become(state: number, value: Known): void {
+    const known = { ...value, id: state };
+    this.#known.set(state, known);
+    this.pool = this.pool.map((one) => (one.id === state ? known : one));
+  }
+
+  /** Runs a call in every trial; the program has it when all of them work. */
+  call(op: string, args: readonly Argument[]): readonly Known[] | null {
+    const operands = refsOf({ op, args, results: [] }).map((id) => this.#known.get(id)!);
+    const taints = operands.map(({ taint }) => taint);
+    if (needsExact(op) && Math.max(0, ...taints) > 0) return null;
+    let all: NDArray[][];
+    try {
+      all = this.setting.trials.map((_, i) => {
+        const given = args.map((argument) => mapRefs(argument, (id) => this.#known.get(id)!.arrays[i])); // prettier-ignore
+        return resultArrays(calls.get(op)!(...given));
+      });
+    } catch (error) {
+      if (!(error instanceof KaonError)) throw error;
+      if (this.depth === 0) this.refused.push({ step: { op, args, results: [] }, error });
+      return null;
+    }
+    const arrays = all.flat();
+    const tainted = Math.max(0, ...operands.filter(({ dtype }) => isFloat(dtype)).map(({ taint }) => taint)); // prettier-ignore
+    // Bits of what is only nearly equal would be compared exactly.
+    if (tainted > 0 && arrays.some(({ dtype }) => !isFloat(dtype)) && !readsNothing(op)) return null; // prettier-ignore
+    const taint = taintOf({ op, args, results: [] }, taints, arrays);
+    const isDeciding = registry.get(op)?.measure !== undefined || isBySizes(op);
+    return this.#commit({ op, args, results: [] }, all, () => taint, isDeciding);
+  }
+
+  /**
+   * Runs control flow in every trial. `deciding` says how many of its results, the leading ones, have
+   * sizes that data decides.
+   */
+  control(step: Omit<Step, 'results'>, deciding: number): readonly Known[] | null {
+    const reads = refsOf({ ...step, results: [] });
+    const written = new Set(allSteps([{ ...step, results: [] }]).filter(({ op }) => op === 'assign').map((one) => refsOf(one)[0])); // prettier-ignore
+    const before = new Map([...new Set([...reads, ...written])].map((id) => [id, this.#known.get(id)!])); // prettier-ignore
+    const taints = new Map([...before].map(([id, { taint }]) => [id, taint]));
+    const count = resultCount(step);
+    const results = Array.from({ length: count }, () => this.id());
+    const runs: Map<number, NDArray>[] = [];
+    try {
+      for (const i of this.setting.trials.keys()) {
+        const values = new Map(
+          [...before].map(([id, { arrays }]) => [id, written.has(id) ? copyOf(arrays[i]) : arrays[i]]), // prettier-ignore
+        );
+        new Runner(values, { control: byHand }).run([{ ...step, results }]);
+        runs.push(values);
+      }
+    } catch (error) {
+      if (!(error instanceof KaonError)) throw error;
+      return null;
+    }
+    const whole = { ...step, results };
+    taintsOfStep(whole, new Map(runs.flatMap((values) => [...values])), taints);
+    const all = runs.map((values) => results.map((id) => values.get(id)!));
+    const taintOfResult = (k: number): number => taints.get(results[k]) ?? 0;
+    const made = this.#commit(whole, all, taintOfResult, deciding > 0, deciding);
+    if (made === null) return null;
+    for (const id of written) {
+      this.become(id, knownValue(id, runs.map((values) => values.get(id)!), taints.get(id) ?? 0)); // prettier-ignore
+    }
+    return made;
+  }
+
+  #commit(
+    given: Step,
+    all: readonly (readonly NDArray[])[],
+    taintAt: (result: number) => number,
+    isDeciding: boolean,
+    deciding: number = Infinity,
+  ): readonly Known[] | null {
+    const arrays = all.flat();
+    if (arrays.some(({ size, ndim }) => size > largest || ndim > deepest)) return null;
+    if (all.some((results) => results.length !== all[0].length)) return null;
+    const isAlike = all.every((results) => results.every(({ dtype, ndim }, k) => dtype === all[0][k].dtype && ndim === all[0][k].ndim)); // prettier-ignore
+    if (!isAlike) return null;
+    const step = given.results.length > 0 ? given : { ...given, results: all[0].map(() => this.id()) }; // prettier-ignore
+    const made = step.results.map((id, k) =>
+      knownValue(id, all.map((results) => results[k]), isFloat(all[0][k].dtype) ? taintAt(k) : 0), // prettier-ignore
+    );
+    if (this.isExact && made.some(({ taint }) => taint > 0)) return null;
+    const operands = refsOf(step).map((id) => this.#known.get(id)!);
+    // A size that data decides, but the same in all trials, would be taken for a known one.
+    const isOpen = (known: Known, k: number): boolean => isDeciding && k < deciding && isFixed(known); // prettier-ignore
+    if (step.regions === undefined && made.every(isOpen) && made.length > 0) return null;
+    const inherited = Math.max(0, ...operands.map(({ sized }) => sized));
+    this.steps.push(step);
+    for (const { id } of operands) this.read.add(id);
+    const kept = made.map((known, k): Known => {
+      const sized = isFixed(known) ? 0 : isDeciding && k < deciding ? this.depth : inherited;
+      return { ...known, sized: Math.min(sized, this.depth) };
+    });
+    kept.forEach((known, k) => {
+      if (!isOpen(known, k)) this.#learn(known);
+    });
+    return kept;
+  }
+
+  /** Adds to the steps of a body by `fill`; what is made there is not seen outside. */
+  within<R>(
+    params: readonly Known[],
+    captured: readonly Known[],
+    isExact: boolean,
+    fill: () => R,
+  ): { readonly steps: readonly Step[]; readonly made: R } {
+    const { pool, steps, isExact: wasExact } = this;
+    const placed = this.#placed.length;
+    this.pool = [...captured];
+    this.steps = [];
+    this.isExact = isExact;
+    this.depth++;
+    for (const known of params) this.#learn(known);
+    try {
+      const made = fill();
+      return { steps: this.steps, made };
+    } finally {
+      const fresh = this.#placed.slice(placed).map((id) => this.#known.get(id)!);
+      this.pool = [...pool, ...fresh];
+      this.steps = steps;
+      this.isExact = wasExact;
+      this.depth--;
+    }
+  }
+
+  /** A new input of the program that the body at hand reads. */
+  scalar(dtype: DType, low: number, high: number): Known {
+    return this.place({ role: 'argument', dtype, shape: [], low, high });
+  }
+}
+
+function resultCount({ op, regions = [] }: Omit<Step, 'results'>): number {
+  const [{ outputs, states }] = regions;
+  return outputs.length + states.length + Number(op === 'whileLoop');
+}
