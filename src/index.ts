@@ -10,6 +10,7 @@ export {
   array,
   type ArrayOptions,
   type CreationOptions,
+  type CreationShape,
   eye,
   full,
   linspace,

@@ -1,4 +1,5 @@
 import { checkAttributes } from '../base/schema.js';
+import type { Dim } from '../base/dim.js';
 import { allocate, type DType, isDType, isFloat, isWeak } from '../base/dtype.js';
 import { writeElement } from '../base/element.js';
 import { ArgumentError, DTypeError, ShapeError } from '../base/errors.js';
@@ -8,6 +9,7 @@ import { eye as eyeOperator, fill, iota, fullLike, onesLike, zerosLike } from '.
 import { checkShape } from '../ops/infer.js';
 import { arrayType } from './arraytype.js';
 import { mode } from './mode.js';
+import { arangeBetween, type RangeEnd, shapeOfArgument } from './dynamicsizes.js';
 import { install } from './install.js';
 import { arrayOf, NDArray } from './ndarray.js';
 
@@ -73,13 +75,16 @@ function fitted(shape: readonly number[], from: readonly number[]): readonly num
   return shape;
 }
 
+/** A shape as numbers, or as an integer array: in captured code, sizes that only the data decides. */
+export type CreationShape = number | readonly number[] | NDArray;
+
 /** An array of zeros. */
-export function zeros(shape: number | readonly number[], options: CreationOptions = {}): NDArray {
+export function zeros(shape: CreationShape, options: CreationOptions = {}): NDArray {
   return filled('zeros', shape, 0, options);
 }
 
 /** An array of ones. */
-export function ones(shape: number | readonly number[], options: CreationOptions = {}): NDArray {
+export function ones(shape: CreationShape, options: CreationOptions = {}): NDArray {
   return filled('ones', shape, 1, options);
 }
 
@@ -88,7 +93,7 @@ export function ones(shape: number | readonly number[], options: CreationOptions
  * @throws DTypeError for a value that the dtype cannot hold.
  */
 export function full(
-  shape: number | readonly number[],
+  shape: CreationShape,
   value: number | boolean,
   options: CreationOptions = {},
 ): NDArray {
@@ -100,13 +105,13 @@ export function full(
 
 function filled(
   op: string,
-  extents: number | readonly number[],
+  extents: CreationShape,
   value: number,
   { dtype = 'float32' }: CreationOptions,
 ): NDArray {
-  const shape = typeof extents === 'number' ? [extents] : extents;
   checkDType(op, dtype);
-  if (mode.capture !== null) return fill(shape, value, dtype);
+  const shape = shapeOfArgument(extents);
+  if (mode.capture !== null || !isStaticShape(shape)) return fill(shape, value, dtype);
   // Eagerly no kernel is needed: the host fills memory as fast as anything.
   checkAttributes(op, { shape: fill.declaration.attributes.shape }, { shape });
   checkShape(op, shape);
@@ -120,34 +125,48 @@ function filled(
 }
 
 /**
- * `start, start + step, ...` below `stop`. `arange(stop)` starts at 0.
+ * `start, start + step, ...` below `stop`. `arange(stop)` starts at 0. Either end may be an array of one
+ * element; the length is then, in captured code, a size that only the data decides.
  * @throws ArgumentError when `step` is 0.
  */
-export function arange(stop: number, options?: CreationOptions): NDArray;
+export function arange(stop: RangeEnd, options?: CreationOptions): NDArray;
 export function arange(
-  start: number,
-  stop: number,
+  start: RangeEnd,
+  stop: RangeEnd,
   step?: number | CreationOptions,
   options?: CreationOptions,
 ): NDArray;
 export function arange(
-  first: number,
-  second?: number | CreationOptions,
+  first: RangeEnd,
+  second?: RangeEnd | CreationOptions,
   third?: number | CreationOptions,
   fourth?: CreationOptions,
 ): NDArray {
-  const [start, stop] = typeof second === 'number' ? [first, second] : [0, first];
+  const isRange = typeof second === 'number' || second instanceof NDArray;
+  const [start, stop] = isRange ? [first, second] : [0, first];
   const step = typeof third === 'number' ? third : 1;
-  const options = [second, third, fourth].find((each) => typeof each === 'object') ?? {};
-  const length = step === 0 ? NaN : Math.max(0, Math.ceil((stop - start) / step));
-  if (!Number.isSafeInteger(length)) {
-    throw new ArgumentError('the range has no length', {
-      op: 'arange',
-      expected: 'finite numbers, and a step other than 0',
-      actual: `arange(${start}, ${stop}, ${step})`,
-    });
+  const options =
+    [second, third, fourth].find(
+      (each): each is CreationOptions => typeof each === 'object' && !(each instanceof NDArray),
+    ) ?? {};
+  const { dtype = 'float32' } = options;
+  if (typeof start !== 'number' || typeof stop !== 'number') {
+    if (step === 0 || !Number.isFinite(step)) throw noLength(start, stop, step);
+    checkDType('arange', dtype);
+    return arangeBetween(start, stop, step, dtype);
   }
-  return iota(length, { start, step, dtype: options.dtype ?? 'float32' });
+  const length = step === 0 ? NaN : Math.max(0, Math.ceil((stop - start) / step));
+  if (!Number.isSafeInteger(length)) throw noLength(start, stop, step);
+  return iota(length, { start, step, dtype });
+}
+
+function noLength(start: RangeEnd, stop: RangeEnd, step: number): ArgumentError {
+  const [from, to] = [start, stop].map((end) => (typeof end === 'number' ? String(end) : 'array'));
+  return new ArgumentError('the range has no length', {
+    op: 'arange',
+    expected: 'finite numbers, and a step other than 0',
+    actual: `arange(${from}, ${to}, ${step})`,
+  });
 }
 
 /** `count` evenly spaced numbers from `start` to `stop`, both included unless `endpoint` is false. */
@@ -181,6 +200,10 @@ export function eye(
   options: CreationOptions & { readonly k?: number } = {},
 ): NDArray {
   return eyeOperator(rows, columns, options);
+}
+
+function isStaticShape(shape: readonly Dim[]): shape is readonly number[] {
+  return shape.every((dim) => typeof dim !== 'object');
 }
 
 function checkDType(op: string, dtype: unknown): void {

@@ -1,5 +1,6 @@
 import { convert } from './dispatch.js';
 import { backward } from './autograd/backward.js';
+import { installDynamicSizes } from './dynamicsizes.js';
 import { computeLazy, elementsOf, sizedType } from './lazy.js';
 import { installMethods } from './methods.js';
 import { typeToString } from '../ir/program.js';
@@ -25,6 +26,7 @@ export function install(): void {
     cast: convert,
   });
   installMethods();
+  installDynamicSizes();
 
   // What `console.log` prints in Node. An array that is still lazy is described, not computed.
   Object.defineProperty(NDArray.prototype, Symbol.for('nodejs.util.inspect.custom'), {

@@ -1,6 +1,7 @@
 import type { Dim } from '../base/dim.js';
-import type { Tensor } from '../ir/types.js';
+import { Tensor } from '../ir/types.js';
 import type { DefaultTensor, Input } from './declare.js';
+import { sizesOf } from './dynamic/extents.js';
 
 /** `f(x)`, any shape; the result has the shape of `x`. */
 export type Unary = <T extends Tensor = DefaultTensor>(x: Input<T>) => T;
@@ -23,11 +24,15 @@ export type Reduction = <T extends Tensor = DefaultTensor>(
   options?: ReductionOptions,
 ) => T;
 
-/** A shape: extents, or one extent for rank 1. Extents may be symbolic. */
-export type ShapeArgument = Dim | readonly Dim[];
+/**
+ * A shape: extents, or one extent for rank 1. Extents may be symbolic. An integer array gives them as its
+ * elements; in captured code these are then sizes that only the data decides.
+ */
+export type ShapeArgument = Dim | readonly Dim[] | Tensor;
 
 /** The list behind a shape argument. */
 export function shapeList(shape: ShapeArgument): readonly Dim[] {
+  if (shape instanceof Tensor) return sizesOf(shape);
   return Array.isArray(shape) ? shape : [shape as Dim];
 }
 

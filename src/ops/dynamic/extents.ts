@@ -1,5 +1,7 @@
-import { isStatic } from '../../base/dim.js';
-import { DTypeError, ShapeError } from '../../base/errors.js';
+import * as attr from '../../base/attribute.js';
+import { type Dim, isStatic } from '../../base/dim.js';
+import { type DType, promoteAll, type WeakKind } from '../../base/dtype.js';
+import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import {
@@ -11,35 +13,51 @@ import {
 } from '../declare.js';
 import { shapeToString } from '../infer.js';
 
+export interface ExtentsOptions {
+  /** For each size the most it can be. Default unknown. */
+  readonly most?: readonly number[];
+}
+
 /**
  * An array whose shape the elements of `sizes` are: what makes dimensions of data. Nobody reads its own
- * elements, which are false, so it takes no memory. `sizes` is an int32 or int64 array of rank 1 with as
- * many elements as the result has axes; negative ones are refused when they are known.
+ * elements, which are false, so it takes no memory. `sizes` is an integer array, of rank 1 with as many
+ * elements as the result has axes or of rank 0 for one axis; negative ones are refused when they are
+ * known.
  */
 export const extents: OperatorFunction<
-  <T extends Tensor = DefaultTensor>(sizes: Input<T>) => T,
+  <T extends Tensor = DefaultTensor>(sizes: Input<T>, options?: ExtentsOptions) => T,
   false
 > = operator({
   name: 'extents',
   family: 'dynamic',
-  attributes: {},
+  attributes: { most: attr.optional(attr.list(attr.number)) },
   method: false,
-  operands: 'keep',
-  call: (sizes) => ({ inputs: [sizes], attributes: {} }),
-  infer: ({ inputs: [{ dtype, shape }], fresh }) => {
+  operands: sizeOperands,
+  call: (sizes, options) => ({ inputs: [sizes], attributes: { most: options?.most ?? null } }),
+  infer: ({ inputs: [{ dtype, shape }], attributes: { most }, fresh }) => {
     const op = 'extents';
     if (dtype !== 'int32' && dtype !== 'int64') {
       throw new DTypeError('sizes are integers', { op, expected: 'int32 or int64', actual: dtype });
     }
-    const [rank] = shape;
-    if (shape.length !== 1 || !isStatic(rank)) {
+    const rank = shape.length === 0 ? 1 : shape[0];
+    if (shape.length > 1 || !isStatic(rank)) {
       throw new ShapeError('the number of axes is not known', {
         op,
         expected: 'an array of rank 1 and known length',
         actual: shapeToString(shape),
       });
     }
-    return [{ dtype: 'bool', shape: Array.from({ length: rank }, () => fresh('size')) }];
+    if (most !== null && most.length !== rank) {
+      throw new ArgumentError('there is not one bound for each size', {
+        op,
+        expected: `${rank} numbers`,
+        actual: String(most.length),
+      });
+    }
+    const sizes = Array.from({ length: rank }, (_, axis) =>
+      fresh('size', { max: most?.[axis] ?? Infinity }),
+    );
+    return [{ dtype: 'bool', shape: sizes }];
   },
   sizedBy: [0],
   measure: ({ inputs: [sizes] }) => [sizes],
@@ -47,7 +65,34 @@ export const extents: OperatorFunction<
   lowering: { kind: 'point', elementwise: true, point: () => e.constant('bool', 0) },
   samples: [
     { args: [tensor([2], { dtype: 'int32', low: 0, high: 4 })] },
-    { args: [tensor([1], { dtype: 'int64', low: 0, high: 9 })] },
+    { args: [tensor([1], { dtype: 'int64', low: 0, high: 9 }), { most: [9] }] },
+    { args: [tensor([], { dtype: 'int8', low: 0, high: 5 })] },
     { args: [tensor([0], { dtype: 'int64' })] },
   ],
 });
+
+/** Narrow integers are converted to int32 where they are sizes. */
+export function sizeOperands([kind]: readonly (DType | WeakKind)[]): readonly DType[] {
+  const dtype = promoteAll([kind]);
+  return [dtype === 'int8' || dtype === 'uint8' ? 'int32' : dtype];
+}
+
+/** The elements of an array of sizes where the code at hand may know them; null where it may not. */
+export type ReadSizes = (sizes: Tensor) => readonly number[] | null;
+
+let readSizes: ReadSizes = () => null;
+
+/** The front floor says which arrays are read when they are given as sizes. */
+export function installSizes(read: ReadSizes): void {
+  readSizes = read;
+}
+
+/** The elements of an array of sizes where they may be known. */
+export function knownSizes(sizes: Tensor): readonly number[] | null {
+  return readSizes(sizes);
+}
+
+/** The elements of an integer array as dimensions: numbers where they may be known, new ones elsewhere. */
+export function sizesOf(sizes: Tensor, options?: ExtentsOptions): readonly Dim[] {
+  return knownSizes(sizes) ?? extents(sizes, options).type.shape;
+}

@@ -9,7 +9,8 @@ import {
   type Require,
   words,
 } from '../../ir/requirement.js';
-import type { Shape, Tensor } from '../../ir/types.js';
+import { describeHost } from '../../ir/host.js';
+import { type Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
   type Gradient,
@@ -18,6 +19,8 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
+import { completedSizes } from '../dynamic/completedSizes.js';
+import { extents, knownSizes } from '../dynamic/extents.js';
 import { checkShape, normalizeAxes, shapeToString } from '../infer.js';
 import { callOf, example, type Law } from '../law.js';
 import type { ViewLowering } from '../lowering.js';
@@ -65,7 +68,7 @@ const restoreShape: Gradient = ({ inputs: [x], grads: [g] }) => [reshape(g!, x.t
 /**
  * The same elements in row-major order under another shape. One extent may be -1: it is computed.
  * A `ShapeError` where the number of elements would change; what symbolic extents leave open is required
- * of the sizes of a run.
+ * of the sizes of a run. The shape may be an integer array, with -1 in it as well.
  */
 export const reshape: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, shape: ShapeArgument) => T
@@ -74,7 +77,10 @@ export const reshape: OperatorFunction<
   family: 'movement',
   attributes: { shape: attr.dims },
   operands: 'keep',
-  call: (x, shape) => ({ inputs: [x], attributes: { shape: shapeList(shape) } }),
+  call: (x, shape) => ({
+    inputs: [x],
+    attributes: { shape: shape instanceof Tensor ? shapeIn(shape, x) : shapeList(shape) },
+  }),
   infer: ({ inputs: [x], attributes: { shape }, require }) => [
     { dtype: x.dtype, shape: resolveShape(x.shape, shape, require) },
   ],
@@ -87,6 +93,12 @@ export const reshape: OperatorFunction<
     { args: [tensor([1]), []] },
   ],
 });
+
+/** The shape that an array holds. Where it is not known yet, what -1 stands for is worked out with it. */
+function shapeIn(shape: Tensor, x: Input<Tensor>): readonly Dim[] {
+  const from = x instanceof Tensor ? x.type.shape : describeHost(x, 'reshape').shape;
+  return knownSizes(shape) ?? extents(completedSizes(shape, sizeOf(from))).type.shape;
+}
 
 /** The shape with its -1 replaced, when it holds as many elements as `from`. */
 function resolveShape(from: Shape, shape: Shape, require: Require): Shape {

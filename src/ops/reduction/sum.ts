@@ -1,7 +1,7 @@
 import * as attr from '../../base/attribute.js';
-import { sameDim, sameShape } from '../../base/dim.js';
+import { type Dim, isStatic, sameDim, sameShape } from '../../base/dim.js';
 import { type DType, isFloat } from '../../base/dtype.js';
-import { ShapeError } from '../../base/errors.js';
+import { equal, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import {
@@ -11,7 +11,7 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
-import { checkShape, normalizeAxes, reducedShape, shapeToString } from '../infer.js';
+import { checkShape, normalizeAxes, reducedShape } from '../infer.js';
 import { callOf, example, integerDTypes, numericDTypes } from '../law.js';
 import { computeScalar, elementwise } from '../lowering.js';
 import { reshape } from '../movement/reshape.js';
@@ -53,7 +53,8 @@ export const sum: OperatorFunction<Reduction> = reduction({
 
 /**
  * `x` stretched to a shape: extents of 1 repeat and missing leading axes are added, as in NumPy's
- * broadcasting. A `ShapeError` where another extent would have to change.
+ * broadcasting. A `ShapeError` where another extent would have to change. The shape may be an integer
+ * array.
  */
 export const broadcastTo: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, shape: ShapeArgument) => T
@@ -66,15 +67,22 @@ export const broadcastTo: OperatorFunction<
   infer: ({ inputs: [x], attributes: { shape }, require }) => {
     checkShape('broadcastTo', shape, require);
     const lead = shape.length - x.shape.length;
-    const fits = x.shape.every((dim, axis) => dim === 1 || sameDim(dim, shape[lead + axis] ?? -1));
-    if (lead < 0 || !fits) {
-      throw new ShapeError('the array does not broadcast to the shape', {
-        op: 'broadcastTo',
-        expected: `extents of 1, or those of ${shapeToString(shape)}, counted from the last axis`,
-        actual: shapeToString(x.shape),
-      });
-    }
-    return [{ dtype: x.dtype, shape }];
+    const refusal = (): Refusal => ({
+      error: 'shape',
+      op: 'broadcastTo',
+      problem: words`the array does not broadcast to the shape`,
+      expected: words`extents of 1, or those of ${shape}, counted from the last axis`,
+      actual: words`${x.shape}`,
+    });
+    require(lead >= 0, refusal);
+    const stretched = shape.map((dim, axis): Dim => {
+      const extent = x.shape[axis - lead] ?? 1;
+      if (extent === 1) return dim;
+      // What a symbolic extent is meant to be cannot be told: it stretches where it turns out to be 1.
+      require(isStatic(extent) ? equal(extent, dim) : sameDim(extent, dim), refusal);
+      return extent;
+    });
+    return [{ dtype: x.dtype, shape: stretched }];
   },
   gradient: ({ inputs: [x], grads: [g] }) => [sumTo(g!, x.type.shape)],
   lowering: elementwise(([x]) => x),
