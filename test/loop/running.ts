@@ -19,28 +19,50 @@ const edges: readonly number[] = [
 ];
 const integerEdges: readonly number[] = [0, 1, -1, 2 ** 31 - 1, -(2 ** 31), 7, -8, 255, 65536];
 
-/** What a random kernel leaves in memory for two sizes; NaN is one value. */
-export function contentsAfter(kernel: Kernel, n: number, m: number): readonly (number | bigint)[] {
+/** The memory that random kernels start from, and the addresses of their buffers in it. */
+export function startingMemory(): {
+  readonly memory: ArrayBuffer;
+  readonly addresses: readonly number[];
+} {
   let end = 0;
-  const addresses = params.map((param) => {
-    if (param.kind !== 'buffer') return 0;
+  const addresses = params.flatMap((param) => {
+    if (param.kind !== 'buffer') return [];
     const start = end;
     end += bufferLength * e.storageBytes(param.storage);
-    return start;
+    return [start];
   });
   const memory = new ArrayBuffer(end);
-  const views = params.flatMap((param, i) => {
-    if (param.kind !== 'buffer') return [];
-    const view = viewOf(memory, param.storage, addresses[i]);
+  for (const view of viewsOf(memory)) {
     for (let at = 0; at < bufferLength; at++) {
       if (view instanceof BigInt64Array) view[at] = BigInt(integerEdges[at % 9]) << BigInt(at % 34);
-      else if (param.storage === 'f32' || param.storage === 'f64') view[at] = edges[at % 12];
-      else view[at] = integerEdges[at % 9];
+      else if (view instanceof Float32Array || view instanceof Float64Array) {
+        view[at] = edges[at % 12];
+      } else view[at] = integerEdges[at % 9];
     }
+  }
+  return { memory, addresses };
+}
+
+/** The numbers in the memory of a random kernel. */
+export function contentsOf(memory: ArrayBuffer): readonly (number | bigint)[] {
+  return viewsOf(memory).flatMap((view) => [...view] as (number | bigint)[]);
+}
+
+/** What a random kernel leaves in memory for two sizes; NaN is one value. */
+export function contentsAfter(kernel: Kernel, n: number, m: number): readonly (number | bigint)[] {
+  const { memory, addresses } = startingMemory();
+  interpret(e.moduleOf([kernel]), memory, kernel.name, [...addresses, n, m]);
+  return contentsOf(memory);
+}
+
+function viewsOf(memory: ArrayBuffer): readonly ReturnType<typeof viewOf>[] {
+  let start = 0;
+  return params.flatMap((param) => {
+    if (param.kind !== 'buffer') return [];
+    const view = viewOf(memory, param.storage, start);
+    start += view.byteLength;
     return [view];
   });
-  interpret(e.moduleOf([kernel]), memory, kernel.name, [...addresses.slice(0, -2), n, m]);
-  return views.flatMap((view) => [...view]);
 }
 
 function viewOf(

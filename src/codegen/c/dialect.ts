@@ -1,0 +1,32 @@
+import { scalarBytes } from '../../loop/build.js';
+import type { Scalar } from '../../loop/nodes.js';
+import { heldAs, scalarTypes, vectorType } from './types.js';
+
+/** How vectors are written: with the extensions of GCC and Clang, or in nothing but C99. */
+export interface Dialect {
+  readonly name: 'gnu' | 'c99';
+  /** Declares the type of a vector. */
+  vector(scalar: Scalar, lanes: number): string;
+  /** One lane of a variable, to be read or assigned. */
+  lane(variable: string, lane: string): string;
+  /** Whether arithmetic works on whole vectors. */
+  readonly hasVectorArithmetic: boolean;
+}
+
+export const gnu: Dialect = {
+  name: 'gnu',
+  vector: (scalar, lanes) => {
+    const bytes = lanes * scalarBytes(heldAs(scalar));
+    return `typedef ${scalarTypes[scalar]} ${vectorType(scalar, lanes)} __attribute__((vector_size(${bytes})));`;
+  },
+  lane: (variable, lane) => `${variable}[${lane}]`,
+  hasVectorArithmetic: true,
+};
+
+export const c99: Dialect = {
+  name: 'c99',
+  vector: (scalar, lanes) =>
+    `typedef struct { ${scalarTypes[scalar]} e[${lanes}]; } ${vectorType(scalar, lanes)};`,
+  lane: (variable, lane) => `${variable}.e[${lane}]`,
+  hasVectorArithmetic: false,
+};

@@ -1,0 +1,222 @@
+import { scalarBytes } from '../../loop/build.js';
+import type { BinaryOp, ExprType, Scalar, Storage, UnaryOp } from '../../loop/nodes.js';
+import type { Dialect } from './dialect.js';
+import { binaryText, castText, infixOf, unaryText } from './scalar.js';
+import { cType, heldAs, scalarTypes, storageTypes, typeName, vectorType } from './types.js';
+
+const inline = 'static inline';
+
+/**
+ * The small functions that a file of kernels needs: one for each operation on each type that occurs. Those
+ * on vectors work lane by lane unless the dialect has arithmetic on whole vectors.
+ */
+export class Helpers {
+  readonly #dialect: Dialect;
+  readonly #types: Map<string, string> = new Map();
+  readonly #functions: Map<string, string> = new Map();
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
+  }
+
+  /** The declarations, in an order in which each comes after what it uses. */
+  get text(): string {
+    return [...this.#types.values(), ...this.#functions.values()].join('\n');
+  }
+
+  type(type: ExprType): string {
+    if (type.lanes > 1) this.#vector(type.scalar, type.lanes);
+    return cType(type);
+  }
+
+  unary(op: UnaryOp, type: ExprType): string {
+    return this.#define(`k_${op}_${typeName(type)}`, (name) => {
+      if (type.lanes === 1) return this.#scalar(name, type.scalar, ['a'], type.scalar, unaryText(op, type.scalar)); // prettier-ignore
+      const { scalar } = type;
+      const text = scalar === 'bool' ? '~a' : unaryText(op, scalar);
+      return this.#byLane(name, type, [type], text);
+    });
+  }
+
+  binary(op: BinaryOp, operands: ExprType, result: ExprType): string {
+    return this.#define(`k_${op}_${typeName(operands)}`, (name) => {
+      const { scalar, lanes } = operands;
+      if (lanes === 1) return this.#scalar(name, scalar, ['a', 'b'], result.scalar, binaryText(op, scalar)); // prettier-ignore
+      if (scalar === 'bool') return this.#byLane(name, result, [operands, operands], maskText(op));
+      const text = binaryText(op, scalar);
+      if (result.scalar === 'bool') return this.#comparison(name, operands, result, text);
+      const own = infixOf(op, scalar);
+      const isWhole = this.#dialect.hasVectorArithmetic && own !== null && op !== 'rem';
+      return isWhole
+        ? this.#whole(name, result, [operands, operands], `a ${own} b`)
+        : this.#byLane(name, result, [operands, operands], text);
+    });
+  }
+
+  select(type: ExprType): string {
+    return this.#define(`k_select_${typeName(type)}`, (name) => {
+      const condition: ExprType = { scalar: 'bool', lanes: type.lanes };
+      return this.#byLane(name, type, [type, type, condition], 'c != 0 ? a : b');
+    });
+  }
+
+  cast(from: ExprType, to: ExprType): string {
+    return this.#define(`k_${typeName(from)}_to_${typeName(to)}`, (name) => {
+      if (from.lanes === 1) return this.#scalar(name, from.scalar, ['a'], to.scalar, castText(from.scalar, to.scalar)); // prettier-ignore
+      if (from.scalar === 'bool') {
+        return this.#byLane(name, to, [from], castText('i32', to.scalar).replaceAll('a', '(-a)'));
+      }
+      const text = castText(from.scalar, to.scalar);
+      return this.#byLane(name, to, [from], to.scalar === 'bool' ? `-(${text})` : text);
+    });
+  }
+
+  bitcast(from: ExprType, to: ExprType): string {
+    return this.#define(`k_${typeName(from)}_as_${typeName(to)}`, (name) => {
+      const [given, made] = [this.type(from), this.type(to)];
+      return `${inline} ${made} ${name}(${given} a) { ${made} r; memcpy(&r, &a, sizeof r); return r; }`;
+    });
+  }
+
+  /** A scalar in every lane. */
+  splat(type: ExprType): string {
+    return this.#define(`k_splat_${typeName(type)}`, (name) => {
+      const x = type.scalar === 'bool' ? '-a' : 'a';
+      return this.#lanes(name, type, `${scalarTypes[type.scalar]} a`, x);
+    });
+  }
+
+  ramp(type: ExprType): string {
+    return this.#define(`k_ramp_${typeName(type)}`, (name) =>
+      this.#lanes(
+        name,
+        type,
+        'int32_t a, int32_t b',
+        '(int32_t)((uint32_t)a + (uint32_t)l * (uint32_t)b)',
+      ),
+    );
+  }
+
+  extract(type: ExprType): string {
+    return this.#define(`k_lane_${typeName(type)}`, (name) => {
+      const lane = this.#dialect.lane('a', 'l');
+      const value = type.scalar === 'bool' ? `-${lane}` : lane;
+      return `${inline} ${scalarTypes[type.scalar]} ${name}(${this.type(type)} a, int l) { return ${value}; }`;
+    });
+  }
+
+  /** Reads one element, or lanes that lie side by side. */
+  load(storage: Storage, type: ExprType): string {
+    return this.#define(`k_load_${storage}_${typeName(type)}`, (name) => {
+      const stored = storageTypes[storage];
+      if (type.lanes === 1) {
+        return `${inline} ${scalarTypes[type.scalar]} ${name}(const uint8_t *p, int32_t i) { ${stored} r; memcpy(&r, p + (ptrdiff_t)i * ${sizeOf(storage)}, sizeof r); return r; }`;
+      }
+      const vector = this.type(type);
+      if (stored === scalarTypes[type.scalar]) {
+        return `${inline} ${vector} ${name}(const uint8_t *p, int32_t i) { ${vector} r; memcpy(&r, p + (ptrdiff_t)i * ${sizeOf(storage)}, sizeof r); return r; }`;
+      }
+      const one = this.load(storage, { scalar: type.scalar, lanes: 1 });
+      return this.#lanes(name, type, 'const uint8_t *p, int32_t i', `${one}(p, i + l)`);
+    });
+  }
+
+  /** Reads lanes from anywhere. */
+  gather(storage: Storage, type: ExprType): string {
+    return this.#define(`k_gather_${storage}_${typeName(type)}`, (name) => {
+      const one = this.load(storage, { scalar: type.scalar, lanes: 1 });
+      const indices = this.type({ scalar: 'i32', lanes: type.lanes });
+      return this.#lanes(name, type, `const uint8_t *p, ${indices} i`, `${one}(p, ${this.#dialect.lane('i', 'l')})`); // prettier-ignore
+    });
+  }
+
+  store(storage: Storage, type: ExprType): string {
+    return this.#define(`k_store_${storage}_${typeName(type)}`, (name) => {
+      const stored = storageTypes[storage];
+      const head = `${inline} void ${name}(uint8_t *p, int32_t i, ${this.type(type)} a)`;
+      if (type.lanes === 1) {
+        return `${head} { ${stored} v = (${stored})a; memcpy(p + (ptrdiff_t)i * ${sizeOf(storage)}, &v, sizeof v); }`;
+      }
+      if (stored === scalarTypes[type.scalar])
+        return `${head} { memcpy(p + (ptrdiff_t)i * ${sizeOf(storage)}, &a, sizeof a); }`;
+      const one = this.store(storage, { scalar: type.scalar, lanes: 1 });
+      return `${head} { for (int l = 0; l < ${type.lanes}; l++) ${one}(p, i + l, ${this.#dialect.lane('a', 'l')}); }`;
+    });
+  }
+
+  /** Writes lanes anywhere, in order: where two meet, the later one stays. */
+  scatter(storage: Storage, type: ExprType): string {
+    return this.#define(`k_scatter_${storage}_${typeName(type)}`, (name) => {
+      const one = this.store(storage, { scalar: type.scalar, lanes: 1 });
+      const indices = this.type({ scalar: 'i32', lanes: type.lanes });
+      const { lane } = this.#dialect;
+      return `${inline} void ${name}(uint8_t *p, ${indices} i, ${this.type(type)} a) { for (int l = 0; l < ${type.lanes}; l++) ${one}(p, ${lane('i', 'l')}, ${lane('a', 'l')}); }`;
+    });
+  }
+
+  #define(name: string, make: (name: string) => string): string {
+    if (!this.#functions.has(name)) {
+      // What it uses defines itself while it is made, and so comes first.
+      const text = make(name);
+      this.#functions.set(name, text);
+    }
+    return name;
+  }
+
+  #vector(scalar: Scalar, lanes: number): void {
+    const name = vectorType(scalar, lanes);
+    if (!this.#types.has(name)) this.#types.set(name, this.#dialect.vector(heldAs(scalar), lanes));
+  }
+
+  #scalar(name: string, from: Scalar, params: readonly string[], to: Scalar, text: string): string {
+    const list = params.map((param) => `${scalarTypes[from]} ${param}`).join(', ');
+    return `${inline} ${scalarTypes[to]} ${name}(${list}) { return ${text}; }`;
+  }
+
+  /** A vector whose lane `l` is an expression. */
+  #lanes(name: string, type: ExprType, params: string, text: string): string {
+    const vector = this.type(type);
+    const lane = this.#dialect.lane('r', 'l');
+    return `${inline} ${vector} ${name}(${params}) { ${vector} r; for (int l = 0; l < ${type.lanes}; l++) ${lane} = ${text}; return r; }`;
+  }
+
+  #byLane(name: string, type: ExprType, operands: readonly ExprType[], text: string): string {
+    const names = ['a', 'b', 'c'].slice(0, operands.length);
+    const params = operands.map((operand, k) => `${this.type(operand)} ${names[k]}`).join(', ');
+    const { lane } = this.#dialect;
+    const ofLane = text.replace(/\b[abc]\b/g, (param) => lane(param, 'l'));
+    return this.#lanes(name, type, params, ofLane);
+  }
+
+  #whole(name: string, type: ExprType, operands: readonly ExprType[], text: string): string {
+    const params = operands.map((operand, k) => `${this.type(operand)} ${'ab'[k]}`).join(', ');
+    return `${inline} ${this.type(type)} ${name}(${params}) { return ${text}; }`;
+  }
+
+  #comparison(name: string, operands: ExprType, result: ExprType, text: string): string {
+    const isSameWidth = scalarBytes(operands.scalar) === scalarBytes('i32');
+    return this.#dialect.hasVectorArithmetic && isSameWidth
+      ? this.#whole(name, result, [operands, operands], text)
+      : this.#byLane(name, result, [operands, operands], `-(${text})`);
+  }
+}
+
+const bytes: Readonly<Record<Storage, number>> = { f32: 4, f64: 8, i32: 4, i64: 8, i8: 1, u8: 1, u16: 2 }; // prettier-ignore
+
+function sizeOf(storage: Storage): number {
+  return bytes[storage];
+}
+
+/** On lanes that are 0 or -1. */
+function maskText(op: BinaryOp): string {
+  switch (op) {
+    case 'and':
+      return 'a & b';
+    case 'or':
+      return 'a | b';
+    case 'eq':
+      return '~(a ^ b)';
+    default: // xor, ne
+      return 'a ^ b';
+  }
+}

@@ -1,0 +1,242 @@
+import type { Buffer, Expr, ExprType, Kernel, Load, Stmt, Store, Var } from '../../loop/nodes.js';
+import { children, unreachable, visitExprs } from '../../loop/visit.js';
+import type { Helpers } from './helpers.js';
+import { constantText } from './scalar.js';
+
+/** What a kernel is called in C. */
+export type NameOf = (kernel: Kernel) => string;
+
+/**
+ * A kernel as a C function. It gets the memory, then its parameters; those for buffers are offsets into
+ * the memory, as in the loop IR, so that a kernel calls others with addresses that it has worked out.
+ */
+export function kernelText(kernel: Kernel, helpers: Helpers, nameOf: NameOf): string {
+  return new KernelPrinter(kernel, helpers, nameOf).print();
+}
+
+class KernelPrinter {
+  readonly #kernel: Kernel;
+  readonly #helpers: Helpers;
+  readonly #nameOf: NameOf;
+  readonly #lines: string[] = [];
+  readonly #names: Map<Var | Buffer, string> = new Map();
+  readonly #taken: Set<string> = new Set(['memory']);
+  #depth = 1;
+  #temporaries = 0;
+  /** The shared parts of the present statement. */
+  #shared: Map<Expr, string> = new Map();
+
+  constructor(kernel: Kernel, helpers: Helpers, nameOf: NameOf) {
+    this.#kernel = kernel;
+    this.#helpers = helpers;
+    this.#nameOf = nameOf;
+  }
+
+  print(): string {
+    const { params, body } = this.#kernel;
+    const list = params.map((param) => {
+      const name = this.#name(param);
+      return param.kind === 'buffer' ? `int32_t ${name}_at` : `${this.#type(param.type)} ${name}`;
+    });
+    for (const param of params) {
+      if (param.kind !== 'buffer') continue;
+      const name = this.#name(param);
+      this.#line(`uint8_t *const ${name} = memory + ${name}_at;`);
+    }
+    this.#statement(body);
+    const head = `static void ${this.#nameOf(this.#kernel)}(${['uint8_t *memory', ...list].join(', ')})`;
+    return `${head} {\n${this.#lines.join('\n')}\n}\n`;
+  }
+
+  #line(text: string): void {
+    this.#lines.push('  '.repeat(this.#depth) + text);
+  }
+
+  #braced(head: string, inside: () => void, tail = '}'): void {
+    this.#line(`${head} {`);
+    this.#depth++;
+    inside();
+    this.#depth--;
+    this.#line(tail);
+  }
+
+  #statement(stmt: Stmt): void {
+    switch (stmt.kind) {
+      case 'block':
+        return stmt.body.forEach((inner) => this.#scoped(inner));
+      case 'for': {
+        const [begin, end] = this.#values(stmt.begin, stmt.end);
+        const index = this.#name(stmt.variable);
+        const limit = this.#temporary();
+        this.#line(`const int32_t ${limit} = ${end};`);
+        const head = `for (int32_t ${index} = ${begin}; ${index} < ${limit}; ${index} += ${stmt.step})`;
+        return this.#braced(head, () => this.#statement(stmt.body));
+      }
+      case 'while':
+        return this.#braced('for (;;)', () => {
+          const [condition] = this.#values(stmt.condition);
+          this.#line(`if (!(${condition})) break;`);
+          this.#statement(stmt.body);
+        });
+      case 'if': {
+        const [condition] = this.#values(stmt.condition);
+        const { consequent, alternate } = stmt;
+        this.#braced(
+          `if (${condition})`,
+          () => this.#statement(consequent),
+          alternate === null ? '}' : '} else {',
+        );
+        if (alternate === null) return;
+        this.#depth++;
+        this.#statement(alternate);
+        this.#depth--;
+        return this.#line('}');
+      }
+      case 'declare': {
+        const [value] = this.#values(stmt.value);
+        return this.#line(
+          `${this.#type(stmt.variable.type)} ${this.#name(stmt.variable)} = ${value};`,
+        );
+      }
+      case 'assign': {
+        const [value] = this.#values(stmt.value);
+        return this.#line(`${this.#name(stmt.variable)} = ${value};`);
+      }
+      case 'store':
+        return this.#store(stmt);
+      case 'call': {
+        const args = this.#values(...stmt.args);
+        return this.#line(`${this.#nameOf(stmt.kernel)}(${['memory', ...args].join(', ')});`);
+      }
+      default:
+        return unreachable(stmt);
+    }
+  }
+
+  /** Nested blocks are there for their scopes. */
+  #scoped(stmt: Stmt): void {
+    if (stmt.kind !== 'block') return this.#statement(stmt);
+    this.#braced('', () => this.#statement(stmt));
+  }
+
+  #store({ buffer, index, value }: Store): void {
+    const name = this.#name(buffer);
+    if (index.kind === 'ramp' && isOne(index.stride)) {
+      const [base, stored] = this.#values(index.base, value);
+      const store = this.#helpers.store(buffer.storage, value.type);
+      return this.#line(`${store}(${name}, ${base}, ${stored});`);
+    }
+    const [at, stored] = this.#values(index, value);
+    const { storage } = buffer;
+    const isVector = index.type.lanes > 1;
+    const store = isVector
+      ? this.#helpers.scatter(storage, value.type)
+      : this.#helpers.store(storage, value.type);
+    this.#line(`${store}(${name}, ${at}, ${stored});`);
+  }
+
+  /** The texts of expressions; what they share is computed first. */
+  #values(...roots: readonly Expr[]): readonly string[] {
+    this.#shared = new Map();
+    const uses = new Map<Expr, number>();
+    visitExprs(roots, (expr) => {
+      for (const child of children(expr)) uses.set(child, (uses.get(child) ?? 0) + 1);
+    });
+    for (const root of roots) uses.set(root, (uses.get(root) ?? 0) + 1);
+    visitExprs(roots, (expr) => {
+      if (expr.kind === 'const' || expr.kind === 'var' || uses.get(expr)! < 2) return;
+      // Behind a ramp that is only an address there is no value.
+      if (isAddress(expr)) return;
+      const text = this.#text(expr);
+      const name = this.#temporary();
+      this.#line(`const ${this.#type(expr.type)} ${name} = ${text};`);
+      this.#shared.set(expr, name);
+    });
+    return roots.map((root) => this.#text(root));
+  }
+
+  #text(expr: Expr): string {
+    const shared = this.#shared.get(expr);
+    if (shared !== undefined) return shared;
+    const { type } = expr;
+    switch (expr.kind) {
+      case 'const': {
+        const one = constantText(type.scalar, expr.value);
+        return type.lanes === 1 ? one : `${this.#helpers.splat(type)}(${one})`;
+      }
+      case 'var':
+        return this.#name(expr);
+      case 'unary':
+        return `${this.#helpers.unary(expr.op, type)}(${this.#text(expr.x)})`;
+      case 'binary': {
+        const call = this.#helpers.binary(expr.op, expr.a.type, type);
+        return `${call}(${this.#text(expr.a)}, ${this.#text(expr.b)})`;
+      }
+      case 'select':
+        return this.#select(expr.condition, expr.a, expr.b, type);
+      case 'cast':
+        return `${this.#helpers.cast(expr.x.type, type)}(${this.#text(expr.x)})`;
+      case 'bitcast':
+        return `${this.#helpers.bitcast(expr.x.type, type)}(${this.#text(expr.x)})`;
+      case 'load':
+        return this.#load(expr);
+      case 'ramp':
+        return `${this.#helpers.ramp(type)}(${this.#text(expr.base)}, ${this.#text(expr.stride)})`;
+      case 'broadcast':
+        return `${this.#helpers.splat(type)}(${this.#text(expr.x)})`;
+      case 'extract':
+        return `${this.#helpers.extract(expr.x.type)}(${this.#text(expr.x)}, ${expr.lane})`;
+      default:
+        return unreachable(expr as never);
+    }
+  }
+
+  #select(condition: Expr, a: Expr, b: Expr, type: ExprType): string {
+    const [test, yes, no] = [condition, a, b].map((expr) => this.#text(expr));
+    if (type.lanes === 1) return `(${test} ? ${yes} : ${no})`;
+    return `${this.#helpers.select(type)}(${yes}, ${no}, ${test})`;
+  }
+
+  #load({ buffer, index, type }: Load): string {
+    const name = this.#name(buffer);
+    if (index.kind === 'ramp' && isOne(index.stride)) {
+      return `${this.#helpers.load(buffer.storage, type)}(${name}, ${this.#text(index.base)})`;
+    }
+    const load =
+      type.lanes === 1
+        ? this.#helpers.load(buffer.storage, type)
+        : this.#helpers.gather(buffer.storage, type);
+    return `${load}(${name}, ${this.#text(index)})`;
+  }
+
+  #type(type: ExprType): string {
+    return this.#helpers.type(type);
+  }
+
+  #temporary(): string {
+    return this.#fresh(`t${this.#temporaries++}`);
+  }
+
+  #name(of: Var | Buffer): string {
+    let name = this.#names.get(of);
+    if (name === undefined) this.#names.set(of, (name = this.#fresh(`${of.name}_`)));
+    return name;
+  }
+
+  /** Names of C, of its library and of helpers neither end in an underscore nor look like temporaries. */
+  #fresh(wanted: string): string {
+    let name = wanted;
+    for (let count = 1; this.#taken.has(name); count++) name = `${wanted}${count}`;
+    this.#taken.add(name);
+    return name;
+  }
+}
+
+function isOne(expr: Expr): boolean {
+  return expr.kind === 'const' && expr.value === 1;
+}
+
+/** A ramp by one is the address of lanes side by side. */
+function isAddress(expr: Expr): boolean {
+  return expr.kind === 'ramp' && isOne(expr.stride);
+}
