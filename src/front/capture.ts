@@ -89,13 +89,17 @@ export class Capture {
 
   /** The capture that this one goes on inside of: what it made is there to be used. */
   readonly parent: Capture | null;
+  /** Whether it is of the body of an operator, which may run many times in one replay. */
+  readonly isBody: boolean;
 
   constructor(
     kind: CaptureKind,
     sizes: ReadonlyMap<string, number> = new Map(),
     parent: Capture | null = null,
+    isBody: boolean = false,
   ) {
     this.kind = kind;
+    this.isBody = isBody;
     this.sizes = new Map(sizes);
     this.parent = parent;
     this.sizesRead = parent?.sizesRead ?? new Set();

@@ -34,7 +34,7 @@ export function traceRegion(
   types: readonly TensorType[],
   body: (inputs: readonly NDArray[]) => unknown,
 ): Region {
-  const capture = new Capture('trace', mode.capture?.sizes, mode.capture);
+  const capture = new Capture('trace', mode.capture?.sizes, mode.capture, true);
   const inputs = types.map((type) => capture.placeholder(type));
   const session = mode.session === null ? null : new Session();
   const isFromOutside = (array: NDArray): boolean =>
@@ -217,7 +217,12 @@ export function outsideOperands(op: string, { parts }: Region): readonly NDArray
   let draws = 0;
   for (const write of writes) {
     if (write.kind === 'random' && write.draws !== null) draws = write.draws;
-    else {
+    else if (write.kind === 'random') {
+      throw new UnsupportedError('a loop or a branch draws where nobody counts how much', {
+        op,
+        advice: 'draw outside, and use the numbers inside',
+      });
+    } else {
       throw new UnsupportedError('state was written where it cannot be handed back', {
         op,
         advice: 'return the new value, and assign it outside',

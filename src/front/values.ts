@@ -94,9 +94,13 @@ export function gradOf(array: NDArray): NDArray | null {
   return gradient.value;
 }
 
-/** Whether an array exists beyond the trace: its gradient does, too. */
+/**
+ * Whether an array exists beyond the trace: its gradient does, too. What a body is given, a row or a state,
+ * is made anew for each iteration, unlike what a function is called with.
+ */
 function isOutside(array: NDArray, trace: Capture): boolean {
-  return trace.placeholders.has(array) || (!array.isConstant && array.origin?.capture !== trace);
+  if (trace.placeholders.has(array)) return !trace.isBody;
+  return !array.isConstant && array.origin?.capture !== trace;
 }
 
 /** Replaces the gradient that is kept. In traced code that is done after each replay. */

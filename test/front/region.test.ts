@@ -89,6 +89,15 @@ test('state cannot be written in a body that has no way to hand it back', () => 
   refuses(() => kn.hybridize(passing)(kn.array([3, 4])), kn.UnsupportedError, 'handed back');
 });
 
+test('a body with its own gradient may count its draws, but not let loops draw', () => {
+  const custom = kn.customGradient({
+    forward: (x) => kn.foreach((row, none) => [row.mul(kn.random.uniform([])), none], x, [])[0],
+    backward: ([g]) => g,
+  });
+  assert.deepEqual(custom(kn.ones([3, 2])).shape, [3, 2]);
+  refuses(() => kn.hybridize(custom)(kn.ones([3, 2])), kn.UnsupportedError, 'draw outside');
+});
+
 test('a size that only the data decides is not there while tracing', () => {
   const some: OperatorFunction<Unary> = operator<Unary, Record<string, never>>({
     name: 'some',

@@ -223,6 +223,44 @@ test('a backward pass in a body leaves gradients as eager code does', () => {
   }
 });
 
+same('gradients of rows and of what a body computes are its own', (wrap) => {
+  const step = wrap((rows: kn.NDArray) =>
+    kn.foreach(
+      (x, none) => {
+        x.attachGrad();
+        const { loss, y } = autograd.record(() => {
+          const y = x.mul(3);
+          y.attachGrad();
+          return { y, loss: y.square().sum() };
+        });
+        loss.backward();
+        return [[x.grad!, y.grad!], none];
+      },
+      rows,
+      [],
+    ),
+  );
+  return [step(xs), step(xs)];
+});
+
+test('a backward pass in a body reaches what the code around it has recorded', () => {
+  const run = (rows: kn.NDArray): kn.NDArray => {
+    const h = rows.mul(2);
+    h.attachGrad({ req: 'add' });
+    kn.foreach(
+      (x, none) => {
+        autograd.record(() => h.mul(x).sum()).backward();
+        return [[], none];
+      },
+      rows,
+      [],
+    );
+    return h.grad!;
+  };
+  near(kn.hybridize(run)(xs).tolist(), run(xs).tolist());
+  assert.deepEqual(run(xs).tolist(), [[4.5, -1], [4.5, -1], [4.5, -1]]); // prettier-ignore
+});
+
 for (const name of ['SGD', 'Adam', 'RMSProp'] as const) {
   test(`whole steps in a loop: ${name}`, () => {
     const run = (wrap: Wrap): unknown => {
