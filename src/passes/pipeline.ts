@@ -3,6 +3,7 @@ import { eliminateDeadCode } from './dce.js';
 import { decompose } from './decompose.js';
 import { type Evaluate, foldConstants } from './fold.js';
 import { inline } from './inline.js';
+import { hasLoops, loopForms, loopPasses } from './loops/passes.js';
 import { mergeLoops } from './mergeloops.js';
 import { simplify } from './simplify/simplify.js';
 import type { Program } from '../ir/program.js';
@@ -20,6 +21,8 @@ export interface PassContext {
 export interface Pass {
   readonly name: string;
   readonly doc: string;
+  /** Whether a program has anything of what the pass is about; otherwise it is not even reported. Default yes. */
+  concerns?(program: Program): boolean;
   /** Returns the program itself when there was nothing to do. */
   run(program: Program, context: PassContext): Program;
 }
@@ -33,7 +36,8 @@ export const passes: readonly Pass[] = [
   },
   { name: 'decompose', doc: 'expand operators that are written in others', run: decompose },
   { name: 'cse', doc: 'compute equal things once', run: eliminateCommonSubexpressions },
-  { name: 'merge', doc: 'run once what several loops do', run: mergeLoops },
+  { name: 'merge', doc: 'run once what several loops do', concerns: hasLoops, run: mergeLoops },
+  ...loopForms,
   {
     name: 'simplify',
     doc: 'apply the laws of the operators',
@@ -45,6 +49,7 @@ export const passes: readonly Pass[] = [
     run: (program, { evaluate }) =>
       evaluate === undefined ? program : foldConstants(program, { evaluate }),
   },
+  ...loopPasses,
   { name: 'cse', doc: 'find what became equal', run: eliminateCommonSubexpressions },
   { name: 'dce', doc: 'drop what no output needs', run: eliminateDeadCode },
 ];
@@ -67,7 +72,8 @@ export function runPipeline(
   let current = program;
   /** What a pass has left as it was needs no look at it again. */
   const settled = new Map<Pass['run'], Program>();
-  for (const { name, run } of steps) {
+  for (const { name, run, concerns } of steps) {
+    if (concerns?.(current) === false) continue;
     const before = current;
     const start = performance.now();
     if (settled.get(run) !== before) current = run(before, context);

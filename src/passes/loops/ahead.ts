@@ -93,7 +93,7 @@ function storedValues(loop: Loop, isRow: (value: Value) => boolean): ReadonlySet
     for (const value of body.results(id)) {
       if (!isRow(value)) continue;
       const own = bytesOf(value);
-      const isStored = isDear(loop, id) || (below > 0 && own <= below);
+      const isStored = isDear(body, id) || (below > 0 && own <= below);
       if (isStored) stored.add(value);
       read.set(value, isStored ? own : below);
     }

@@ -4,7 +4,7 @@ import { declarationOf } from '../facets.js';
 import { rowsOf } from './ahead.js';
 import { isBatchable } from './batching.js';
 import { nodesBehind } from './carve.js';
-import { bytesOf, type Dependence, dependences } from './dependence.js';
+import { bytesOf, bytesOfRows, type Dependence, dependences, isDear } from './dependence.js';
 import { isMovable } from './hoist.js';
 import { build, editLoops, type Loop } from './loop.js';
 
@@ -13,9 +13,11 @@ import { build, editLoops, type Loop } from './loop.js';
  * becomes `for t: h_t; y = h @ v`, where the T products are one. Each element is what it was, up to the
  * order in which a product takes its sums.
  *
- * It is done for products and other kernels, and what lies behind them, where an iteration then stores no
- * more bytes than it no longer writes and reads: the rows that move, and what is the same in all of their
- * products, such as `v`. Loops over a count of rows stay as they are: beyond the count rows are zero.
+ * It is done for products and other kernels, and what lies behind them. What they read becomes a row of the
+ * loop, if it is not computed element by element from rows there are; an iteration may store as many bytes
+ * for it as it no longer writes and reads (the rows that move, and what is the same in all of their
+ * products, such as `v`), and as many again as there are rows of: memory for rows at most doubles. Loops
+ * over a count of rows stay as they are: beyond the count rows are zero.
  */
 export function batchBehindLoops(program: Program): Program {
   return editLoops(
@@ -38,7 +40,8 @@ function batchBehind(loop: Loop): readonly Value[] | undefined {
   const found = storedBehind(loop, moved, late, depends, there);
   const further = [...found].filter((value) => !there.has(value));
   const [before, after] = [moved.map(({ value }) => value), further].map(sumOfBytes);
-  if (after > before + sharedBytes(loop, moved, found, depends)) return undefined;
+  const saved = before + sharedBytes(loop, moved, found, depends);
+  if (after > saved + bytesOfRows(loop)) return undefined;
   const emitted = [...kept, ...further.map((value): Output => ({ name: 'kept', value }))];
   const made =
     emitted.length + states.length === 0
@@ -107,7 +110,7 @@ function isKernel(program: Program, id: NodeId): boolean {
 
 /** The values that the loop has to give so that rows can be computed behind it, as few bytes as can be. */
 function storedBehind(
-  { body }: Loop,
+  { body, dims }: Loop,
   moved: readonly Output[],
   late: LateNodes,
   depends: ReadonlyMap<Value, Dependence>,
@@ -116,12 +119,17 @@ function storedBehind(
   const stored = new Set<Value>();
   const read = new Map<Value, number>();
   for (const id of body.graph.nodes()) {
+    const node = body.node(id);
     const operands = [...new Set(body.operands(id))];
     const below = operands.reduce((sum, value) => sum + read.get(value)!, 0);
+    const isCheap =
+      node.kind === 'call' && !isDear(body, id) && isBatchable(node) && isMovable(node, dims, true);
     for (const value of body.results(id)) {
       const own = there.has(value) ? 0 : bytesOf(value);
       const isElsewhere = depends.get(value) !== 'past';
-      const isStored = !isElsewhere && (!late.all.has(id) || (own < below && !late.dear.has(id)));
+      // What the loop needs as well is computed again only where that takes fewer rows.
+      const isBetter = late.all.has(id) ? own < below : own <= below || !isCheap;
+      const isStored = !isElsewhere && isBetter && !late.dear.has(id);
       if (isStored) stored.add(value);
       read.set(value, isElsewhere ? 0 : isStored ? own : below);
     }

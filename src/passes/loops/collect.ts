@@ -4,7 +4,7 @@ import { callOf } from '../../ops/law.js';
 import { rowsOf } from './ahead.js';
 import { hasTotal, isBatchable, isLinear } from './batching.js';
 import { nodesBehind } from './carve.js';
-import { bytesOf, type Dependence, dependences } from './dependence.js';
+import { bytesOf, bytesOfRows, type Dependence, dependences } from './dependence.js';
 import { build, editLoops, type Loop, type State } from './loop.js';
 import { isDistributive } from './rows.js';
 
@@ -15,8 +15,9 @@ import { isDistributive } from './rows.js';
  * changes, so results agree up to rounding.
  *
  * What the loop stores for it are the operands of products, never sums of elementwise work that no row
- * holds yet: adding that up in place is as cheap as storing it. All products together may store no more
- * bytes an iteration than adding up in place reads and writes.
+ * holds yet: adding that up in place is as cheap as storing it. All products together may store as many
+ * bytes an iteration as adding up in place reads and writes, and as many again as there are rows of: memory
+ * for rows at most doubles.
  */
 export function collectBehindLoops(program: Program): Program {
   return editLoops(
@@ -44,7 +45,7 @@ function collect(loop: Loop): readonly Value[] | undefined {
   if (sums.length === 0) return undefined;
   const source = new Sources(loop);
   const there = new Set(rows.map(({ value }) => value));
-  const chosen = chooseSums(sums, source, there);
+  const chosen = chooseSums(sums, source, there, bytesOfRows(loop));
   if (chosen.sums.length === 0) return undefined;
   const emitted = [...rows, ...chosen.further.map((value): Output => ({ name: 'kept', value }))];
   const left = states.filter((state) => !chosen.sums.some((sum) => sum.state === state));
@@ -105,21 +106,25 @@ function chooseSums(
   sums: readonly Sum[],
   source: Sources,
   rows: ReadonlySet<Value>,
+  spare: number,
 ): { readonly sums: readonly Sum[]; readonly further: readonly Value[] } {
   const there = new Set(rows);
   const chosen = new Set<Sum>();
+  let left = spare;
   const take = (group: readonly Sum[]): boolean => {
     const needs = new Set<Value>();
-    let saved = 0;
+    let allowed = left;
     for (const { state, terms } of group) {
       for (const term of terms) {
         const found = source.ofTotal(term, there);
         if (found === null) return false;
         for (const value of found) needs.add(value);
       }
-      saved += 2 * bytesOf(state.next.value);
+      allowed += 2 * bytesOf(state.next.value);
     }
-    if ([...needs].reduce((sum, value) => sum + bytesOf(value), 0) > saved) return false;
+    const bytes = [...needs].reduce((sum, value) => sum + bytesOf(value), 0);
+    if (bytes > allowed) return false;
+    left = Math.min(left, allowed - bytes);
     for (const value of needs) there.add(value);
     for (const sum of group) chosen.add(sum);
     return true;

@@ -1,4 +1,4 @@
-import { symbolsOf } from '../../base/dim.js';
+import { sameDim, symbolsOf } from '../../base/dim.js';
 import { symbolsOfAttributes } from '../../base/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
@@ -6,9 +6,8 @@ import type { Output, Program, Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { fill } from '../../ops/movement/fill.js';
 import { eliminateDeadCode } from '../dce.js';
-import { nominalBytes } from '../nominal.js';
 import { carve, nodesBehind } from './carve.js';
-import { carvedInput, editLoops, type Entry, type Loop, replace, type State } from './loop.js';
+import { build, carvedInput, editLoops, type Entry, type Loop, type State } from './loop.js';
 import { liveStates, valuesBehind } from './liveness.js';
 
 /**
@@ -54,17 +53,18 @@ function withoutDead(
     kept.data.every((entry, k) => entry === loop.data[k]) &&
     kept.captures.length === loop.captures.length;
   if (isSame) return undefined;
-  return replace({
-    loop: { ...loop, rows, states, ...kept },
-    rows: loop.rows.map((row, k) => {
+  const made = build({ ...loop, rows, states, ...kept });
+  return [
+    ...loop.rows.map((row, k) => {
       const place = rows.indexOf(row);
-      return place < 0 ? unread(loop.into, loop.node.types[k]) : place;
+      return place < 0 ? unread(loop.into, loop.node.types[k]) : made.rows[place];
     }),
-    states: loop.states.map((state) => {
+    ...loop.states.map((state) => {
       const place = states.indexOf(state);
-      return place < 0 ? state.operand : place;
+      return place < 0 ? state.operand : made.states[place];
     }),
-  });
+    ...made.rest,
+  ];
 }
 
 /** Something of a type, for a result that nobody reads. */
@@ -153,20 +153,19 @@ function carriersOfDims(
   return carriers;
 }
 
-/** What to iterate over where nothing of it is read: what costs nothing to have. */
+/**
+ * What to iterate over where nothing of it is read: something that costs nothing to have, if its length
+ * follows from the sizes of inputs; else the first of the data, which say how often the loop runs.
+ */
 function shortest({ data, into }: Loop): Entry {
-  const isThere = ({ operand }: Entry): boolean =>
-    into.node(operand.node).kind !== 'call' || into.operands(operand.node).length === 0;
-  const there = data.filter(isThere);
-  if (there.length > 0) return there[0];
   const [first] = data;
   const length = first.operand.type.shape[0];
   const known = determinedSymbols(into.inputs.map(({ type }) => type));
-  if ([...symbolsOf(length)].every((name) => known.has(name))) {
-    const operand = unread(into, { dtype: 'bool', shape: [length] });
-    return { operand, name: first.name, stands: [] };
-  }
-  return data.reduce((least, entry) =>
-    nominalBytes(entry.operand.type) < nominalBytes(least.operand.type) ? entry : least,
-  );
+  if (![...symbolsOf(length)].every((name) => known.has(name))) return first;
+  const there = data.find(({ operand }) => {
+    const isNothingButShape = into.operands(operand.node).length === 0;
+    return isNothingButShape && sameDim(operand.type.shape[0], length);
+  });
+  const operand = (): Value => unread(into, { dtype: 'bool', shape: [length] });
+  return there ?? { operand: operand(), name: first.name, stands: [] };
 }

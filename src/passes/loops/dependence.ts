@@ -1,5 +1,5 @@
 import type { NodeId } from '../../graph/graph.js';
-import type { Value } from '../../ir/program.js';
+import type { Program, Value } from '../../ir/program.js';
 import { declarationOf } from '../facets.js';
 import { nominalBytes } from '../nominal.js';
 import { isBatchable } from './batching.js';
@@ -44,11 +44,17 @@ export function dependences(loop: Loop): ReadonlyMap<Value, Dependence> {
 }
 
 /** Whether a call does so much work that it is better done once for all rows: no point, and no view. */
-export function isDear({ body }: Loop, id: NodeId): boolean {
+export function isDear(body: Program, id: NodeId): boolean {
   const node = body.node(id);
   if (node.kind !== 'call') return false;
   const { kind } = declarationOf(node.op).lowering;
   return kind === 'kernel' || kind === 'reduce';
+}
+
+/** The bytes of the rows that an iteration has to do with: those of the data, and those it gives. */
+export function bytesOfRows({ data, rows }: Loop): number {
+  const values = [...data.map(({ stands }) => stands[0]), ...rows.map(({ value }) => value)];
+  return values.reduce((sum, value) => sum + bytesOf(value), 0);
 }
 
 /** The bytes of one row of a value. */

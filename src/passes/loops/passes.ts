@@ -15,14 +15,13 @@ import { unrollLoops } from './unroll.js';
 /** Programs that passes over loops have made: what they leave behind is tidied up. */
 const remade = new WeakSet<Program>();
 
-/** A pass over loops: skipped where there are none. */
-function onLoops(name: string, doc: string, run: (program: Program) => Program): Pass {
+function onLoops(name: string, doc: string, edit: (program: Program) => Program): Pass {
   return {
     name,
     doc,
+    concerns: hasLoops,
     run: (program) => {
-      if (!hasLoops(program)) return program;
-      const after = run(program);
+      const after = edit(program);
       if (after !== program) remade.add(after);
       return after;
     },
@@ -34,8 +33,8 @@ function afterLoops(name: string, doc: string, run: Pass['run']): Pass {
   return {
     name,
     doc,
+    concerns: (program) => remade.has(program),
     run: (program, context) => {
-      if (!remade.has(program)) return program;
       const after = run(program, context);
       remade.add(after);
       return after;
@@ -44,7 +43,7 @@ function afterLoops(name: string, doc: string, run: Pass['run']): Pass {
 }
 
 /** Whether there is a loop in a program, or in a region of it. */
-function hasLoops(program: Program): boolean {
+export function hasLoops(program: Program): boolean {
   let found = looped.get(program);
   if (found === undefined) {
     const isOne = (id: NodeId): boolean => {

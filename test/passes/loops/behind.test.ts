@@ -69,11 +69,11 @@ test('it stays where the loop would store more than it saves', () => {
   leaves(
     batchBehindLoops,
     `program {
-      input x: float32[t, 9, 4]
+      input x: float32[t, 4]
       input h: float32[9, 4]
       input v: float32[4]
       %0, %1 = foreach(x, h, v) {data: 1, states: 1, reverse: false, counted: false, save: "auto"} [@0 {
-        input x: float32[9, 4]
+        input x: float32[4]
         input h: float32[9, 4]
         input v: float32[4]
         %0 = add(x, h): float32[9, 4]

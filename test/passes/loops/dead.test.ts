@@ -196,6 +196,16 @@ test('what the condition of a whileLoop reads is alive', () => {
   agree(program, eliminateDeadLoopParts(program), inputsOf(program));
 });
 
+test('one of two lists of rows whose number only the loop decides', () => {
+  const program = parse(
+    loop('output z = %0\n  output x = %2').replace('output y = %3', 'output y = %3\n    output u = %2').replace('%0, %1, %2, %3, %4 =', '%0, %1, %2, %3, %4, %5 =').replace('float32[rows_0, 3], int32[]', 'float32[rows_0, 3], float32[rows_0, 3], int32[]').replace('output x = %2', 'output x = %3'),
+  ); // prettier-ignore
+  const after = eliminateDeadLoopParts(program);
+  verify(after);
+  assert.deepEqual(after.outputs[0].value.type, program.outputs[0].value.type);
+  agree(program, after, inputsOf(program));
+});
+
 test('rows stay where their number is spoken of', () => {
   const program = parse(
     loop(`%5 = fill() {shape: ["rows_0"], value: 1, dtype: "float32"}: float32[rows_0]
