@@ -33,7 +33,7 @@ export interface WhileOptions {
 }
 
 /** Loop variables that are no list, and so are passed as one argument. */
-export type LoopVariables = object & { readonly length?: never };
+export type LoopVariables = object & { readonly [Symbol.iterator]?: never };
 
 /**
  * Runs `body` as long as `condition` holds of the loop variables. The body returns

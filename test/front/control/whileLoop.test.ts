@@ -49,6 +49,12 @@ test('there may be no loop variables at all, and records are passed as one', () 
     { a: kn.array(0), b: kn.array(10) },
   );
   assert.deepEqual([a.item(), b.item()], [3, 13]);
+  const [, last] = kn.whileLoop(
+    ({ length }) => length.less(3),
+    ({ length, isDone }) => [[], { length: length.add(1), isDone }],
+    { length: kn.array(0), isDone: kn.array(true) },
+  );
+  assert.deepEqual([last.length.item(), last.isDone.item()], [3, true]);
 });
 
 test('gradients flow through as many iterations as there were', () => {
