@@ -9,6 +9,7 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
+import { repeatEach } from '../dynamic/repeatEach.js';
 import { checkShape, normalizeAxis } from '../infer.js';
 import { broadcastTo, sum } from '../reduction/sum.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
@@ -67,11 +68,7 @@ function tilePairs(shape: Shape, repeats: readonly Dim[]): readonly [Dim, Dim][]
   ]);
 }
 
-/**
- * Every element of `x` `count` times in a row along an axis; without an axis (or with null) the elements
- * of the flattened `x`.
- */
-export const repeat: OperatorFunction<
+const repeatAll: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, count: number, axis?: number | null) => T
 > = operator({
   name: 'repeat',
@@ -113,6 +110,24 @@ export const repeat: OperatorFunction<
     { args: [tensor(['n'], { dtype: 'bool' }), 0, 0] },
   ],
 });
+
+type Repeat = <T extends Tensor = DefaultTensor>(
+  x: Input<T>,
+  count: number | readonly number[] | Tensor,
+  axis?: number | null,
+) => T;
+
+/**
+ * Every element of `x` `count` times in a row along an axis; without an axis (or with null) the elements
+ * of the flattened `x`. A list or an integer array holds one count for each element, see `repeatEach`.
+ */
+export const repeat: OperatorFunction<Repeat> = Object.assign(
+  ((x, count, axis) =>
+    typeof count === 'number'
+      ? repeatAll(x, count, axis)
+      : repeatEach(x, count as Input<typeof x & Tensor>, axis)) as Repeat,
+  { declaration: repeatAll.declaration },
+) as OperatorFunction<Repeat>;
 
 /** Where the axis of the copies stands when they are kept apart: right behind the axis that repeats. */
 function innerAxis(shape: Shape, axis: number | null): number {

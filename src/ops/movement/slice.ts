@@ -2,7 +2,7 @@ import { describe } from '../../base/attribute.js';
 import * as attr from '../../base/attribute.js';
 import { addDim, type Dim, mulDim, sameDim, sameShape } from '../../base/dim.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import type { Shape, Tensor } from '../../ir/types.js';
+import { type Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import {
@@ -12,7 +12,8 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
-import { shapeToString } from '../infer.js';
+import { type ArrayRange, takeOne, takeRange } from '../dynamic/arrayIndices.js';
+import { normalizeAxis, shapeToString } from '../infer.js';
 import { callOf, example } from '../law.js';
 import { computeScalar } from '../lowering.js';
 import { placeBlock } from './place.js';
@@ -27,9 +28,12 @@ import {
 
 /**
  * One index of `slice`: a number takes one position and drops the axis, `[start, stop?, step?]` is a
- * range, `null` adds an axis of size 1, `':'` keeps an axis, `'...'` keeps as many as are left over.
+ * range, `null` adds an axis of size 1, `':'` keeps an axis, `'...'` keeps as many as are left over. In the
+ * place of a position or of a bound may stand an integer array of one element.
  */
-export type SliceIndex =
+export type SliceIndex = PlainIndex | Tensor | ArrayRange;
+
+type PlainIndex =
   SliceEntry | ':' | readonly [start?: SliceBound, stop?: SliceBound, step?: number];
 
 type SliceBound = Exclude<SliceEntry, '...' | readonly unknown[]>;
@@ -37,7 +41,8 @@ type SliceBound = Exclude<SliceEntry, '...' | readonly unknown[]>;
 /**
  * Part of `x`, NumPy's basic indexing: `slice(x, 0, [1, -1], '...', [null, null, -1])`. Negative numbers
  * count from the end, ranges are cut to the extent, steps may be negative. A symbolic bound counts from
- * the front. A number outside the extent is an `ArgumentError`.
+ * the front. A number outside the extent is an `ArgumentError`. Where an array is a bound, the length of the
+ * result is, in captured code, a size that only the data decides.
  */
 export const slice: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, ...indices: SliceIndex[]) => T
@@ -46,7 +51,14 @@ export const slice: OperatorFunction<
   family: 'movement',
   attributes: { indices: attr.list(sliceEntry) },
   operands: 'keep',
-  call: (x, ...indices) => ({ inputs: [x], attributes: { indices: indices.map(entryOf) } }),
+  call: (x, ...indices) => {
+    const plain = indices.filter((index) => !holdsArray(index)) as readonly PlainIndex[];
+    if (plain.length === indices.length) {
+      return { inputs: [x], attributes: { indices: plain.map(entryOf) } };
+    }
+    const taken = takeByArrays(x, indices);
+    return { inputs: [taken.x], attributes: { indices: taken.indices.map(entryOf) } };
+  },
   infer: ({ inputs: [x], attributes: { indices }, require }) => [
     { dtype: x.dtype, shape: resultShape(resolveIndices('slice', x.shape, indices, require)) },
   ],
@@ -204,7 +216,49 @@ function resultShape({ ranges, kept }: Selection): Shape {
   return kept.map((axis) => (axis < 0 ? 1 : ranges[axis].length));
 }
 
-function entryOf(index: SliceIndex): SliceEntry {
+function holdsArray(index: SliceIndex): index is Tensor | ArrayRange {
+  if (index instanceof Tensor) return true;
+  return Array.isArray(index) && index.some((bound) => bound instanceof Tensor);
+}
+
+/** Takes what arrays among the indices select; the other indices are left. */
+function takeByArrays<T extends Tensor>(
+  x: Input<T>,
+  indices: readonly SliceIndex[],
+): { readonly x: Input<T>; readonly indices: readonly PlainIndex[] } {
+  if (!(x instanceof Tensor)) {
+    throw new ArgumentError('plain data is not sliced by arrays', {
+      op: 'slice',
+      expected: 'an array',
+      actual: describe(x),
+      advice: 'make it an array with kn.array',
+    });
+  }
+  const used = indices.filter((index) => index !== null && index !== '...').length;
+  const left: PlainIndex[] = [];
+  let taken: T = x;
+  let axis = 0;
+  for (const index of indices) {
+    if (!holdsArray(index)) {
+      left.push(index);
+      if (index === '...') axis += Math.max(0, x.type.shape.length - used);
+      else if (index !== null) axis++;
+    } else if (index instanceof Tensor) {
+      taken = takeOne(taken, index as T, axisWithin(taken, axis));
+    } else {
+      taken = takeRange(taken, index, axisWithin(taken, axis));
+      left.push(':');
+      axis++;
+    }
+  }
+  return { x: taken, indices: left };
+}
+
+function axisWithin({ type: { shape } }: Tensor, axis: number): number {
+  return normalizeAxis('slice', axis, shape.length);
+}
+
+function entryOf(index: PlainIndex): SliceEntry {
   if (index === ':') return [null, null, 1];
   const entry =
     Array.isArray(index) && index.length <= 3

@@ -10,7 +10,12 @@ test('what one mask selects of several arrays has one size, in captured code too
   const added = (a: kn.NDArray, b: kn.NDArray, m: kn.NDArray): kn.NDArray =>
     a.booleanMask(m).add(b.booleanMask(m));
   const hybrid = kn.hybridize(added);
-  for (const bits of [[1, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 0]]) {
+  for (const bits of [
+    [1, 0, 1, 1],
+    [0, 0, 0, 0],
+    [1, 1, 1, 1],
+    [0, 1, 0, 0],
+  ]) {
     const m = kn.array(bits, { dtype: 'bool' });
     const expected = bits.flatMap((bit, i) => (bit === 1 ? [11 * (i + 1)] : []));
     assert.deepEqual(hybrid(x, y, m).tolist(), expected);
@@ -20,7 +25,8 @@ test('what one mask selects of several arrays has one size, in captured code too
 
 test('different masks give sizes of their own, and so does a mask in place of which another was written', () => {
   assert.throws(
-    () => kn.hybridize((m: kn.NDArray) => x.booleanMask(m).add(y.booleanMask(m.logicalNot())))(mask),
+    () =>
+      kn.hybridize((m: kn.NDArray) => x.booleanMask(m).add(y.booleanMask(m.logicalNot())))(mask),
     kn.ShapeError,
   );
 });
