@@ -18,7 +18,7 @@ export class HostBranch implements HostCall {
     try {
       return this.#regions.executable(taken).run(captures);
     } catch (error) {
-      throw within(error, isTrue ? 'in its first branch' : 'in its second branch', this.#call);
+      throw within(error, isTrue ? 'first branch' : 'second branch', this.#call);
     }
   }
 }

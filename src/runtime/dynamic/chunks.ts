@@ -104,7 +104,7 @@ export class HostChunks implements HostCall {
         capacity = Math.min(2 * capacity, largest, most - count);
       }
     } catch (error) {
-      throw within(error, `in iteration ${count} or soon after`, this.#call);
+      throw within(error, `from iteration ${count} on`, this.#call);
     }
     return [
       ...stacked.map((rows) => rows.first(count)),

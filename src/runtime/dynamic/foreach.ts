@@ -45,7 +45,7 @@ export class HostForeach implements HostCall {
         current = results.slice(outputs);
         homes = current.map(({ storage }) => storage);
       } catch (error) {
-        throw within(error, `in iteration ${iteration}`, this.#call);
+        throw within(error, `iteration ${iteration}`, this.#call);
       }
     }
     const final = count === 0 ? current.map(copyOf) : current;

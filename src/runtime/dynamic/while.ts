@@ -47,7 +47,7 @@ export class HostWhile implements HostCall {
         current = results.slice(outputs);
         homes = current.map(({ storage }) => storage);
       } catch (error) {
-        throw within(error, `in iteration ${count}`, this.#call);
+        throw within(error, `iteration ${count}`, this.#call);
       }
     }
     return [
