@@ -1,5 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { type Dim } from '../../base/dim.js';
+import { type Dim, sameDim } from '../../base/dim.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/schema.js';
 import type { InferContext, Program } from '../../ir/program.js';
@@ -11,6 +11,7 @@ import {
   operator,
   type OperatorFunction,
 } from '../declare.js';
+import { reshape } from '../movement/reshape.js';
 import {
   checkCount,
   checkPredicate,
@@ -120,7 +121,12 @@ function whileGradient<T extends Tensor>({
     data: [],
     first,
     captures,
-    rows: again.slice(0, rows + back.saved),
+    rows: [
+      ...outputs.slice(0, rows),
+      ...again
+        .slice(rows, rows + back.saved)
+        .map((row) => (rows > 0 ? asMany(row, outputs[0]) : row)),
+    ],
     rowGrads: grads.slice(0, rows),
     stateGrads: grads.slice(rows, rows + states),
     count: isPadded ? outputs[rows + states] : undefined,
@@ -128,6 +134,13 @@ function whileGradient<T extends Tensor>({
     save,
   });
   return [...found.states, ...found.captures];
+}
+
+/** Rows of the same loop run again: there are as many of them, which their types do not say. */
+function asMany<T extends Tensor>(rows: T, as: T): T {
+  const [length] = as.type.shape;
+  const { shape } = rows.type;
+  return sameDim(shape[0], length) ? rows : reshape<T>(rows, [length, ...shape.slice(1)]);
 }
 
 /** The most bytes that a loop without stacked results may be given for rows that it may never reach. */

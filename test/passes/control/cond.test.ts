@@ -16,7 +16,7 @@ import { gradient } from '../../../src/passes/gradient.js';
 import type { Operand } from '../../../src/runtime/executable.js';
 import { randomOperand } from '../../support/arrays.js';
 import { operand, programOf } from '../../support/programs.js';
-import { checkDifferences, checkGradients } from './check.js';
+import { checkCompiled, checkDifferences, checkGradients } from './check.js';
 import { random } from './random.js';
 
 const f64 = (...shape: TensorType['shape']): TensorType => ({ dtype: 'float64', shape });
@@ -55,6 +55,7 @@ test('either branch, whatever needs a gradient and whatever has one', () => {
       }
     }
     checkDifferences(program, inputs);
+    checkCompiled(program, inputs);
   }
 }); // prettier-ignore
 
@@ -110,6 +111,7 @@ test('branches whose results have other sizes', () => {
     const chosen = choosing(first, second, [f64(2), f64(3)]);
     for (const taken of [true, false]) {
       checkGradients(chosen, [truth(taken), floats(2), floats(3)]);
+      checkCompiled(chosen, [truth(taken), floats(2), floats(3)]);
     }
   }
 }); // prettier-ignore
@@ -134,5 +136,6 @@ test('a branch in a loop in a branch', () => {
     const inputs = [truth(taken), floats(4, 2), floats(2), floats(2)];
     checkGradients(program, inputs);
     checkDifferences(program, inputs);
+    checkCompiled(program, inputs);
   }
 });

@@ -15,7 +15,7 @@ import { gradient } from '../../../src/passes/gradient.js';
 import type { Operand } from '../../../src/runtime/executable.js';
 import { randomOperand } from '../../support/arrays.js';
 import { operand, programOf } from '../../support/programs.js';
-import { checkDifferences, checkGradients } from './check.js';
+import { checkCompiled, checkDifferences, checkGradients } from './check.js';
 import { random } from './random.js';
 
 const f64 = (...shape: TensorType['shape']): TensorType => ({ dtype: 'float64', shape });
@@ -69,6 +69,7 @@ test('a recurrent layer, forwards and backwards, of several lengths', () => {
 test('derivatives of a recurrent layer agree with differences', () => {
   const program = looping(recurrent, [f64(4, 3), f64(2), f64(3, 2), f64(2)], 1, 1);
   checkDifferences(program, [floats(4, 3), floats(2), floats(3, 2), floats(2)]);
+  checkCompiled(program, [floats(4, 3), floats(2), floats(3, 2), floats(2)]);
 });
 
 test('every choice of what needs a gradient and of what has one', () => {
@@ -90,6 +91,7 @@ test('only leading rows are iterated over', () => {
       const program = looping(recurrent, types, 1, 1, { reverse, counted: true });
       const inputs = [floats(3, 3), floats(2), floats(3, 2), floats(2)];
       checkGradients(program, [...inputs, operand('int32', [], [count])]);
+      if (count === 1) checkCompiled(program, [...inputs, operand('int32', [], [count])]);
     }
   }
 });
@@ -111,6 +113,7 @@ test('states that are ignored, passed on, swapped, or made of others', () => {
     const inputs = [floats(length, 2), ...Array.from({ length: 5 }, () => floats(2))];
     const program = looping(body, types, 1, 5);
     checkGradients(program, inputs);
+    if (length === 5) checkCompiled(program, inputs);
     for (let only = 0; only < 6; only++) {
       const flows = types.map((_, k) => k === only);
       checkGradients(program, inputs, { flows });
@@ -178,6 +181,7 @@ test('loops within loops', () => {
   const program = looping(body, [f64(2, 3), f64(2), f64(2)], 1, 1);
   checkGradients(program, [floats(2, 3), floats(2), floats(2)]);
   checkDifferences(program, [floats(2, 3), floats(2), floats(2)]);
+  checkCompiled(program, [floats(2, 3), floats(2), floats(2)]);
 });
 
 test('symbolic sizes, of the body and of its surroundings', () => {
@@ -189,6 +193,7 @@ test('symbolic sizes, of the body and of its surroundings', () => {
   const program = looping(body, [f64(t, 2, n), f64(2), f64(n)], 1, 1);
   for (const length of [0, 3]) {
     checkGradients(program, [floats(length, 2, 3), floats(2), floats(3)]);
+    checkCompiled(program, [floats(length, 2, 3), floats(2), floats(3)]);
   }
 });
 

@@ -14,7 +14,7 @@ import { sum } from '../../../src/ops/reduction/sum.js';
 import type { Operand } from '../../../src/runtime/executable.js';
 import { randomOperand } from '../../support/arrays.js';
 import { operand, programOf } from '../../support/programs.js';
-import { checkDifferences, checkGradients } from './check.js';
+import { checkCompiled, checkDifferences, checkGradients } from './check.js';
 import { random } from './random.js';
 
 const f64 = (...shape: TensorType['shape']): TensorType => ({ dtype: 'float64', shape });
@@ -78,6 +78,7 @@ test('loops with and without stacked results, of any number of iterations, in ev
         if (form.limit === undefined && count > 3) continue;
         checkGradients(program, [int(0), floats(2), floats(2), int(count)]);
       }
+      checkCompiled(program, [int(0), floats(2), floats(2), int(3)]);
     }
   }
 });
@@ -86,6 +87,7 @@ test('derivatives agree with differences', () => {
   for (const form of forms) {
     const program = looping(condition, stacking, types, 2, form);
     checkDifferences(program, [int(0), floats(2), floats(2), int(3)]);
+    checkCompiled(program, [int(0), floats(2), floats(2), int(3)]);
   }
 });
 
@@ -120,6 +122,7 @@ test('a condition on what the gradient flows through', () => {
     const inputs = [operand('float64', [], [1.3]), operand('float64', [], [0.5])];
     checkGradients(program, inputs);
     checkDifferences(program, inputs);
+    checkCompiled(program, inputs);
   }
 });
 
@@ -158,6 +161,7 @@ test('a loop in a loop over rows, and loops over rows in it', () => {
     return { row, last };
   });
   checkGradients(program, [floats(2, 3), floats(2), int(0), int(2)]);
+  checkCompiled(program, [floats(2, 3), floats(2), int(0), int(2)]);
 });
 
 test('as many rows as there are iterations, in loops and branches: they are computed again', () => {
@@ -191,6 +195,7 @@ test('as many rows as there are iterations, in loops and branches: they are comp
       return { row, last };
     });
     checkGradients(program, [operand('int32', [3], [2, 0, 3]), floats(2), floats(2), int(0)]);
+    checkCompiled(program, [operand('int32', [3], [2, 0, 3]), floats(2), floats(2), int(0)]);
   }
 });
 
