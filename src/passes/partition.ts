@@ -72,6 +72,7 @@ interface Draft {
   readonly wanted: Set<Value>;
   readonly extents: NodeId[];
   readonly calls: NodeId[];
+  readonly requirements: Requirement[];
 }
 
 class Partitioner {
@@ -99,6 +100,11 @@ class Partitioner {
     for (const { value } of program.outputs) this.#want(value);
     for (const { extents, calls } of this.#drafts) {
       for (const id of [...extents, ...calls]) program.operands(id).forEach((v) => this.#want(v));
+    }
+    for (const requirement of program.requirements) {
+      const stage = this.#stageOfRequirement(requirement);
+      // What speaks of the inputs' sizes only was checked before.
+      if (stage > 0) this.#drafts[stage - 1].requirements.push(requirement);
     }
     const stages: Stage[] = [];
     // From the last: an island says what it wants of those before it.
@@ -131,7 +137,12 @@ class Partitioner {
   }
 
   #draft(stage: number): Draft {
-    return (this.#drafts[stage] ??= { wanted: new Set(), extents: [], calls: [] });
+    return (this.#drafts[stage] ??= {
+      wanted: new Set(),
+      extents: [],
+      calls: [],
+      requirements: [],
+    });
   }
 
   /** Has what a value views made where it can be made first, unless it is there anyway. */
@@ -142,14 +153,12 @@ class Partitioner {
     this.#drafts[this.#stageOf[base.node]].wanted.add(base);
   }
 
-  #stage(stage: number, { wanted, extents, calls }: Draft): Stage {
+  #stage(stage: number, { wanted, extents, calls, requirements }: Draft): Stage {
     const { members, reads } = this.#members(stage, [...wanted]);
     for (const value of reads) this.#want(value);
     const island = wanted.size === 0 ? null : this.#island(members, reads, [...wanted]);
-    const requirements = this.#program.requirements.filter(
-      (requirement) => this.#stageOfRequirement(requirement) === stage + 1,
-    );
-    return { checks: this.#checks(members, reads), island, extents, calls, requirements };
+    const checks = this.#checks(members, reads);
+    return { checks, island, extents, calls, requirements };
   }
 
   #checks(members: readonly NodeId[], reads: readonly Value[]): readonly BoundaryCheck[] {
