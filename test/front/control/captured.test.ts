@@ -273,3 +273,24 @@ test('second gradients of captured loops and branches are those of the plain cod
     near(second(kn.hybridize(f)), second(plain), 1e-4);
   }
 });
+
+test('bodies may speak of sizes that nothing they are given has', () => {
+  const ones = kn.hybridize(
+    (rows: kn.NDArray, w: kn.NDArray) =>
+      // A gradient of a sum has the shape of `w`, and reads nothing of it.
+      kn.foreach((_, none) => [kn.grad((v: kn.NDArray) => v.sum().mul(2))(w), none], rows, [])[0],
+    { dynamic: [['t', null], ['n']] }, // prettier-ignore
+  );
+  for (const [t, n] of [
+    [3, 2],
+    [1, 4],
+    [2, 1],
+    [0, 3],
+  ]) {
+    // prettier-ignore
+    const result = ones(kn.zeros([t, 2]), kn.zeros([n]));
+    assert.deepEqual(result.shape, [t, n]);
+    assert.ok([...result.dataSync()].every((each) => each === 2));
+  }
+  assert.equal(ones.explain().traces.length, 1);
+});
