@@ -1,7 +1,7 @@
 import * as attr from '../../base/attribute.js';
 import { type Dim, isStatic } from '../../base/dim.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
-import type { Tensor } from '../../ir/types.js';
+import type { Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import {
@@ -31,18 +31,7 @@ export const completedSizes: OperatorFunction<
   operands: sizeOperands,
   call: (sizes, count) => ({ inputs: [sizes], attributes: { count } }),
   infer: ({ inputs: [sizes] }) => {
-    const op = 'completedSizes';
-    const { dtype, shape } = sizes;
-    if (dtype !== 'int32' && dtype !== 'int64') {
-      throw new DTypeError('sizes are integers', { op, expected: 'int32 or int64', actual: dtype });
-    }
-    if (shape.length !== 1 || !isStatic(shape[0])) {
-      throw new ShapeError('the number of axes is not known', {
-        op,
-        expected: 'an array of rank 1 and known length',
-        actual: shapeToString(shape),
-      });
-    }
+    axesOf('completedSizes', sizes);
     return [sizes];
   },
   gradient: 'none',
@@ -68,3 +57,45 @@ export const completedSizes: OperatorFunction<
     { args: [tensor([0], { dtype: 'int32' }), 1] },
   ],
 });
+
+/**
+ * Like `extents`, of sizes in which -1 stands for what the others leave of `count` elements. An operator
+ * of its own, so that arrays of one number of elements that are given one shape have one shape.
+ */
+export const openExtents: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(sizes: Input<T>, count: Dim) => T,
+  false
+> = operator({
+  name: 'openExtents',
+  family: 'dynamic',
+  attributes: { count: attr.dim },
+  method: false,
+  operands: sizeOperands,
+  call: (sizes, count) => ({ inputs: [sizes], attributes: { count } }),
+  infer: ({ inputs: [sizes], fresh }) => {
+    const rank = axesOf('openExtents', sizes);
+    return [{ dtype: 'bool', shape: Array.from({ length: rank }, () => fresh('size')) }];
+  },
+  sizedBy: [0],
+  measure: ({ inputs: [sizes], attributes: { count } }) => [completedSizes(sizes, count)],
+  gradient: 'none',
+  lowering: { kind: 'point', elementwise: true, point: () => e.constant('bool', 0) },
+  samples: [
+    { args: [tensor([2], { dtype: 'int32', values: [-1, 3] }), 6] },
+    { args: [tensor([3], { dtype: 'int64', low: 0, high: 3 }), 6] },
+  ],
+});
+
+/** The number of sizes in an array of them. */
+function axesOf(op: string, { dtype, shape }: TensorType): number {
+  if (dtype !== 'int32' && dtype !== 'int64') {
+    throw new DTypeError('sizes are integers', { op, expected: 'int32 or int64', actual: dtype });
+  }
+  const [rank] = shape;
+  if (shape.length === 1 && isStatic(rank)) return rank;
+  throw new ShapeError('the number of axes is not known', {
+    op,
+    expected: 'an array of rank 1 and known length',
+    actual: shapeToString(shape),
+  });
+}

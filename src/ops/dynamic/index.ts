@@ -6,5 +6,5 @@ export { argsortRows, runStarts } from './sortedRows.js';
 export { unique, type UniqueOptions, type UniqueResult } from './unique.js';
 export { keptBoxes, nonMaxSuppression, type SuppressionOptions } from './nonMaxSuppression.js';
 export { dynamicSlice, updateSlice } from './dynamicSlice.js';
-export { completedSizes } from './completedSizes.js';
+export { completedSizes, openExtents } from './completedSizes.js';
 export { repeatEach } from './repeatEach.js';

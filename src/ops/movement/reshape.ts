@@ -19,8 +19,8 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
-import { completedSizes } from '../dynamic/completedSizes.js';
-import { extents, knownSizes } from '../dynamic/extents.js';
+import { openExtents } from '../dynamic/completedSizes.js';
+import { knownSizes } from '../dynamic/extents.js';
 import { checkShape, normalizeAxes, shapeToString } from '../infer.js';
 import { callOf, example, type Law } from '../law.js';
 import type { ViewLowering } from '../lowering.js';
@@ -97,7 +97,7 @@ export const reshape: OperatorFunction<
 /** The shape that an array holds. Where it is not known yet, what -1 stands for is worked out with it. */
 function shapeIn(shape: Tensor, x: Input<Tensor>): readonly Dim[] {
   const from = x instanceof Tensor ? x.type.shape : describeHost(x, 'reshape').shape;
-  return knownSizes(shape) ?? extents(completedSizes(shape, sizeOf(from))).type.shape;
+  return knownSizes(shape) ?? openExtents(shape, sizeOf(from)).type.shape;
 }
 
 /** The shape with its -1 replaced, when it holds as many elements as `from`. */

@@ -219,7 +219,7 @@ test('gradients flow through sizes that arrays decide', () => {
   const loss = (a: kn.NDArray, shape: kn.NDArray): kn.NDArray =>
     a
       .reshape(shape)
-      .mul(weights)
+      .mul(weights.reshape(shape))
       .sum()
       .add(
         a
