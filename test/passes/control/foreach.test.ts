@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { mulDim, symbol } from '../../../src/base/dim.js';
 import type { DType } from '../../../src/base/dtype.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import type { TensorType } from '../../../src/ir/types.js';
@@ -195,6 +195,21 @@ test('symbolic sizes, of the body and of its surroundings', () => {
     checkGradients(program, [floats(length, 2, 3), floats(2), floats(3)]);
     checkCompiled(program, [floats(length, 2, 3), floats(2), floats(3)]);
   }
+});
+
+test('sizes that only an operand without a gradient tells', () => {
+  const [n, m, t] = [symbol('n'), symbol('m'), symbol('t')];
+  const types = [f64(t), f64(2), i32(3), f64(6)];
+  // The sizes of the capture follow from those of the integers and of the state, which backward has no use for.
+  const body = programOf(
+    { x: f64(), s: f64(n), k: i32(m), c: f64(mulDim(n, m)) },
+    ({ x, s, c }) => ({ row: mul(sum<Value>(sin<Value>(c)), x), s }),
+  );
+  const program = looping(body, types, 1, 1);
+  const inputs = [floats(3), floats(2), whole('int32', 3), floats(6)];
+  checkGradients(program, inputs);
+  checkGradients(program, inputs, { wrt: [false, false, false, true], flows: [true, false] });
+  checkCompiled(program, inputs);
 });
 
 test('gradients reach only what they flow to', () => {
