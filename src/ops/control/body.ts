@@ -1,4 +1,4 @@
-import { type Dim, sameDim, symbolsOf } from '../../base/dim.js';
+import { type Dim, sameDim, symbol, symbolsOf } from '../../base/dim.js';
 import { ArgumentError, DTypeError, GraphError, ShapeError } from '../../base/errors.js';
 import { bindTypes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import { type InferContext, namedInputs, type Program, typeToString } from '../../ir/program.js';
@@ -40,7 +40,30 @@ export function instanceOf(
     // What speaks of sizes that the region's own data decides is settled where these are known.
     if (isKnown) requireAt(requirement, dims, require);
   }
-  return { types: region.outputs.map(({ value }) => substituteType(value.type, dims)), dims };
+  const types = region.outputs.map(({ value }) => value.type);
+  const all = new Map([...dims, ...ownSizes(types, dims, operands)]);
+  return { types: types.map((type) => substituteType(type, all)), dims };
+}
+
+/**
+ * Sizes that a region introduces, under names that the surroundings do not have: they are no sizes of
+ * theirs, whatever they are called.
+ */
+function ownSizes(
+  types: readonly TensorType[],
+  dims: ReadonlyMap<string, Dim>,
+  operands: readonly TensorType[],
+): ReadonlyMap<string, Dim> {
+  const own = new Map<string, Dim>();
+  const taken = new Set(symbolsOfTypes(operands).keys());
+  for (const [name, bounds] of symbolsOfTypes(types)) {
+    if (dims.has(name)) continue;
+    let apart = name;
+    while (taken.has(apart)) apart += '_';
+    taken.add(apart);
+    own.set(name, symbol(apart, bounds));
+  }
+  return own;
 }
 
 /** Refuses results whose sizes only the data of an iteration decides: there is one array for them all. */
