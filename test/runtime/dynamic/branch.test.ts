@@ -179,3 +179,21 @@ test('loops inside of branches inside of loops', () => {
     assert.deepEqual(results.map(elementsOf), [sums, left, iterations, [marks]]);
   }
 });
+
+test('a size of a branch is none of its surroundings, though both have one name', () => {
+  const then = program([vector], (x) => [x]);
+  const otherwise = program([vector], (x) => [booleanMask(x, greater(x, 5))]);
+  const executable = compile(
+    program([vector], (x) => {
+      const positive = booleanMask(x, greater(x, 0));
+      const [chosen] = cond<Value>(less(sum(positive), 10), then, otherwise, [positive]);
+      return [chosen, mul(positive, 2)];
+    }),
+  );
+  for (const x of [[1, -2, 3], [9, -1, 4, 7], []]) {
+    const positive = x.filter((e) => e > 0);
+    const chosen = total(positive) < 10 ? positive : positive.filter((e) => e > 5);
+    const results = executable.run([floats([x.length], x)]);
+    assert.deepEqual(results.map(elementsOf), [chosen, positive.map((e) => 2 * e)]);
+  }
+});
