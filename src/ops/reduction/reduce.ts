@@ -10,9 +10,11 @@ import {
   type Sample,
   tensor,
 } from '../declare.js';
+import type { Batching } from '../batch.js';
 import { normalizeAxes, reducedShape } from '../infer.js';
 import type { Law } from '../law.js';
 import type { Decomposition, ReduceLowering } from '../lowering.js';
+import { reshape } from '../movement/reshape.js';
 import { axisList, type Reduction } from '../signatures.js';
 
 /** What reductions have in common, so that a declaration says the rest. */
@@ -73,6 +75,16 @@ export const undefinedWhenEmptySamples: readonly Sample[] = [
 export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
   const { name, operands = 'keep', ofNothing = true, gradient, lowering, simplify = [] } = spec;
   const { samples = ofNothing ? reductionSamples : nonEmptySamples } = spec;
+  const batch: Batching<ReductionAttributes> = {
+    isLinear: spec.isLinear ?? false,
+    rows: ({ inputs: [x], attributes: { axes, keepdims } }) => [
+      self(x, axesInRows(name, axes, x), { keepdims }),
+    ],
+    ...(spec.isLinear === true && {
+      total: ({ inputs: [x], attributes: { axes }, outputTypes: [{ shape }] }) =>
+        reshape(self(x, [0, ...axesInRows(name, axes, x)]), shape),
+    }),
+  };
   const self: OperatorFunction<Reduction> = operator({
     name,
     family: 'reduction',
@@ -103,23 +115,16 @@ export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
             axes: ({ axes }, rank) => normalizeAxes(name, axes, rank),
             ...lowering,
           },
-    batch: {
-      isLinear: spec.isLinear ?? false,
-      rows: ({ inputs: [x], attributes: { axes, keepdims } }) => {
-        const folded = normalizeAxes(name, axes, x.type.shape.length - 1);
-        return [
-          self(
-            x,
-            folded.map((axis) => axis + 1),
-            { keepdims },
-          ),
-        ];
-      },
-    },
+    batch,
     simplify,
     samples,
   });
   return self;
+}
+
+/** The axes that are folded in each row, as axes of all rows. */
+function axesInRows(name: string, axes: readonly number[] | null, rows: Tensor): number[] {
+  return normalizeAxes(name, axes, rows.type.shape.length - 1).map((axis) => axis + 1);
 }
 
 /** Refuses a reduction of no elements to at least one result. */

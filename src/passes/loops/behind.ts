@@ -1,10 +1,16 @@
 import type { NodeId } from '../../graph/graph.js';
 import type { Output, Program, Value } from '../../ir/program.js';
-import { declarationOf } from '../facets.js';
 import { rowsOf } from './ahead.js';
 import { isBatchable } from './batching.js';
 import { nodesBehind } from './carve.js';
-import { bytesOf, bytesOfRows, type Dependence, dependences, isDear } from './dependence.js';
+import {
+  bytesOf,
+  bytesOfRows,
+  type Dependence,
+  dependences,
+  isDear,
+  isKernel,
+} from './dependence.js';
 import { isMovable } from './hoist.js';
 import { build, editLoops, type Loop } from './loop.js';
 
@@ -101,11 +107,6 @@ function lateNodes(
     if (isKernel(body, id) || body.operands(id).some(({ node }) => dear.has(node))) dear.add(id);
   }
   return { all, dear };
-}
-
-function isKernel(program: Program, id: NodeId): boolean {
-  const node = program.node(id);
-  return node.kind === 'call' && declarationOf(node.op).lowering.kind === 'kernel';
 }
 
 /** The values that the loop has to give so that rows can be computed behind it, as few bytes as can be. */

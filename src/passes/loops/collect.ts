@@ -4,7 +4,7 @@ import { callOf } from '../../ops/law.js';
 import { rowsOf } from './ahead.js';
 import { hasTotal, isBatchable, isLinear } from './batching.js';
 import { nodesBehind } from './carve.js';
-import { bytesOf, bytesOfRows, type Dependence, dependences } from './dependence.js';
+import { bytesOf, bytesOfRows, type Dependence, dependences, isKernel } from './dependence.js';
 import { build, editLoops, type Loop, type State } from './loop.js';
 import { isDistributive } from './rows.js';
 
@@ -161,7 +161,8 @@ class Sources {
     if (node.kind !== 'call' || (isSame && count !== null)) return null;
     const operands = body.operands(value.node);
     if (isDistributive(node, operands)) return this.ofTotal(operands[0], there);
-    return hasTotal(node) ? operands.flatMap((operand) => this.#ofRows(operand, there)) : null;
+    if (!hasTotal(node) || !isKernel(body, value.node)) return null;
+    return operands.flatMap((operand) => this.#ofRows(operand, there));
   }
 
   /** The values whose rows all rows of a value take. Rows that are zero must stay zero on the way. */

@@ -43,12 +43,19 @@ export function dependences(loop: Loop): ReadonlyMap<Value, Dependence> {
   return found;
 }
 
-/** Whether a call does so much work that it is better done once for all rows: no point, and no view. */
+/** Whether a call does so much work that it is better done once for all rows: a fold, or a kernel that computes. */
 export function isDear(body: Program, id: NodeId): boolean {
   const node = body.node(id);
   if (node.kind !== 'call') return false;
-  const { kind } = declarationOf(node.op).lowering;
-  return kind === 'kernel' || kind === 'reduce';
+  return declarationOf(node.op).lowering.kind === 'reduce' || isKernel(body, id);
+}
+
+/** Whether a call is a loop nest of its own that does not only put elements in other places. */
+export function isKernel(body: Program, id: NodeId): boolean {
+  const node = body.node(id);
+  if (node.kind !== 'call') return false;
+  const { family, lowering } = declarationOf(node.op);
+  return lowering.kind === 'kernel' && family !== 'movement';
 }
 
 /** The bytes of the rows that an iteration has to do with: those of the data, and those it gives. */

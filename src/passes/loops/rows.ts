@@ -3,8 +3,10 @@ import { mapAttributeDims } from '../../base/schema.js';
 import { substituteDim } from '../../base/dim.js';
 import { InternalError } from '../../base/errors.js';
 import { substituteType } from '../../ir/bind.js';
-import type { CallNode, Program, Value } from '../../ir/program.js';
+import { type CallNode, type Program, sameType, type Value } from '../../ir/program.js';
+import { callOf } from '../../ops/law.js';
 import { add } from '../../ops/elementwise/arithmetic.js';
+import { fill } from '../../ops/movement/fill.js';
 import {
   callOnRows,
   hasTotal,
@@ -85,7 +87,8 @@ export class Rows {
     const node = this.#body.node(value.node);
     if (this.#known.has(value) || node.kind !== 'call') return totalOfRows(this.stacked(value));
     const operands = this.#body.operands(value.node);
-    if (isDistributive(node, operands)) {
+    const isAtHand = operands.every((operand) => this.#known.has(operand)) && hasTotal(node);
+    if (isDistributive(node, operands) && !isAtHand) {
       const [only] = operands;
       const adapted = this.#adapted(node);
       return this.#into.append(node.op, [this.total(only)], adapted.attributes, node)[0];
@@ -95,9 +98,14 @@ export class Rows {
     return call.isBatched.includes(true) ? totalOfCall(call) : totalOfRows(this.stacked(value));
   }
 
-  /** What was added up from the sums of several values. */
+  /** What is added up over all rows, from an initial value on. */
   sumOf(values: readonly Value[], initial: Value): Value {
-    return values.reduce((sum, value) => add(sum, this.total(value)), initial);
+    const totals = values.map((value) => this.total(value));
+    const isFromZero = callOf(initial, fill)?.attributes.value === 0;
+    const isWhole = totals.some(({ type }) => sameType(type, initial.type));
+    // What is nothing need not be added to what has its shape.
+    if (!isFromZero || !isWhole) return totals.reduce((sum, total) => add(sum, total), initial);
+    return totals.reduce((sum, total) => add(sum, total));
   }
 
   #rowCall(node: CallNode, operands: readonly Value[]): RowCall {

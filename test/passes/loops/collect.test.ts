@@ -67,13 +67,12 @@ test('the gradient of a weight is one product over time and batch, that of a bia
       %8 = matmul(%6, %7): float32[3, 4]
       %9 = reshape(%8) {shape: [3, 4]}: float32[3, 4]
       %10 = add(dw, %9): float32[3, 4]
-      %11 = sum(%0) {axes: [0], keepdims: false}: float32[2, 4]
-      %12 = cast(%11) {dtype: "float32"}: float32[2, 4]
-      %13 = sum(%12) {axes: [0], keepdims: false}: float32[4]
-      %14 = add(db, %13): float32[4]
+      %11 = sum(%0) {axes: [0, 1], keepdims: false}: float32[4]
+      %12 = reshape(%11) {shape: [4]}: float32[4]
+      %13 = add(db, %12): float32[4]
       output dh = %1
       output dw = %10
-      output db = %14
+      output db = %13
     }`,
   );
   const program = parse(backward(false));
@@ -135,16 +134,40 @@ test('sums of what depends on data alone need nothing of the loop', () => {
       %1 = mul(x, y): float32[t, 3]
       %2 = sum(%1) {axes: [0], keepdims: false}: float32[3]
       %3 = cast(%2) {dtype: "float32"}: float32[3]
-      %4 = add(s, %3): float32[3]
-      %5 = broadcastTo(w) {shape: ["t", 3]}: float32[t, 3]
-      %6 = sum(%5) {axes: [0], keepdims: false}: float32[3]
-      %7 = cast(%6) {dtype: "float32"}: float32[3]
-      %8 = add(%4, %7): float32[3]
+      %4 = broadcastTo(w) {shape: ["t", 3]}: float32[t, 3]
+      %5 = sum(%4) {axes: [0], keepdims: false}: float32[3]
+      %6 = cast(%5) {dtype: "float32"}: float32[3]
+      %7 = add(s, %3): float32[3]
+      %8 = add(%7, %6): float32[3]
       output z = %0
       output s = %8
     }`,
   );
   for (const t of [0, 1, 5]) agree(program, after, inputsOf(program, { t }), 1e-5);
+});
+
+test('what a sum starts from is not added where it is nothing', () => {
+  turns(
+    collectBehindLoops,
+    `program {
+      input x: float32[t, 3]
+      %0 = fill() {shape: [3], value: 0, dtype: "float32"}: float32[3]
+      %1 = foreach(x, %0) {data: 1, states: 1, reverse: false, counted: false, save: "auto"} [@0 {
+        input x: float32[3]
+        input s: float32[3]
+        %0 = add(s, x): float32[3]
+        output s = %0
+      }]: float32[3]
+      output s = %1
+    }`,
+    `program {
+      input x: float32[t, 3]
+      %0 = fill() {shape: [3], value: 0, dtype: "float32"}: float32[3]
+      %1 = sum(x) {axes: [0], keepdims: false}: float32[3]
+      %2 = cast(%1) {dtype: "float32"}: float32[3]
+      output s = %2
+    }`,
+  );
 });
 
 const sequential = (term: string, more = ''): string => `program {
