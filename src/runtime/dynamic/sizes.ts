@@ -27,25 +27,35 @@ export function bindExtents(
   { storage }: Operand,
   sizes: Map<string, number>,
 ): void {
+  const at = source === undefined ? {} : { source };
   shape.forEach((dim, axis) => {
     const size = Number(storage.host[axis]);
-    const details = {
-      op: op.name,
-      actual: typeof dim === 'number' ? String(size) : `${dim.key} = ${size}`,
-      ...(source !== undefined && { source }),
-    };
-    if (size < 0) throw new ShapeError('a size is negative', { ...details, expected: '0 or more' });
     const { min, max } = boundsOf(dim);
+    const actual = typeof dim === 'number' ? String(size) : `${dim.key} = ${size}`;
+    if (size < 0) {
+      throw new ShapeError('a size is negative', {
+        op: op.name,
+        expected: '0 or more',
+        actual,
+        ...at,
+      });
+    }
     if (size < min || size > max) {
       throw new ShapeError('a size that the data decides is outside its bounds', {
-        ...details,
+        op: op.name,
         expected: `${min} <= ${String(dim)} <= ${max}`,
+        actual,
+        ...at,
       });
     }
     if (isOpen(dim, sizes)) sizes.set(String(dim), size);
     else if (evaluateDim(dim, sizes) !== size) {
       const expected = String(evaluateDim(dim, sizes));
-      throw new InternalError('a size is decided twice, and not alike', { ...details, expected });
+      throw new InternalError('a size is decided twice, and not alike', {
+        expected,
+        actual,
+        ...at,
+      });
     }
   });
 }

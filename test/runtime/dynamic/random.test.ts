@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { symbol } from '../../../src/base/dim.js';
 import type { Value } from '../../../src/ir/program.js';
 import {
