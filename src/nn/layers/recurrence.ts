@@ -1,7 +1,7 @@
 import { foreach } from '../../front/control/index.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
-import { extents, flip, iota, sliceAdjoint, where } from '../../ops/index.js';
+import { extents, sliceAdjoint, updateSlice } from '../../ops/index.js';
 import type { Cell } from './cells.js';
 
 export interface RecurrenceOptions {
@@ -29,7 +29,6 @@ export function runCell(
   const { inputs, step } = cell.unroll(x);
   // A loop keeps the dtypes of its states, so they start with those that steps give.
   const begin = states.map((state) => state.astype(inputs.dtype));
-  const inOrder = (sequence: NDArray): NDArray => (isReverse ? flip(sequence, 0) : sequence);
   const [outputs, ends] =
     counts === null
       ? foreach(
@@ -37,15 +36,17 @@ export function runCell(
             const after = step(row, before);
             return [after[0], after];
           },
-          inOrder(inputs),
+          inputs,
           begin,
+          { reverse: isReverse },
         )
       : foreach(
           ([row, count], before) => leadingStep(step, row, before, count),
-          [inOrder(inputs), inOrder(counts)],
+          [inputs, counts],
           begin,
+          { reverse: isReverse },
         );
-  return { outputs: inOrder(outputs), states: ends };
+  return { outputs, states: ends };
 }
 
 /** A step of the leading examples only; the others keep their states and have outputs of zeros. */
@@ -55,14 +56,14 @@ function leadingStep(
   before: readonly NDArray[],
   count: NDArray,
 ): [output: NDArray, states: NDArray[]] {
-  const [size] = extentsOf(extents<NDArray>(count.reshape([1])));
+  const [size] = extentsOf(extents<NDArray>(count));
   const leading = [[0, size, 1]] as const;
   const after = step(
     row.slice(...leading),
     before.map((state) => state.slice(...leading)),
   );
-  const shape = extentsOf(before[0]);
-  const goesOn = iota<NDArray>(shape[0], { dtype: 'int32' }).less(count).expandDims(1);
-  const placed = after.map((each) => sliceAdjoint<NDArray>(each, shape, leading));
-  return [placed[0], placed.map((each, k) => where(goesOn, each, before[k]))];
+  return [
+    sliceAdjoint<NDArray>(after[0], extentsOf(before[0]), leading),
+    after.map((each, k) => updateSlice(before[k], each, 0, 0)),
+  ];
 }
