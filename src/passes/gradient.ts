@@ -19,7 +19,7 @@ import { carriers, nodesBetween } from './flow.js';
 import { branchBackward } from './branchgradient.js';
 import { loopBackward } from './loopgradient.js';
 import { indicesOf } from './marks.js';
-import { mergeLoops } from './mergeloops.js';
+import { type Covered, coveredLoops, mergeLoops } from './mergeloops.js';
 import { type Memo, remembered } from './memo.js';
 import { type JointRequest, split } from './split.js';
 import { instantiate } from './transform.js';
@@ -66,13 +66,28 @@ export function gradient<T extends Tensor>(request: GradientRequest<T>): readonl
   for (const { value, grad } of outputs) if (carries.has(value)) accumulate(value, grad);
 
   const wanted = new Set(wrt);
+  const covered = coveredLoops(program, nodes);
   for (let i = nodes.length - 1; i >= 0; i--) {
-    const node = program.node(nodes[i]);
+    let id = nodes[i];
+    const cover = covered.get(id);
+    if (cover !== undefined && !isWanted(cover, program, wanted)) {
+      if (id !== cover.first) continue;
+      // By now all who read any of the loops have been visited: one way back serves for them all.
+      for (const [other, same] of cover.others) {
+        program.results(other).forEach((result, k) => {
+          const grad = grads.get(result);
+          if (grad !== undefined) accumulate(same[k], grad);
+          grads.delete(result);
+        });
+      }
+      id = cover.by;
+    }
+    const node = program.node(id);
     if (node.kind !== 'call') continue;
-    const results = program.results(nodes[i]);
+    const results = program.results(id);
     const resultGrads = results.map((result) => grads.get(result) ?? null);
     if (resultGrads.every((grad) => grad === null)) continue;
-    const operands = program.operands(nodes[i]);
+    const operands = program.operands(id);
     const needs = operands.map((operand) => carries.has(operand));
     if (needs.includes(true)) {
       const flowing = applyRule(node, operands, results, resultGrads, needs, request);
@@ -85,6 +100,11 @@ export function gradient<T extends Tensor>(request: GradientRequest<T>): readonl
     for (const result of results) if (!wanted.has(result)) grads.delete(result);
   }
   return wrt.map((value) => grads.get(value) ?? null);
+}
+
+/** Whether gradients are asked for with respect to what one of several loops gave. */
+function isWanted({ by, others }: Covered, program: Program, wanted: ReadonlySet<Value>): boolean {
+  return [by, ...others.keys()].some((id) => program.results(id).some((each) => wanted.has(each)));
 }
 
 function applyRule<T extends Tensor>(

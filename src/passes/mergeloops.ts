@@ -60,6 +60,47 @@ export function mergeMarkedLoops({ program, isLate }: Marked): Marked {
   };
 }
 
+/** Loops of which one gives all that the others do. */
+export interface Covered {
+  readonly first: NodeId;
+  readonly by: NodeId;
+  /** For each of the others, the results of that one that are the same as its own. */
+  readonly others: ReadonlyMap<NodeId, readonly Value[]>;
+}
+
+/**
+ * By node, the loops among some that one of them covers: a loop and the run of it that a gradient needed,
+ * where they cannot be made one since arrays stand for their results.
+ */
+export function coveredLoops(
+  program: Program,
+  ids: readonly NodeId[],
+): ReadonlyMap<NodeId, Covered> {
+  const found = new Map<NodeId, Covered>();
+  for (const { rows } of new Set(mergedLoops(program, ids).values())) {
+    const members = [...rows.keys()];
+    const total = new Set([...rows.values()].flat()).size;
+    const by = members.find((id) => rows.get(id)!.length === total);
+    if (by === undefined) continue;
+    const results = program.results(by);
+    const own = rows.get(by)!;
+    const sameAs = (id: NodeId): readonly Value[] => {
+      const places = rows.get(id)!;
+      return program
+        .results(id)
+        .map((_, k) =>
+          k < places.length ? results[own.indexOf(places[k])] : results[k - places.length + total],
+        );
+    };
+    const others = new Map(members.filter((id) => id !== by).map((id) => [id, sameAs(id)]));
+    const isAlike = [...others].every(([id, same]) =>
+      program.results(id).every(({ type }, k) => sameType(type, same[k].type)),
+    );
+    if (isAlike) for (const id of members) found.set(id, { first: members[0], by, others });
+  }
+  return found;
+}
+
 /** One loop in place of several. */
 interface Merged {
   call: CallNode;
@@ -90,9 +131,12 @@ function mergeOnce(program: Program, region: (region: Program) => Program): Prog
 }
 
 /** What becomes of the loops of a program that have something in common. */
-function mergedLoops(program: Program): ReadonlyMap<NodeId, Merged> {
+function mergedLoops(
+  program: Program,
+  ids: Iterable<NodeId> = program.graph.nodes(),
+): ReadonlyMap<NodeId, Merged> {
   const candidates = new Map<string, NodeId[]>();
-  for (const id of program.graph.nodes()) {
+  for (const id of ids) {
     const call = program.node(id);
     if (call.kind !== 'call' || !isLoop(call)) continue;
     const key = candidateKey(call, program.operands(id));

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-
 import { Program, type Value } from '../../src/ir/program.js';
 import { add, mul } from '../../src/ops/elementwise/arithmetic.js';
 import { sum } from '../../src/ops/reduction/sum.js';

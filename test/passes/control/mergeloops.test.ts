@@ -12,6 +12,7 @@ import { exp } from '../../../src/ops/elementwise/exponential.js';
 import { tanh } from '../../../src/ops/elementwise/hyperbolic.js';
 import { sin } from '../../../src/ops/elementwise/trigonometric.js';
 import { sum } from '../../../src/ops/reduction/sum.js';
+import { eliminateDeadCode } from '../../../src/passes/dce.js';
 import { declarationOf } from '../../../src/passes/facets.js';
 import { backwardProgram, gradient } from '../../../src/passes/gradient.js';
 import { jointProgram } from '../../../src/passes/joint.js';
@@ -119,6 +120,35 @@ test('two gradients of one loop share its one run', () => {
   expectSame(run(merged, operands), run(apart, operands), 'merged');
   assert.equal(mergeLoops(merged), merged);
 });
+
+test('a loop and the run of it that a gradient needed go back as one', () => {
+  const program = new Program();
+  const inputs = [f64(length, 2), f64(2), f64(2)].map((type, k) => program.variable(`x${k}`, type));
+  const [x, s, w] = inputs;
+  const [row, last] = foreach<Value>(step, { data: [x], states: [s], captures: [w] });
+  const derive = (value: Value): Value =>
+    gradient<Value>({
+      program,
+      outputs: [{ value, grad: value }],
+      wrt: inputs,
+      valueOf: (value) => value,
+      add: (a, b) => add(a, b),
+    })
+      .map((grad) => sum<Value>(mul(grad!, grad!)))
+      .reduce((a, b) => add<Value>(a, b));
+  const first = derive(sum<Value>(mul(row, last)));
+  assert.equal(loops(outputting(program, first)), 3);
+  const second = outputting(program, derive(first));
+  const merged = mergeLoops(second);
+  verify(merged);
+  assert.equal(loops(merged), 4);
+  expectSame(run(merged, operands), run(second, operands), 'merged');
+});
+
+function outputting(program: Program, value: Value): Program {
+  program.setOutputs([{ name: 'y', value }]);
+  return eliminateDeadCode(program);
+}
 
 test('the compiler merges what it is given', () => {
   const compiled = runPipeline(gradientsApart(looping(step), [0, 1]));
