@@ -151,6 +151,19 @@ for (const kind of kinds) {
   });
 }
 
+test('no step computes more rows than there are examples that have it', () => {
+  const layer = layerOf('LSTM', size, channels, { layers: 2, bidirectional: true }).hybridize();
+  const lengths = kn.array([1, 3], { dtype: 'int32' });
+  const text = layer.graphFor(data([2, 3, channels]), { lengths }).toString();
+  const bodies = text.match(/foreach\(.*?\n {2}\}\]/gs)!;
+  assert.equal(bodies.length, 4);
+  for (const body of bodies) {
+    const rows = [...body.matchAll(/ = (?:matmul|sigmoid|tanh)\(.*\): float64\[([^\]]*), \d+\]/g)];
+    assert.equal(rows.length, 6);
+    for (const [, count] of rows) assert.match(count, /^min\(2, size_\d+\)$/);
+  }
+});
+
 test('a saved graph with symbolic sizes takes any batch, time and lengths', () => {
   const layer = layerOf('LSTM', size, channels, { layers: 2, bidirectional: true });
   const padded = (batch: number, time: number, lengths: readonly number[]) =>
