@@ -188,10 +188,9 @@ export function carvedInput({ operand, name, stands }: Entry, isData = false): C
 }
 
 /** The first extent of the stacked results. */
-function leadingDim({ lead, node, body }: Loop): Dim {
+function leadingDim({ lead, node, rows }: Loop): Dim {
   if (lead !== null) return lead;
-  const [type] = node.types;
-  return body.outputs.length > 0 && type.shape.length > 0 ? type.shape[0] : 0;
+  return rows.length > 0 ? node.types[0].shape[0] : 0;
 }
 
 /** The results of a loop in terms of another: a place among those of its rows or states, or a value. */
