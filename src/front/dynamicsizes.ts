@@ -13,6 +13,7 @@ import {
   maximum,
   neg,
   reshape,
+  shapeOf,
   sub,
 } from '../ops/index.js';
 import type { Tensor } from '../ir/types.js';
@@ -23,10 +24,14 @@ import { NDArray } from './ndarray.js';
 
 /**
  * The elements of an array that is given as sizes. Captured code is run again with others, so there only
- * its own constants are known.
+ * its own constants are known, and the sizes of an array are what its type says.
  */
-function read(sizes: Tensor): readonly number[] | null {
+function read(sizes: Tensor): readonly Dim[] | null {
   if (!(sizes instanceof NDArray) || kindOf(sizes.dtype) !== 'int' || sizes.ndim > 1) return null;
+  const { origin } = sizes;
+  if (sizes.elements === null && origin?.declaration === shapeOf.declaration) {
+    return origin.operands[0].type.shape;
+  }
   if (mode.capture !== null && !(sizes.isConstant && sizes.elements !== null)) return null;
   return Array.from(sizes.storage.host, Number);
 }

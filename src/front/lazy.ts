@@ -127,8 +127,11 @@ function settle(origin: Origin, computed: readonly NDArray[]): void {
   });
 }
 
-/** The attributes of a captured call with numbers in the place of sizes that are known by now. */
-export function withSizes(origin: Origin): Attributes {
+/**
+ * The attributes of a captured call with numbers in the place of sizes that are known by now; `found` are
+ * those that its capture does not know.
+ */
+export function withSizes(origin: Origin, found: ReadonlyMap<string, number> = none): Attributes {
   const { declaration, attributes, operands, sizedBy, capture } = origin;
   const captures = new Set<Capture | null | undefined>([
     capture,
@@ -137,6 +140,8 @@ export function withSizes(origin: Origin): Attributes {
   return mapAttributeDims(declaration.attributes, attributes, (dim) => {
     let known = dim;
     for (const each of captures) if (each) known = substituteDim(known, each.sizes);
-    return known;
+    return substituteDim(known, found);
   });
 }
+
+const none: ReadonlyMap<string, number> = new Map();

@@ -1,4 +1,6 @@
+import { isStatic } from '../base/dim.js';
 import { inContext } from '../base/errors.js';
+import { bindShapes } from '../ir/bind.js';
 import { stopGradient } from '../ops/structure/identity.js';
 import { type Capture, type Effects, numberArray } from './capture.js';
 import { joinRecording, perform } from './dispatch.js';
@@ -22,6 +24,8 @@ export class LiveValues {
   /** One of its own is open only while calls run: the trace has a say about what may be assigned to. */
   readonly #isOwn: boolean;
   readonly #values: Map<NDArray, NDArray>;
+  /** The sizes that the data of this call has decided. The trace holds for others, too. */
+  readonly #sizes: Map<string, number> = new Map();
   #ran = 0;
   #hasRun = false;
 
@@ -94,7 +98,7 @@ export class LiveValues {
   #run(origin: Origin): void {
     const { declaration, regions, operands, results, source, session } = origin;
     try {
-      const operation = { declaration, regions, attributes: withSizes(origin) };
+      const operation = { declaration, regions, attributes: withSizes(origin, this.#sizes) };
       // What stops gradients is recorded by nobody, but where it was called, not for `detach`, its operand
       // takes part.
       const stops = declaration === stopGradient.declaration;
@@ -106,11 +110,23 @@ export class LiveValues {
         ),
       );
       results.forEach((array, i) => this.set(array, made[i]));
+      this.#learnSizes(results, made);
     } catch (error) {
       throw inContext(error, 'captured code failed', {
         op: declaration.name,
         ...(source !== undefined && { source }),
       });
     }
+  }
+
+  #learnSizes(captured: readonly NDArray[], made: readonly NDArray[]): void {
+    const matches = captured.flatMap(({ type: { shape } }, i) =>
+      shape.every(isStatic)
+        ? []
+        : [{ name: `result ${i}`, declared: shape, actual: made[i].shape }],
+    );
+    if (matches.length === 0) return;
+    const known = new Map([...this.#capture.sizes, ...this.#sizes]);
+    for (const [name, size] of bindShapes(matches, undefined, known)) this.#sizes.set(name, size);
   }
 }

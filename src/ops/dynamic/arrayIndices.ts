@@ -97,7 +97,8 @@ function resolved<T extends Tensor>(
 function knownBound(bound: RangeBound): number | null | undefined {
   if (bound === null || bound === undefined) return null;
   if (!(bound instanceof Tensor)) return typeof bound === 'number' ? bound : undefined;
-  return knownSizes(oneInteger(bound))?.[0];
+  const [known] = knownSizes(oneInteger(bound)) ?? [];
+  return typeof known === 'number' ? known : undefined;
 }
 
 /** An integer array of one element, of rank 0. */

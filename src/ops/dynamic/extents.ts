@@ -78,7 +78,7 @@ export function sizeOperands([kind]: readonly (DType | WeakKind)[]): readonly DT
 }
 
 /** The elements of an array of sizes where the code at hand may know them; null where it may not. */
-export type ReadSizes = (sizes: Tensor) => readonly number[] | null;
+export type ReadSizes = (sizes: Tensor) => readonly Dim[] | null;
 
 let readSizes: ReadSizes = () => null;
 
@@ -88,7 +88,7 @@ export function installSizes(read: ReadSizes): void {
 }
 
 /** The elements of an array of sizes where they may be known. */
-export function knownSizes(sizes: Tensor): readonly number[] | null {
+export function knownSizes(sizes: Tensor): readonly Dim[] | null {
   return readSizes(sizes);
 }
 

@@ -260,3 +260,19 @@ test('graphs with sizes that their data decides are exported, saved and reloaded
     assert.deepEqual(each.run({ x, mask: mask.logicalNot() })['y'].tolist(), [[6, 8]]);
   }
 });
+
+test('side-effect code is given arrays whose sizes the data decides', () => {
+  const seen: unknown[] = [];
+  const look = kn.staticCode((a: kn.NDArray) => void seen.push(a.tolist()));
+  const f = kn.staticGraph((x: kn.NDArray, n: kn.NDArray) => {
+    const steps = kn.arange(n);
+    const sums = kn.ones(kn.shapeOf(steps)).mul(x).add(steps);
+    look(sums);
+    return x.mul(2);
+  });
+  for (const n of [2, 3, 0]) {
+    assert.equal(f(kn.array(5), int(n)).item(), 10);
+    assert.deepEqual(seen.at(-1), [5, 6, 7].slice(0, n));
+  }
+  assert.equal(seen.length, 3);
+});
