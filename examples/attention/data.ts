@@ -1,10 +1,10 @@
 import * as kn from '../../src/index.js';
 import type { Draw } from '../support/random.js';
 
-/** The tokens: ten digits, what stands between a number and the answer, and what ends the answer. */
+/** Behind the ten digits: what stands between a number and the answer, and what ends the answer. */
 export const equals = 10;
 export const end = 11;
-export const tokenCount = 12;
+export const tokenNames: readonly string[] = [...'0123456789', '=', 'end'];
 
 /** How many tokens a task needs: the number, its answer, and what stands behind each. */
 export function capacityFor(digits: number): number {

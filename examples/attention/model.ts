@@ -1,5 +1,5 @@
 import * as kn from '../../src/index.js';
-import { tokenCount } from './data.js';
+import { tokenNames } from './data.js';
 
 /** What a layer keeps of the tokens so far: keys and values, each (batch, heads, capacity, size of a head). */
 export interface Cache {
@@ -32,8 +32,8 @@ export class CausalAttention extends kn.nn.HybridBlock {
   }
 
   #join(mixed: kn.NDArray): kn.NDArray {
-    const [, heads, time, width] = mixed.shape;
-    return this.output.call(mixed.transpose([0, 2, 1, 3]).reshape([-1, time, heads * width]));
+    const size = this.#heads * this.#width;
+    return this.output.call(mixed.transpose([0, 2, 1, 3]).reshape([-1, mixed.shape[2], size]));
   }
 
   /** All tokens at once: (batch, time, size). */
@@ -104,12 +104,12 @@ export class Transformer extends kn.nn.HybridBlock {
   positions: kn.nn.Embedding;
   layers: Layer[];
   norm: kn.nn.LayerNorm = new kn.nn.LayerNorm();
-  predict: kn.nn.Dense = new kn.nn.Dense(tokenCount);
+  predict: kn.nn.Dense = new kn.nn.Dense(tokenNames.length);
 
   constructor({ size, heads, layers, capacity }: TransformerSizes) {
     super();
     this.capacity = capacity;
-    this.embed = new kn.nn.Embedding(tokenCount, size);
+    this.embed = new kn.nn.Embedding(tokenNames.length, size);
     this.positions = new kn.nn.Embedding(capacity, size);
     this.layers = Array.from({ length: layers }, () => new Layer(size, heads));
   }
