@@ -4,6 +4,7 @@ import { rowsOf } from './ahead.js';
 import { isBatchable } from './batching.js';
 import { nodesBehind } from './carve.js';
 import {
+  areStackable,
   bytesOf,
   bytesOfRows,
   type Dependence,
@@ -75,10 +76,8 @@ interface LateNodes {
   readonly dear: ReadonlySet<NodeId>;
 }
 
-function lateNodes(
-  { body, rows, states, dims }: Loop,
-  depends: ReadonlyMap<Value, Dependence>,
-): LateNodes {
+function lateNodes(loop: Loop, depends: ReadonlyMap<Value, Dependence>): LateNodes {
+  const { body, rows, states, dims } = loop;
   const blocked = new Set(
     nodesBehind(
       body,
@@ -98,6 +97,7 @@ function lateNodes(
       !blocked.has(id) &&
       isBatchable(node) &&
       isMovable(node, dims, true) &&
+      areStackable(body.operands(id), loop) &&
       body.results(id).every((value) => depends.get(value) === 'past');
     if (isLate) all.add(id);
     else for (const operand of body.operands(id)) blocked.add(operand.node);
@@ -111,12 +111,13 @@ function lateNodes(
 
 /** The values that the loop has to give so that rows can be computed behind it, as few bytes as can be. */
 function storedBehind(
-  { body, dims }: Loop,
+  loop: Loop,
   moved: readonly Output[],
   late: LateNodes,
   depends: ReadonlyMap<Value, Dependence>,
   there: ReadonlySet<Value>,
 ): ReadonlySet<Value> {
+  const { body, dims } = loop;
   const stored = new Set<Value>();
   const read = new Map<Value, number>();
   for (const id of body.graph.nodes()) {
@@ -124,7 +125,11 @@ function storedBehind(
     const operands = [...new Set(body.operands(id))];
     const below = operands.reduce((sum, value) => sum + read.get(value)!, 0);
     const isCheap =
-      node.kind === 'call' && !isDear(body, id) && isBatchable(node) && isMovable(node, dims, true);
+      node.kind === 'call' &&
+      !isDear(body, id) &&
+      isBatchable(node) &&
+      isMovable(node, dims, true) &&
+      areStackable(operands, loop);
     for (const value of body.results(id)) {
       const own = there.has(value) ? 0 : bytesOf(value);
       const isElsewhere = depends.get(value) !== 'past';

@@ -4,7 +4,14 @@ import { callOf } from '../../ops/law.js';
 import { rowsOf } from './ahead.js';
 import { hasTotal, isBatchable, isLinear } from './batching.js';
 import { nodesBehind } from './carve.js';
-import { bytesOf, bytesOfRows, type Dependence, dependences, isKernel } from './dependence.js';
+import {
+  areStackable,
+  bytesOf,
+  bytesOfRows,
+  type Dependence,
+  dependences,
+  isKernel,
+} from './dependence.js';
 import { build, editLoops, type Loop, type State } from './loop.js';
 import { isDistributive } from './rows.js';
 
@@ -160,6 +167,7 @@ class Sources {
     // Beyond the count the rows of what never changes would not be zero.
     if (node.kind !== 'call' || (isSame && count !== null)) return null;
     const operands = body.operands(value.node);
+    if (!areStackable(operands, this.#loop)) return null;
     if (isDistributive(node, operands)) return this.ofTotal(operands[0], there);
     if (!hasTotal(node) || !isKernel(body, value.node)) return null;
     return operands.flatMap((operand) => this.#ofRows(operand, there));
@@ -174,8 +182,8 @@ class Sources {
     const operands = body.operands(value.node);
     if (node.kind === 'call' && operands.length === 1 && isLinear(node) && isBatchable(node)) {
       const [operand] = operands;
-      if (there.has(operand) || bytesOf(operand) <= bytesOf(value))
-        return this.#ofRows(operand, there);
+      const isNoLarger = there.has(operand) || bytesOf(operand) <= bytesOf(value);
+      if (isNoLarger && areStackable([operand], this.#loop)) return this.#ofRows(operand, there);
     }
     return [value];
   }

@@ -1,4 +1,5 @@
 import type { NodeId } from '../../graph/graph.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
 import type { Program, Value } from '../../ir/program.js';
 import { declarationOf } from '../facets.js';
 import { nominalBytes } from '../nominal.js';
@@ -56,6 +57,11 @@ export function isKernel(body: Program, id: NodeId): boolean {
   if (node.kind !== 'call') return false;
   const { family, lowering } = declarationOf(node.op);
   return lowering.kind === 'kernel' && family !== 'movement';
+}
+
+/** Whether no size of some values is one that the body itself finds: only then their rows can be stacked. */
+export function areStackable(values: readonly Value[], { dims }: Loop): boolean {
+  return [...symbolsOfTypes(values.map(({ type }) => type)).keys()].every((name) => dims.has(name));
 }
 
 /** The bytes of the rows that an iteration has to do with: those of the data, and those it gives. */
