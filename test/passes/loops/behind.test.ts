@@ -107,3 +107,27 @@ test('what a state needs stays, and so does a loop over a count of rows', () => 
   leaves(batchBehindLoops, text('output y = %1\n      output h = %1'));
   leaves(batchBehindLoops, text('output y = %1\n      output h = %0', 'true'));
 });
+
+test('what reads values of sizes that an iteration finds stays', () => {
+  const text = `program {
+    input n: int32[t]
+    input h: float32[4, 3]
+    input w: float32[3, 3]
+    %0, %1 = foreach(n, h, w) {data: 1, states: 1, reverse: false, counted: false, save: "auto"} [@0 {
+      input n: int32[]
+      input h: float32[4, 3]
+      input w: float32[3, 3]
+      %0 = extents(n) {most: null}: bool[size_0]
+      %1 = slice(h) {indices: [[0, "size_0", 1]]}: float32[min(4, size_0), 3]
+      %2 = matmul(%1, w): float32[min(4, size_0), 3]
+      %3 = slice(h) {indices: [["size_0", null, 1]]}: float32[-min(4, size_0) + 4, 3]
+      %4 = concat(%2, %3) {axis: 0}: float32[4, 3]
+      %5 = tanh(h): float32[4, 3]
+      output y = %4
+      output h = %5
+    }]: float32[t, 4, 3], float32[4, 3]
+    output y = %0
+    output h = %1
+  }`;
+  leaves(batchBehindLoops, text);
+});

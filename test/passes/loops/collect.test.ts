@@ -219,3 +219,28 @@ test('operands that are much larger than the sum of products are not stored', ()
     }`,
   );
 });
+
+test('what has sizes that an iteration finds is added up in it', () => {
+  const text = `program {
+    input n: int32[t]
+    input h: float32[4, 3]
+    input dw: float32[3, 3]
+    %0, %1 = foreach(n, h, dw) {data: 1, states: 2, reverse: false, counted: false, save: "auto"} [@0 {
+      input n: int32[]
+      input h: float32[4, 3]
+      input dw: float32[3, 3]
+      %0 = extents(n) {most: null}: bool[size_0]
+      %1 = slice(h) {indices: [[0, "size_0", 1]]}: float32[min(4, size_0), 3]
+      %2 = swapaxes(%1) {axis1: -1, axis2: -2}: float32[3, min(4, size_0)]
+      %3 = tanh(%1): float32[min(4, size_0), 3]
+      %4 = matmul(%2, %3): float32[3, 3]
+      %5 = add(dw, %4): float32[3, 3]
+      %6 = tanh(h): float32[4, 3]
+      output h = %6
+      output dw = %5
+    }]: float32[4, 3], float32[3, 3]
+    output h = %0
+    output dw = %1
+  }`;
+  leaves(collectBehindLoops, text);
+});
