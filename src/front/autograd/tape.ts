@@ -57,6 +57,8 @@ export function layOutRecording(
     );
     results.forEach((array, i) => place(array, values[i]));
   }
+  // A head may be a leaf itself.
+  for (const head of heads) operand(head);
   return { program, origins, valueOf, arrayOf };
 }
 

@@ -1,8 +1,9 @@
+import { isFloat } from '../../base/dtype.js';
 import { concat } from '../../ops/index.js';
 import { unflatten } from '../../base/tree.js';
 import { zeros } from '../creation.js';
 import type { NDArray } from '../ndarray.js';
-import { aliasOf } from '../values.js';
+import { aliasOf, linkTo } from '../values.js';
 import { checkOutput } from './checks.js';
 import { arrangedLike, namesOf, type Nested } from './nesting.js';
 import { Stack } from './rows.js';
@@ -47,10 +48,11 @@ export class Outputs {
 
 /**
  * A computed array that keeps its elements even if the array is assigned to in a later iteration. What
- * takes part in recordings is left alone: it cannot be assigned to, and has a history to keep.
+ * keeps a gradient or has a history is left alone: it cannot be assigned to while that matters. Gradients
+ * flow through to everything else, too: they may be asked for by name.
  */
 export function settled(array: NDArray): NDArray {
   const { gradient, origin } = array.computed();
-  const isPlain = origin === null && (gradient === null || gradient.req === 'null');
-  return isPlain ? aliasOf(array) : array;
+  if (origin !== null || (gradient !== null && gradient.req !== 'null')) return array;
+  return gradient === null && isFloat(array.dtype) ? linkTo(array) : aliasOf(array);
 }
