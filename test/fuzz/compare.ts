@@ -18,7 +18,7 @@ export function snapshot(array: NDArray): Snapshot {
 /** What a run gave: arrays, or a refusal by its class and code. */
 export type Outcome =
   | { readonly kind: 'arrays'; readonly arrays: readonly Snapshot[] }
-  | { readonly kind: 'error'; readonly name: string };
+  | { readonly kind: 'error'; readonly name: string; readonly message: string };
 
 /** Runs, and turns a refusal into an outcome. What nobody throws on purpose goes on. */
 export function outcomeOf(run: () => readonly NDArray[]): Outcome {
@@ -26,7 +26,8 @@ export function outcomeOf(run: () => readonly NDArray[]): Outcome {
     return { kind: 'arrays', arrays: run().map(snapshot) };
   } catch (error) {
     if (!(error instanceof KaonError) || error.code === 'KAON_INTERNAL') throw error;
-    return { kind: 'error', name: `${error.constructor.name} ${error.code}` };
+    const { message } = error;
+    return { kind: 'error', name: `${error.constructor.name} ${error.code}`, message };
   }
 }
 
@@ -83,7 +84,8 @@ export function outcomeDifference(
 ): string | null {
   if (actual.kind === 'error' || expected.kind === 'error') {
     const [a, e] = [actual, expected].map((one) => (one.kind === 'error' ? one.name : 'a result'));
-    return a === e ? null : `gives ${a}, not ${e}`;
+    const told = [actual, expected].flatMap((one) => (one.kind === 'error' ? [one.message] : []));
+    return a === e ? null : [`gives ${a}, not ${e}`, ...told].join('\n');
   }
   if (actual.arrays.length !== expected.arrays.length) {
     return `gives ${actual.arrays.length} arrays, not ${expected.arrays.length}`;

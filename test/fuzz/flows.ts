@@ -46,11 +46,10 @@ export class Flows {
     const { choices } = this.#scene.setting;
     const isExact = this.#chooseExact();
     const usable = this.#usable(isExact);
-    const lengthOf = ({ arrays }: Known): string => arrays.map(({ shape }) => shape[0]).join();
     const rows = usable.filter(({ arrays }) => arrays.every(({ ndim, shape }) => ndim > 0 && shape[0] <= longest)); // prettier-ignore
     if (rows.length === 0) return;
     const first = choices.late(rows);
-    const others = rows.filter((known) => lengthOf(known) === lengthOf(first));
+    const others = rows.filter(({ extents }) => extents[0] === first.extents[0]);
     const data = [first];
     while (data.length < 3 && choices.chance(0.35)) data.push(choices.pick(others));
     const slices = data.map((known) => this.#parameter(known, known.arrays.map((array) => sliceOf(array)), known.taint)); // prettier-ignore
@@ -285,7 +284,8 @@ export class Flows {
   }
 
   #parameter(outside: Known, arrays: readonly NDArray[], taint: number): Parameter {
-    const inside = knownValue(this.#scene.id(), arrays, taint);
+    const dropped = outside.extents.length - arrays[0].ndim;
+    const inside = knownValue(this.#scene.id(), arrays, taint, outside.extents.slice(dropped));
     return { outside, inside: { ...inside, sized: outside.sized } };
   }
 

@@ -1,5 +1,5 @@
 import type { Declaration, Sample, SampleArray } from '../../src/ops/declare.js';
-import { broadcasts, type Choices, type Known, sameShapes } from './pool.js';
+import { broadcasts, type Choices, isOpen, type Known, sameShapes } from './pool.js';
 import { type Argument, type Extent, shapeAt, type Sizes } from './program.js';
 
 /** What an operand has to be. */
@@ -12,7 +12,8 @@ export interface Expected {
 
 /** Replaces the arrays in a sample's arguments by values of the program. */
 export class Operands {
-  readonly #names: Map<string, readonly number[]> = new Map();
+  readonly #names: Map<string, { readonly extent: string; readonly sizes: readonly number[] }> =
+    new Map();
   readonly #found: Known[] = [];
   readonly #isLoose: boolean;
   readonly #choices: Choices;
@@ -68,18 +69,18 @@ export class Operands {
   #strict(array: SampleArray): Expected {
     return {
       array,
-      fits: ({ arrays }) =>
-        arrays.every(({ shape }, i) => {
-          if (shape.length !== array.shape.length) return false;
-          const local = new Map<string, number>();
-          return array.shape.every((extent, axis) => {
-            if (typeof extent === 'number') return shape[axis] === extent;
-            if (shape[axis] < (this.#sample.least?.[extent] ?? 0)) return false;
-            const bound = this.#names.get(extent)?.[i] ?? local.get(extent);
-            local.set(extent, shape[axis]);
-            return bound === undefined || bound === shape[axis];
-          });
-        }),
+      fits: ({ arrays, extents }) => {
+        if (extents.length !== array.shape.length) return false;
+        const local = new Map<string, string>();
+        return array.shape.every((extent, axis) => {
+          const sizes = arrays.map(({ shape }) => shape[axis]);
+          if (typeof extent === 'number') return !isOpen(extents[axis]) && sizes.every((size) => size === extent); // prettier-ignore
+          if (sizes.some((size) => size < (this.#sample.least?.[extent] ?? 0))) return false;
+          const bound = this.#names.get(extent)?.extent ?? local.get(extent);
+          local.set(extent, extents[axis]);
+          return bound === undefined || bound === extents[axis];
+        });
+      },
       extents: () => array.shape.map((extent) => (typeof extent === 'number' ? extent : this.#extent(extent))), // prettier-ignore
     };
   }
@@ -87,7 +88,7 @@ export class Operands {
   /** The extent that a name has in a new input. */
   #extent(name: string): Extent {
     const least = this.#sample.least?.[name] ?? 0;
-    const bound = this.#names.get(name);
+    const bound = this.#names.get(name)?.sizes;
     const options: readonly Extent[] = ['n', 'm', 'n', 'm', 1, 2, 3, 0];
     const fitting = options.filter((extent) => {
       const sizes = this.#sizes.map((size) => shapeAt([extent], size)[0]);
@@ -96,14 +97,16 @@ export class Operands {
         : sizes.every((size, i) => size === bound[i]);
     });
     const chosen = fitting.length > 0 ? this.#choices.pick(fitting) : (bound?.[0] ?? least);
-    this.#names.set(name, this.#sizes.map((size) => shapeAt([chosen], size)[0])); // prettier-ignore
+    const found = this.#sizes.map((size) => shapeAt([chosen], size)[0]);
+    this.#names.set(name, { extent: found.join(), sizes: found });
     return chosen;
   }
 
-  #bind(array: SampleArray, { arrays }: Known): void {
+  #bind(array: SampleArray, { arrays, extents }: Known): void {
     array.shape.forEach((extent, axis) => {
       if (typeof extent === 'number') return;
-      this.#names.set(extent, arrays.map(({ shape }) => shape[axis])); // prettier-ignore
+      const sizes = arrays.map(({ shape }) => shape[axis]);
+      this.#names.set(extent, { extent: extents[axis], sizes });
     });
   }
 }

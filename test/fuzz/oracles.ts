@@ -5,7 +5,7 @@ import { generator } from '../support/samples.js';
 import { outcomeOf } from './compare.js';
 import { Choices } from './pool.js';
 import { type FuzzProgram, withoutAssignments } from './program.js';
-import { type Arrays, attach, type Body, forward, inMode, Reference, touching, unrolled, withGradients, withSecondGradients } from './reference.js'; // prettier-ignore
+import { type Arrays, attach, type Body, forward, inMode, Reference, unrolled, withGradients, withSecondGradients } from './reference.js'; // prettier-ignore
 import { type RunOptions, World } from './run.js';
 
 /** How a way of running differs from running step by step, in words; null where it does not. */
@@ -153,7 +153,7 @@ const kept: Oracle = (program, callOf) => {
 
 /** Loops and branches by hand against the functions of the library, both step by step, with gradients. */
 const unrolledOracle: Oracle = (program, callOf) => {
-  const body = withGradients(touching(forward));
+  const body = withGradients(forward);
   return calls(unrolled(body), () => (world, args, options) => body(world, args, { ...options, ...(callOf && { callOf }) }))(program, callOf); // prettier-ignore
 };
 

@@ -7,6 +7,11 @@ export interface Known {
   readonly id: number;
   readonly dtype: DType;
   readonly arrays: readonly NDArray[];
+  /**
+   * What tells the sizes of its axes apart: sizes in all trials, or the value whose data decides. Two sizes
+   * that data decides may be equal, but captured code cannot know.
+   */
+  readonly extents: readonly string[];
   readonly taint: number;
   /** In how many bodies the step stands whose data decides its sizes; 0 where that is the program or nobody. */
   readonly sized: number;
@@ -18,7 +23,12 @@ export interface Known {
 
 const tameness = 100;
 
-export function knownValue(id: number, arrays: readonly NDArray[], taint: number): Known {
+export function knownValue(
+  id: number,
+  arrays: readonly NDArray[],
+  taint: number,
+  extents: readonly string[] = extentsOf(arrays),
+): Known {
   const { dtype } = arrays[0];
   let [low, high] = [Infinity, -Infinity];
   let isFinite = true;
@@ -32,7 +42,7 @@ export function knownValue(id: number, arrays: readonly NDArray[], taint: number
     }
   }
   const isTame = isFinite && (low > high || (low >= -tameness && high <= tameness));
-  return { id, dtype, arrays, taint, sized: 0, isTame, low, high };
+  return { id, dtype, arrays, extents, taint, sized: 0, isTame, low, high };
 }
 
 /** Whether a value has one shape in all trials. */
@@ -42,7 +52,21 @@ export function isFixed({ arrays }: Known): boolean {
 
 /** Whether two values have one shape, whatever it is in each of the trials. */
 export function sameShapes(a: Known, b: Known): boolean {
-  return a.arrays.every(({ shape }, i) => shape.join() === b.arrays[i].shape.join());
+  return a.extents.join(';') === b.extents.join(';');
+}
+
+/** The sizes of each axis in all trials. */
+export function extentsOf(arrays: readonly NDArray[]): string[] {
+  return arrays[0].shape.map((_, axis) => arrays.map(({ shape }) => shape[axis]).join());
+}
+
+/** What an axis is told by whose size data decides. */
+export function openExtent(by: string): string {
+  return `#${by}`;
+}
+
+export function isOpen(extent: string): boolean {
+  return extent.startsWith('#');
 }
 
 /** Whether a value varies: zeros everywhere hide most mistakes. */
@@ -56,15 +80,11 @@ export function sameKind(a: DType, b: DType): boolean {
 
 /** Whether two values broadcast, and in one way in all trials. */
 export function broadcasts(a: Known, b: Known): boolean {
-  const ranks = Math.min(a.arrays[0].ndim, b.arrays[0].ndim);
-  return Array.from({ length: ranks }, (_, i) => i + 1).every((back) => {
-    const pairs = a.arrays.map(({ shape }, i) => [shape.at(-back), b.arrays[i].shape.at(-back)]);
-    return (
-      pairs.every(([x, y]) => x === y) ||
-      pairs.every(([x]) => x === 1) ||
-      pairs.every(([, y]) => y === 1)
-    );
-  });
+  const ranks = Math.min(a.extents.length, b.extents.length);
+  const isOne = ({ arrays }: Known, back: number): boolean => arrays.every(({ shape }) => shape.at(-back) === 1); // prettier-ignore
+  return Array.from({ length: ranks }, (_, i) => i + 1).every(
+    (back) => a.extents.at(-back) === b.extents.at(-back) || isOne(a, back) || isOne(b, back),
+  );
 }
 
 /** A source of choices. */

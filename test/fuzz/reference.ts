@@ -54,9 +54,14 @@ export function attach(world: World, args: Arrays): void {
   if (keepsGradients(world.program)) for (const x of wrtOf(world, args)) x.attachGrad();
 }
 
-/** One number that every float array has a part in. */
-function lossOf(arrays: Arrays): kn.NDArray {
-  return arrays
+/**
+ * One number that every float array has a part in. With control flow so have the inputs: whatever a branch
+ * that was not taken would have used takes part in captured code, and cannot where only one branch ran.
+ */
+function lossOf({ program }: World, arrays: Arrays, xs: Arrays): kn.NDArray {
+  const hasBranches = program.steps.some(({ regions }) => regions !== undefined);
+  const touched = hasBranches ? xs.map((x) => kn.zerosLike(x).mul(x)) : [];
+  return [...arrays, ...touched]
     .filter(({ dtype }) => isFloat(dtype))
     .map((array, i) =>
       array
@@ -75,7 +80,7 @@ export function withGradients(run: Body): Body {
     const { outputs, loss } = kn.autograd.record(
       () => {
         const outputs = run(world, args, options);
-        return { outputs, loss: during(options, () => lossOf(outputs)) };
+        return { outputs, loss: during(options, () => lossOf(world, outputs, xs)) };
       },
       { trainMode: program.training },
     );
@@ -93,8 +98,8 @@ export const withSecondGradients: Body = (world, args, options) => {
   // A recording that nobody differentiates would hold its arrays for ever.
   if (xs.length === 0) return forward(world, args, options);
   const differentiate = (outputs: Arrays): Arrays => {
-    const first = kn.autograd.grad(lossOf(outputs), xs, { createGraph: true });
-    return [...first, ...kn.autograd.grad(lossOf(first.map((grad) => grad.square())), xs)];
+    const first = kn.autograd.grad(lossOf(world, outputs, xs), xs, { createGraph: true });
+    return [...first, ...kn.autograd.grad(lossOf(world, first.map((grad) => grad.square()), xs), xs)]; // prettier-ignore
   };
   return kn.autograd.record(
     () => {
@@ -108,18 +113,6 @@ export const withSecondGradients: Body = (world, args, options) => {
 /** The body with loops and branches run by hand. */
 export function unrolled(body: Body): Body {
   return (world, args, options) => body(world, args, { ...options, control: byHand });
-}
-
-/**
- * The body, where everything has a part in a recording: a loop that runs no iteration lets even what its
- * body would have used take part, and loops by hand cannot.
- */
-export function touching(body: Body): Body {
-  return (world, args, options) => {
-    const outputs = body(world, args, options);
-    const parts = wrtOf(world, args).map((x) => x.astype('float32').mul(0).sum());
-    return [...outputs, ...parts];
-  };
 }
 
 function during<R>({ noise }: BodyOptions, fn: () => R): R {

@@ -6,7 +6,7 @@ import { byHand } from './control.js';
 import { calls, resultArrays } from './calls.js';
 import { isBySizes } from './dynamic.js';
 import { needsExact, readsNothing, taintOf, taintsOfStep } from './facts.js';
-import { type Choices, isFixed, type Known, knownValue, type Palette } from './pool.js';
+import { type Choices, extentsOf, isFixed, isOpen, type Known, knownValue, openExtent, type Palette } from './pool.js'; // prettier-ignore
 import { type Argument, type Input, allSteps, mapRefs, refsOf, type Sizes, type Step } from './program.js'; // prettier-ignore
 import { copyOf, inputArray, Runner } from './run.js';
 
@@ -51,6 +51,8 @@ export class Scene {
   depth = 0;
   readonly #known: Map<number, Known> = new Map();
   readonly #placed: number[] = [];
+  /** States that have been assigned to. */
+  readonly #changed: Set<number> = new Set();
   #nextId = 0;
 
   constructor(setting: Setting) {
@@ -83,6 +85,7 @@ export class Scene {
   become(state: number, value: Known): void {
     const known = { ...value, id: state };
     this.#known.set(state, known);
+    this.#changed.add(state);
     this.pool = this.pool.map((one) => (one.id === state ? known : one));
   }
 
@@ -166,19 +169,37 @@ export class Scene {
     if (this.isExact && made.some(({ taint }) => taint > 0)) return null;
     const operands = refsOf(step).map((id) => this.#known.get(id)!);
     // A size that data decides, but the same in all trials, would be taken for a known one.
-    const isOpen = (known: Known, k: number): boolean => isDeciding && k < deciding && isFixed(known); // prettier-ignore
-    if (step.regions === undefined && made.every(isOpen) && made.length > 0) return null;
+    const isUnsure = (known: Known, k: number): boolean => isDeciding && k < deciding && isFixed(known); // prettier-ignore
+    if (step.regions === undefined && made.every(isUnsure) && made.length > 0) return null;
     const inherited = Math.max(0, ...operands.map(({ sized }) => sized));
+    const around = operands.flatMap(({ arrays, extents }) => extents.map((extent, axis) => ({ extent, sizes: extentsOf(arrays)[axis] }))); // prettier-ignore
+    const isClosed = around.every(({ extent }) => !isOpen(extent));
+    /** The size of an axis by the operand it is from; another one where data decides. */
+    const extentAt = (sizes: string, { id }: Known, axis: number, decides: boolean): string => {
+      if (decides) return openExtent(this.#decider(step, id, axis));
+      const alike = around.filter((one) => one.sizes === sizes);
+      if (isClosed || new Set(sizes.split(',')).size === 1) return sizes;
+      const from = alike.find(({ extent }) => !isOpen(extent)) ?? alike.at(0);
+      return from?.extent ?? openExtent(`${id}.${axis}`);
+    };
     this.steps.push(step);
     for (const { id } of operands) this.read.add(id);
     const kept = made.map((known, k): Known => {
       const sized = isFixed(known) ? 0 : isDeciding && k < deciding ? this.depth : inherited;
-      return { ...known, sized: Math.min(sized, this.depth) };
+      const own = isDeciding && k < deciding ? decidedAxes(step) : () => false;
+      const extents = known.extents.map((sizes, axis) => extentAt(sizes, known, axis, own(axis)));
+      return { ...known, extents, sized: Math.min(sized, this.depth) };
     });
     kept.forEach((known, k) => {
-      if (!isOpen(known, k)) this.#learn(known);
+      if (!isUnsure(known, k)) this.#learn(known);
     });
     return kept;
+  }
+
+  /** What data decides the size of an axis: one for all that select by one mask. */
+  #decider(step: Step, id: number, axis: number): string {
+    const by = step.op === 'booleanMask' ? refsOf({ ...step, args: [step.args[1]] }) : [];
+    return by.length === 1 && !this.#changed.has(by[0]) ? `mask ${by[0]}` : `${id}.${axis}`;
   }
 
   /** Adds to the steps of a body by `fill`; what is made there is not seen outside. */
@@ -211,6 +232,13 @@ export class Scene {
   scalar(dtype: DType, low: number, high: number): Known {
     return this.place({ role: 'argument', dtype, shape: [], low, high });
   }
+}
+
+/** The axes of a result whose sizes data decides. */
+function decidedAxes({ op, args, regions }: Step): (axis: number) => boolean {
+  if (op === 'extents' || isBySizes(op) || regions !== undefined) return () => true;
+  const { axis = 0 } = (args[1] ?? {}) as { readonly axis?: number };
+  return (one) => one === (op === 'unique' ? (axis ?? 0) : 0);
 }
 
 function resultCount({ op, regions = [] }: Omit<Step, 'results'>): number {

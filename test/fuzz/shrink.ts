@@ -114,7 +114,9 @@ function withInputs(program: FuzzProgram, steps: readonly Step[]): FuzzProgram[]
   const next = { ...program, steps: left };
   const read = readIn(next);
   const made = steps.flatMap(({ results }) => results).filter((id) => read.has(id));
-  if (!made.every((id) => values.every((one) => one.has(id)))) return null;
+  // Of bodies that have not run there are only stand-ins.
+  const isReal = (array: NDArray | undefined): boolean => array !== undefined && array.elements !== null; // prettier-ignore
+  if (!made.every((id) => values.every((one) => isReal(one.get(id))))) return null;
   const inputs = made.map((id) => inputOf(program, id, values.map((one) => one.get(id)!))); // prettier-ignore
   const plain = { ...next, inputs: [...program.inputs, ...inputs] };
   const floats = inputs.filter(({ dtype }) => isFloat(dtype)).map(({ id }) => id);
