@@ -32,13 +32,13 @@ console.log(`  graph saved to ${files.digits}\n`);
 
 console.log('Which of ten languages is this name written in? A character-level LSTM');
 const names = runNames();
-printStep(names, speedLine(compareNames()), '64 names of 12 characters');
+printStep(names, speedLine(compareNames()), '64 names');
 console.log(
   `  accuracy on names of unseen entities: ${percent(names.accuracy)}; letter frequencies alone: ${percent(names.baseline)}`,
 );
-const graphs = new Map([...names.graphs].map(([length, graph]) => [String(length), graph]));
-saveGraphs(files.names, graphs, { alphabet: names.alphabet, longest: names.longest });
-console.log(`  ${graphs.size} graphs, one a length, saved to ${files.names}\n`);
+const notes = { alphabet: names.alphabet, longest: names.longest };
+saveGraphs(files.names, new Map([['names', names.graph]]), notes);
+console.log(`  graph saved to ${files.names}\n`);
 
 console.log('Another process, which has the files but not the networks:');
 const reload = fileURLToPath(new URL('./reload.js', import.meta.url));

@@ -1,5 +1,5 @@
 // The second process of `npm start`: it knows the saved files and the test data, not the networks' source.
-import { arraysOf, batchByLength, loadNames } from './names/data.js';
+import { batchesOf, loadNames } from './names/data.js';
 import { loadDigits } from './digits/data.js';
 import { accuracyOf, countRight } from './support/accuracy.js';
 import { loadGraphs } from './support/graphfiles.js';
@@ -12,26 +12,25 @@ export function reloadDigits(path: string): number {
   return accuracyOf(logits, labels);
 }
 
-/** What the file of the name graphs says beside the graphs. */
+/** What the file of the name graph says beside the graph. */
 interface NameNotes {
   readonly alphabet: readonly string[];
-  /** The length of the longest names there are graphs for. */
+  /** Longer names are left out. */
   readonly longest: number;
 }
 
-/** The accuracy of the saved name graphs, one a length, on the names of unseen entities. */
+/** The accuracy of the saved name graph on the names of unseen entities. */
 export function reloadNames(path: string): number {
   const { graphs, notes } = loadGraphs<NameNotes>(path);
+  const graph = graphs.get('names')!;
   const alphabet = new Map(notes.alphabet.map((character, i) => [character, i + 1]));
   const { test } = loadNames(notes.longest);
-  let right = 0;
-  for (const batch of batchByLength(test, alphabet, Infinity)) {
-    const { characters, languages } = arraysOf(batch);
-    const graph = graphs.get(String(characters.shape[1]))!;
-    const [logits] = Object.values(graph.run({ [graph.inputNames[0]]: characters }));
-    right += countRight(logits, languages);
-  }
-  return right / test.length;
+  const right = batchesOf(test, alphabet, 64).map(({ characters, lengths, languages }) => {
+    const [first, second] = graph.inputNames;
+    const [logits] = Object.values(graph.run({ [first]: characters, [second]: lengths }));
+    return countRight(logits, languages);
+  });
+  return right.reduce((a, b) => a + b) / test.length;
 }
 
 if (process.argv.length === 4) {

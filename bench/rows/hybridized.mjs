@@ -8,22 +8,20 @@ import * as kn from '../kaon.mjs';
 /** Losses of so many steps are compared before timing. */
 const checked = 3;
 
-const length = 12;
-
-/** The examples of this repository: a training, a batch, and what the network is called on. */
+/** The examples of this repository: a training, a batch, and the arrays that the network is called on. */
 const examples = [
   {
     name: 'digits',
     prepare: () => {
       const batch = firstDigits(64);
-      return { make: () => makeDigits(), batch, input: batch.images };
+      return { make: () => makeDigits(), batch, inputs: [batch.images] };
     },
   },
   {
     name: 'names',
     prepare: () => {
-      const { alphabet, batch } = firstNames(length, 64);
-      return { make: () => makeNames(alphabet), batch, input: batch.characters };
+      const { alphabet, batch } = firstNames(64);
+      return { make: () => makeNames(alphabet), batch, inputs: [batch.characters, batch.lengths] };
     },
   },
 ];
@@ -60,12 +58,12 @@ function forwardRow({ name, prepare }, count) {
   return {
     title,
     build: async () => {
-      const { make, input: all } = prepare();
-      const input = all.slice([0, count]);
+      const { make, inputs: all } = prepare();
+      const inputs = all.map((array) => array.slice([0, count]));
       const [eager, captured] = [make().net, make().net.hybridize()];
       return pairOf(title, {
-        eager: () => eager.call(input),
-        captured: () => captured.call(input),
+        eager: () => eager.call(...inputs),
+        captured: () => captured.call(...inputs),
       });
     },
   };

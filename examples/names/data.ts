@@ -67,44 +67,43 @@ export function encodeName(text: string, alphabet: ReadonlyMap<string, number>):
   return [...text.toLowerCase()].map((character) => alphabet.get(character) ?? 0);
 }
 
-/** Names of one length together, in batches: character numbers (batch, length) and languages. */
+/** A batch of names: character numbers (batch, time), filled up with zeros; lengths and languages (batch). */
 export interface NameBatch {
-  readonly characters: number[][];
-  readonly languages: number[];
+  readonly characters: kn.NDArray;
+  readonly lengths: kn.NDArray;
+  readonly languages: kn.NDArray;
 }
 
-/** Batches of names of equal length. `order` gives the names' order. */
-export function batchByLength(
+/** Names of any lengths in batches of as equal a size as can be, `batchSize` at most, in their order. */
+export function batchesOf(
   names: readonly Name[],
   alphabet: ReadonlyMap<string, number>,
   batchSize: number,
 ): NameBatch[] {
-  const byLength = new Map<number, NameBatch[]>();
-  for (const { text, language } of names) {
-    const characters = encodeName(text, alphabet);
-    const batches = byLength.get(characters.length) ?? [];
-    byLength.set(characters.length, batches);
-    let batch = batches.at(-1);
-    if (batch === undefined || batch.languages.length === batchSize) {
-      batch = { characters: [], languages: [] };
-      batches.push(batch);
-    }
-    batch.characters.push(characters);
-    batch.languages.push(language);
-  }
-  return [...byLength.values()].flat();
+  const count = Math.ceil(names.length / batchSize);
+  const start = (i: number): number => Math.round((i * names.length) / count);
+  return Array.from({ length: count }, (_, i) =>
+    batchOf(names.slice(start(i), start(i + 1)), alphabet),
+  );
 }
 
-/** A batch as arrays: character numbers (batch, length) and languages (batch). */
-export interface NameArrays {
-  readonly characters: kn.NDArray;
-  readonly languages: kn.NDArray;
-}
-
-export function arraysOf(batch: NameBatch): NameArrays {
+function batchOf(names: readonly Name[], alphabet: ReadonlyMap<string, number>): NameBatch {
+  const encoded = names.map(({ text }) => encodeName(text, alphabet));
+  const longest = Math.max(...encoded.map((characters) => characters.length));
+  const integers = { dtype: 'int32' } as const;
   return {
-    characters: kn.array(batch.characters, { dtype: 'int32' }),
-    languages: kn.array(batch.languages, { dtype: 'int32' }),
+    characters: kn.array(
+      encoded.map((characters) => [...characters, ...Array(longest - characters.length).fill(0)]),
+      integers,
+    ),
+    lengths: kn.array(
+      encoded.map((characters) => characters.length),
+      integers,
+    ),
+    languages: kn.array(
+      names.map(({ language }) => language),
+      integers,
+    ),
   };
 }
 

@@ -6,13 +6,7 @@ import { test } from 'node:test';
 import { loadDigits } from '../../examples/digits/data.js';
 import { DigitNet } from '../../examples/digits/model.js';
 import { firstDigits, makeDigits, runDigits } from '../../examples/digits/run.js';
-import {
-  alphabetOf,
-  arraysOf,
-  batchByLength,
-  languages,
-  loadNames,
-} from '../../examples/names/data.js';
+import { alphabetOf, batchesOf, languages, loadNames } from '../../examples/names/data.js';
 import { NameReader } from '../../examples/names/model.js';
 import { firstNames, makeNames, runNames } from '../../examples/names/run.js';
 import { reloadDigits, reloadNames } from '../../examples/reload.js';
@@ -22,19 +16,21 @@ import { explanationLines, speedLine } from '../../examples/support/summary.js';
 import * as kn from '../../src/index.js';
 import { assertClose } from '../support/close.js';
 
-/** A network of one array. */
-type Classifier = kn.nn.HybridBlock & { forward(x: kn.NDArray): kn.NDArray };
+/** A network that gives one array. */
+type Classifier = kn.nn.HybridBlock & { forward(...inputs: kn.NDArray[]): kn.NDArray };
 
 /** Loss and gradients of one training call, then the output of a predicting one. */
 function observe(
   net: Classifier,
-  x: kn.NDArray,
+  inputs: readonly kn.NDArray[],
   labels: kn.NDArray,
 ): Map<string, readonly number[]> {
   kn.random.seed(8); // equal dropout masks
-  const loss = kn.autograd.record(() => kn.nn.loss.softmaxCrossEntropy(net.call(x), labels));
+  const loss = kn.autograd.record(() =>
+    kn.nn.loss.softmaxCrossEntropy(net.call(...inputs), labels),
+  );
   loss.backward();
-  const seen = new Map([['loss', [Number(loss.item())]], ['output', numbers(net.call(x))]]); // prettier-ignore
+  const seen = new Map([['loss', [Number(loss.item())]], ['output', numbers(net.call(...inputs))]]); // prettier-ignore
   for (const [name, { grad }] of net.parameters()) if (grad !== null) seen.set(name, numbers(grad));
   return seen;
 }
@@ -42,34 +38,40 @@ function observe(
 const numbers = (array: kn.NDArray): number[] => [...array.dataSync()].map(Number);
 
 /** Asserts that a network computes the same as written, captured, and (its output) from its saved graph. */
-function checkCaptured(make: () => Classifier, x: kn.NDArray, labels: kn.NDArray): void {
+function checkCaptured(
+  make: () => Classifier,
+  inputs: readonly kn.NDArray[],
+  labels: kn.NDArray,
+): void {
   const build = (): ReturnType<typeof make> => {
     kn.random.seed(3);
     const net = make().initialize();
-    net.call(x);
+    net.call(...inputs);
     return net;
   };
-  const eager = observe(build(), x, labels);
+  const eager = observe(build(), inputs, labels);
   const net = build().hybridize();
-  const captured = observe(net, x, labels);
+  const captured = observe(net, inputs, labels);
   assert.deepEqual([...captured.keys()], [...eager.keys()]);
   for (const [name, values] of eager) assertClose(captured.get(name)!, values, 2e-4, name);
-  const graph = kn.StaticGraph.fromJSON(JSON.parse(JSON.stringify(net.graphFor(x).toJSON())));
-  const [output] = Object.values(graph.run({ [graph.inputNames[0]]: x }));
+  const graph = kn.StaticGraph.fromJSON(
+    JSON.parse(JSON.stringify(net.graphFor(...inputs).toJSON())),
+  );
+  const feeds = Object.fromEntries(inputs.map((input, i) => [graph.inputNames[i], input]));
+  const [output] = Object.values(graph.run(feeds));
   assertClose(numbers(output), captured.get('output')!, 1e-6, 'reloaded');
 }
 
 test('the digit network is the same as written, captured and reloaded, gradients included', () => {
   const { images, labels } = loadDigits().train;
-  checkCaptured(() => new DigitNet(), images.slice([0, 16]), labels.slice([0, 16]));
+  checkCaptured(() => new DigitNet(), [images.slice([0, 16])], labels.slice([0, 16]));
 });
 
 test('the reader of names is the same as written, captured and reloaded, gradients included', () => {
   const { train } = loadNames();
   const alphabet = alphabetOf(train);
-  const [batch] = batchByLength(train, alphabet, 8);
-  const arrays = arraysOf(batch);
-  checkCaptured(() => new NameReader(alphabet.size + 1, 12), arrays.characters, arrays.languages);
+  const [{ characters, lengths, languages: labels }] = batchesOf(train, alphabet, 8);
+  checkCaptured(() => new NameReader(alphabet.size + 1, 12), [characters, lengths], labels);
 });
 
 test('no name of an entity that is tested is trained on, and every language is there', () => {
@@ -91,24 +93,29 @@ test('a short run of the digits learns in one program, and its file repeats the 
   assert.equal(reloadDigits(path), result.accuracy);
 });
 
-test('a short run of the names beats chance in one program a length, and its file repeats the accuracy', () => {
+test('a short run of the names beats chance in one program for all lengths, and its file repeats the accuracy', () => {
   const result = runNames({ epochs: 8, longest: 8 });
   assert.ok(result.accuracy > 2.5 / languages.length, `accuracy ${result.accuracy}`);
   assert.ok(result.baseline > 0.3, `baseline ${result.baseline}`);
-  const { traces, evicted } = result.explanation;
-  assert.deepEqual([traces.length, evicted], [result.lengths, 0]);
-  for (const { symbols, signature } of traces) {
-    assert.deepEqual(symbols, ['batch']);
-    assert.match(signature, /characters: int32\[batch, \d\], languages: int32\[batch\]/);
-  }
+  const { traces, misses } = result.explanation;
+  assert.deepEqual([traces.length, misses.length], [1, 1]);
+  assert.deepEqual(traces[0].symbols, ['batch', 'time']);
   const path = join(mkdtempSync(join(tmpdir(), 'kaon-test-')), 'names.json');
-  const graphs = new Map([...result.graphs].map(([length, graph]) => [String(length), graph]));
-  saveGraphs(path, graphs, { alphabet: result.alphabet, longest: result.longest });
+  const { alphabet, longest } = result;
+  saveGraphs(path, new Map([['names', result.graph]]), { alphabet, longest });
   assert.equal(reloadNames(path), result.accuracy);
 });
 
+test('names of mixed lengths are padded to the longest of their batch', () => {
+  const names = ['Ὕ', 'abba', 'ba'].map((text) => ({ text, language: 1 }));
+  const [first, second] = batchesOf(names, new Map([['a', 1], ['b', 2]]), 2); // prettier-ignore
+  assert.deepEqual(first.characters.tolist(), [[0, 0, 0, 0], [1, 2, 2, 1]]); // prettier-ignore
+  assert.deepEqual(first.lengths.tolist(), [1, 4]);
+  assert.deepEqual(second.characters.tolist(), [[2, 1]]);
+});
+
 test('the training steps are the same in every form', () => {
-  const { alphabet, batch } = firstNames(5, 16);
+  const { alphabet, batch } = firstNames(16);
   for (const speeds of [
     compareForms(makeDigits, firstDigits(16), 1),
     compareForms(() => makeNames(alphabet), batch, 1),
