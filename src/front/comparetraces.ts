@@ -38,8 +38,10 @@ export function compareTraces(
   const count = Math.min(first.segments.length, second.segments.length);
   for (let k = 0; k < count; k++) {
     const [a, b] = [first.segments[k], second.segments[k]];
+    // What earlier segments hand over may have sizes that they made of data, whatever these are called.
+    const mayRename = k > 0;
     const difference =
-      new ProgramComparison(sizes).compare(a.parts.program, b.parts.program) ??
+      new ProgramComparison(sizes).compare(a.parts.program, b.parts.program, { mayRename }) ??
       compareReads(a.parts, b.parts) ??
       compareWrites(a.parts, b.parts) ??
       compareCode(a, b);
@@ -75,16 +77,22 @@ class ProgramComparison {
     this.#sizes = sizes;
   }
 
-  /** @param around The line of the operator that owns the programs, when they are regions. */
-  compare(first: Program, second: Program, around?: string): Difference | null {
+  /**
+   * @param around The line of the operator that owns the programs, when they are regions.
+   * @param mayRename Whether inputs and results may have sizes of other names.
+   */
+  compare(
+    first: Program,
+    second: Program,
+    { around, mayRename }: { readonly around?: string; readonly mayRename: boolean },
+  ): Difference | null {
     const count = Math.min(first.graph.nodeCount, second.graph.nodeCount);
-    const isRegion = around !== undefined;
     const sideOf = (program: Program, id: NodeId): Side => ({
       text: describeNode(program, id),
       source: sourceOf(program, id) ?? around,
     });
     for (let id = 0 as NodeId; id < count; id++) {
-      const problem = this.#problemAt(id, first, second, isRegion);
+      const problem = this.#problemAt(id, first, second, mayRename);
       if (problem !== null) {
         return { problem, first: sideOf(first, id), second: sideOf(second, id) };
       }
@@ -92,7 +100,10 @@ class ProgramComparison {
       if (a.kind !== 'call') continue;
       for (let i = 0; i < a.regions.length; i++) {
         const line = a.source ?? around ?? '';
-        const inside = new ProgramComparison(this.#sizes).compare(a.regions[i], b.regions[i], line);
+        const inside = new ProgramComparison(this.#sizes).compare(a.regions[i], b.regions[i], {
+          around: line,
+          mayRename: true,
+        });
         if (inside !== null) return inside;
       }
     }
@@ -119,12 +130,12 @@ class ProgramComparison {
   }
 
   /** What differs in a node; null when nothing does. */
-  #problemAt(id: NodeId, first: Program, second: Program, isRegion: boolean): string | null {
+  #problemAt(id: NodeId, first: Program, second: Program, mayRename: boolean): string | null {
     const [a, b] = [first.node(id), second.node(id)];
     if (a.kind === 'variable') {
       if (b.kind !== 'variable') return 'another operator';
       // Names are for people, and owners may give their arrays others; what is read is compared below.
-      return this.#sameType(a.type, b.type, isRegion) ? null : 'another input';
+      return this.#sameType(a.type, b.type, mayRename) ? null : 'another input';
     }
     if (a.kind === 'constant') {
       if (b.kind !== 'constant') return 'another operator';
@@ -138,7 +149,7 @@ class ProgramComparison {
     }
     const isTyped =
       a.types.length === b.types.length &&
-      a.types.every((type, i) => this.#sameType(type, b.types[i], isRegion));
+      a.types.every((type, i) => this.#sameType(type, b.types[i], mayRename));
     if (!isTyped) return 'an operator with another result';
     return a.regions.length === b.regions.length ? null : 'an operator with other bodies';
   }

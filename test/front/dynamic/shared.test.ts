@@ -30,3 +30,21 @@ test('different masks give sizes of their own, and so does a mask in place of wh
     kn.ShapeError,
   );
 });
+
+test('side-effect code may look at what has sizes of the data, call after call', () => {
+  const seen: number[] = [];
+  const look = kn.staticCode((r: kn.NDArray) => void seen.push(r.size));
+  const f = kn.staticGraph((a: kn.NDArray, n: kn.NDArray) => {
+    const r = kn.arange(n);
+    look(r);
+    return r.add(a);
+  });
+  for (const n of [2, 3, 0, 2]) {
+    const result = f(kn.array(10), kn.array(n, { dtype: 'int32' }));
+    assert.deepEqual(
+      result.tolist(),
+      Array.from({ length: n }, (_, i) => 10 + i),
+    );
+  }
+  assert.deepEqual(seen, [2, 3, 0, 2]);
+});
