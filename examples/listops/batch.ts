@@ -1,0 +1,66 @@
+import * as kn from '../../src/index.js';
+import type { Expression, Tree } from './data.js';
+
+/**
+ * The trees of a batch as one table with a row for each node: the leaves first, then the inner nodes by
+ * height, so that the nodes of one height lie side by side and below their children.
+ */
+export interface TreeBatch {
+  /** The symbols of the leaves, 0 for inner nodes: int32[nodes]. */
+  readonly symbols: kn.NDArray;
+  /** The rows of the children of inner nodes, 0 for leaves: int32[nodes]. */
+  readonly left: kn.NDArray;
+  readonly right: kn.NDArray;
+  /** The first row of each height from 1 on, and how many it has: int32[heights]. */
+  readonly begin: kn.NDArray;
+  readonly count: kn.NDArray;
+  /** The rows of the roots, and what the expressions stand for: int32[trees]. */
+  readonly roots: kn.NDArray;
+  readonly values: kn.NDArray;
+}
+
+/** The axes of a batch that differ from one to the next. */
+export const treeAxes = {
+  symbols: ['nodes'],
+  left: ['nodes'],
+  right: ['nodes'],
+  begin: ['heights'],
+  count: ['heights'],
+  roots: ['trees'],
+  values: ['trees'],
+} as const;
+
+/** A node by its height, and its place among the nodes of that height. */
+interface Place {
+  readonly height: number;
+  readonly index: number;
+}
+
+/** Lays out trees of any shapes. */
+export function batchTrees(expressions: readonly Expression[]): TreeBatch {
+  const leaves: number[] = [];
+  const inner: (readonly [left: Place, right: Place])[][] = [];
+  const placed = (tree: Tree): Place => {
+    if (typeof tree === 'number') return { height: 0, index: leaves.push(tree) - 1 };
+    const children = [placed(tree[0]), placed(tree[1])] as const;
+    const height = 1 + Math.max(...children.map((child) => child.height));
+    inner[height - 1] ??= [];
+    return { height, index: inner[height - 1].push(children) - 1 };
+  };
+  const roots = expressions.map(({ tree }) => placed(tree));
+
+  const begins = [0];
+  for (const { length } of [leaves, ...inner]) begins.push(begins.at(-1)! + length);
+  const rowOf = ({ height, index }: Place): number => begins[height] + index;
+  const ints = (values: readonly number[]): kn.NDArray => kn.array(values, { dtype: 'int32' });
+  const zeros = leaves.map(() => 0);
+  return {
+    symbols: ints([...leaves, ...inner.flat().map(() => 0)]),
+    left: ints([...zeros, ...inner.flat().map(([left]) => rowOf(left))]),
+    right: ints([...zeros, ...inner.flat().map(([, right]) => rowOf(right))]),
+    begin: ints(begins.slice(1, -1)),
+    count: ints(inner.map(({ length }) => length)),
+    roots: ints(roots.map(rowOf)),
+    values: ints(expressions.map(({ value }) => value)),
+  };
+}
