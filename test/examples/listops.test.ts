@@ -151,7 +151,7 @@ test('no expression that is tested is trained on', () => {
 
 test('a reader of trees learns in one program what counting symbols cannot tell', () => {
   const { accuracy, majority, bagOfSymbols, explanation } = runListops({
-    expressions: 1500,
+    expressions: 2000,
     epochs: 5,
     batchSize: 16,
     longest: 2,
@@ -159,5 +159,5 @@ test('a reader of trees learns in one program what counting symbols cannot tell'
   });
   assert.equal(explanation.traces.length, 1);
   assert.ok(majority < 0.3 && bagOfSymbols > majority, `${majority}, ${bagOfSymbols}`);
-  assert.ok(accuracy > bagOfSymbols + 0.1, `${accuracy}, and ${bagOfSymbols} by counting symbols`);
+  assert.ok(accuracy > bagOfSymbols + 0.12, `${accuracy}, and ${bagOfSymbols} by counting symbols`);
 });
