@@ -1,7 +1,8 @@
+import { isFloat } from '../../base/dtype.js';
 import { flatten, type Structure, unflatten } from '../../base/tree.js';
 import { joinRecording } from '../dispatch.js';
 import { type GeneratorState, generatorState, setGeneratorState } from '../generator.js';
-import { collectOrigins, isTracked, Session } from '../history.js';
+import { collectOrigins, Session } from '../history.js';
 import { mode, withMode } from '../mode.js';
 import type { NDArray } from '../ndarray.js';
 import { isArray } from '../signature.js';
@@ -24,7 +25,7 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
     const { leaves, structure } = flatten(args, isArray, op);
     const { training } = mode;
     const rerun = (inputs: readonly NDArray[]): unknown =>
-      fn(...(unflatten(structure, inputs) as Parameters<F>));
+      madeInside(fn(...(unflatten(structure, inputs) as Parameters<F>)));
     const { results, outputs, used, moment } = firstRun(() => rerun(leaves), leaves);
     const recomputing = customGradient({
       forward: () => results.map(aliasOf),
@@ -59,6 +60,17 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
   return run as unknown as F;
 }
 
+/** What a function returns, with links in place of arrays from outside: gradients flow through these as well. */
+function madeInside(result: unknown): unknown {
+  const { leaves, structure } = flatten(result, isArray, op);
+  const isInside = ({ dtype, origin }: NDArray): boolean =>
+    !isFloat(dtype) || (origin !== null && origin.session === mode.session);
+  return unflatten(
+    structure,
+    leaves.map((array) => (isInside(array) ? array : linkTo(array))),
+  );
+}
+
 /** What code depends on beside its arguments, as it was when the code ran. */
 interface Moment {
   readonly generator: GeneratorState;
@@ -68,7 +80,7 @@ interface Moment {
 interface FirstRun {
   readonly results: readonly NDArray[];
   readonly outputs: Structure;
-  /** Arrays from outside that gradients may reach. */
+  /** Arrays from outside that gradients may reach: they may be asked for by name. */
   readonly used: readonly NDArray[];
   readonly moment: Moment;
 }
@@ -97,7 +109,7 @@ function firstRun(fn: () => unknown, leaves: readonly NDArray[]): FirstRun {
     if (!array.isShared) joinRecording(array);
   }
   for (const leaf of leaves) outside.delete(leaf);
-  return { results, outputs, used: [...outside].filter(isTracked), moment };
+  return { results, outputs, used: [...outside].filter(({ dtype }) => isFloat(dtype)), moment };
 }
 
 /** Runs `fn` with the random numbers and the state of another time, and then goes back to the present. */

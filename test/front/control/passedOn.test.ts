@@ -7,6 +7,10 @@ import * as kn from '../../../src/index.js';
 const flows: Readonly<Record<string, (x: kn.NDArray) => kn.NDArray>> = {
   'a state of foreach': (x) => kn.foreach((_, s: kn.NDArray) => [[], s], kn.ones([3]), x)[1],
   'an output of foreach': (x) => kn.foreach(() => [x, []], kn.ones([2]), [])[0].mul(0.5),
+  'an output of iterations that are computed again': (x) =>
+    kn.foreach(() => [x, []], kn.ones([2]), [], { save: 'none' })[0].mul(0.5),
+  'a result of a checkpoint': (x) => kn.checkpoint(() => x)(),
+  'what a checkpoint reads': (x) => kn.checkpoint(() => x.mul(1))(),
   'a variable of whileLoop': (x) =>
     kn.whileLoop(
       (i, _) => i.less(2),
