@@ -3,7 +3,7 @@ import { type Generated, generate, type GenerateOptions } from './generate.js';
 import { differenceIn, type OracleName } from './oracles.js';
 import { printProgram } from './print.js';
 import type { FuzzProgram } from './program.js';
-import type { RunOptions } from './run.js';
+import type { Planted } from './run.js';
 import { shrink } from './shrink.js';
 
 /** What kind of program each way of running is tried on. */
@@ -56,7 +56,7 @@ export function programOf(seed: number): Generated {
 export function checkProgram(
   program: FuzzProgram,
   oracle: OracleName,
-  planted?: RunOptions['callOf'],
+  planted?: Planted,
 ): string | null {
   const found = differenceIn(oracle, program, planted);
   if (found === null) return null;

@@ -18,11 +18,7 @@ export interface Given {
 export type Enter = (region: Region, given: readonly kn.NDArray[], isTrial?: boolean) => Given;
 
 /** One way of control flow: the results of a step, given its arguments. */
-export type Control = (
-  step: Step,
-  args: readonly unknown[],
-  enter: Enter,
-) => readonly kn.NDArray[];
+export type Control = (step: Step, args: readonly unknown[], enter: Enter) => readonly kn.NDArray[];
 
 type Arrays = readonly kn.NDArray[];
 

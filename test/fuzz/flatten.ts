@@ -36,7 +36,7 @@ function formsOf(step: Step, program: FuzzProgram): Form[] {
   const options = args.at(-1) as Record<string, Argument>;
   const withoutOptions = Object.keys(options).map((key) => {
     const { [key]: _, ...rest } = options;
-    return [{ ...step, args: args.with(-1, rest) }];
+    return [{ ...step, args: args.with(args.length - 1, rest) }];
   });
   const { states } = regions[0];
   return [

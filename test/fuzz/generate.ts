@@ -208,11 +208,21 @@ class Maker {
   #assign(value: Known): void {
     const { dtype, arrays, id } = value;
     if (!isFixed(value)) return;
-    const state = this.#scene.place({ role: 'state', dtype, shape: arrays[0].shape, low: -1, high: 1 });
+    const state = this.#scene.place({
+      role: 'state',
+      dtype,
+      shape: arrays[0].shape,
+      low: -1,
+      high: 1,
+    });
     const kept = this.#scene.call('mul', [{ ref: state.id }, 0.75])?.[0];
     const sum = kept && this.#scene.call('add', [{ ref: kept.id }, { ref: id }])?.[0];
     if (sum === undefined) return;
-    this.#scene.steps.push({ op: 'assign', args: [{ ref: state.id }, { ref: sum.id }], results: [] });
+    this.#scene.steps.push({
+      op: 'assign',
+      args: [{ ref: state.id }, { ref: sum.id }],
+      results: [],
+    });
     this.#scene.become(state.id, sum);
   }
 
@@ -300,7 +310,9 @@ class Maker {
   #squeezed(known: Known, low: number, high: number): Known | null {
     const waves = this.#scene.call('sin', [{ ref: known.id }])?.[0];
     const scaled = waves && this.#scene.call('mul', [{ ref: waves.id }, (high - low) * 0.48])?.[0];
-    return scaled ? (this.#scene.call('add', [{ ref: scaled.id }, (high + low) / 2])?.[0] ?? null) : null;
+    return scaled
+      ? (this.#scene.call('add', [{ ref: scaled.id }, (high + low) / 2])?.[0] ?? null)
+      : null;
   }
 }
 

@@ -1,4 +1,5 @@
 import { type HostArray, isFloat } from '../../src/base/dtype.js';
+import { isCapturing } from '../../src/front/capture.js';
 import type { NDArray } from '../../src/index.js';
 import { type Declaration, type Invoke, installFrontend } from '../../src/ops/declare.js';
 import { generator } from '../support/samples.js';
@@ -24,7 +25,8 @@ export class Noise {
 
   /** For the steps of a program: disturbs what those read whose order may change. */
   readonly around: RunOptions['around'] = (step, run, operands) => {
-    if (!isInexact(step.op)) return run();
+    // The body of a loop that does not run is only traced: there is nothing to disturb.
+    if (!isInexact(step.op) || isCapturing()) return run();
     const results = this.#disturbed(operands, run);
     for (const result of results) this.#nudge(result);
     return results;
@@ -37,7 +39,8 @@ export class Noise {
       const run = (): readonly NDArray[] => original.invoke!(declaration, call) as NDArray[];
       const arrays = call.inputs.filter((input): input is NDArray => isNDArray(input));
       const { name } = declaration;
-      if (name !== 'add' && name !== 'cast' && !isInexact(name)) return run();
+      const isDisturbed = name === 'add' || name === 'cast' || isInexact(name);
+      if (!isDisturbed || isCapturing()) return run();
       const results = this.#disturbed(arrays, run);
       if (!isView(declaration)) for (const result of results) this.#nudge(result);
       return results;

@@ -59,8 +59,7 @@ export class Operands {
     return {
       array,
       fits: (known) =>
-        known.arrays[0].ndim <= rank &&
-        this.#found.every((other) => fit(other, known)),
+        known.arrays[0].ndim <= rank && this.#found.every((other) => fit(other, known)),
       extents: () => (first === undefined ? this.#choices.pick([['n', 'm'], ['m'], []]) : []),
     };
   }

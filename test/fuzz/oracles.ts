@@ -6,10 +6,10 @@ import { outcomeOf } from './compare.js';
 import { Choices } from './pool.js';
 import { type FuzzProgram, withoutAssignments } from './program.js';
 import { type Arrays, attach, type Body, forward, inMode, Reference, unrolled, withGradients, withSecondGradients } from './reference.js'; // prettier-ignore
-import { type RunOptions, World } from './run.js';
+import { type Planted, type RunOptions, World } from './run.js';
 
 /** How a way of running differs from running step by step, in words; null where it does not. */
-export type Oracle = (program: FuzzProgram, planted?: RunOptions['callOf']) => string | null;
+export type Oracle = (program: FuzzProgram, planted?: Planted) => string | null;
 
 /** Arguments and results as users nest them; nested ones hold the first array twice. */
 function nest(arrays: Arrays, { nested }: FuzzProgram): unknown {
@@ -34,12 +34,12 @@ interface Compiled {
 function compiled(
   world: World,
   body: Body,
-  callOf: RunOptions['callOf'],
+  planted: Planted | undefined,
   capture: typeof kn.hybridize = kn.hybridize,
   more: Pick<RunOptions, 'around'> = {},
 ): Compiled {
   const { program } = world;
-  const options = callOf === undefined ? more : { ...more, callOf };
+  const options = { ...more, ...planted };
   const captured = capture((given: unknown) => nest(body(world, unnest(given), options), program));
   return Object.assign((args: Arrays) => unnest(captured(nest(args, program))), {
     graphFor: (args: Arrays) => captured.graphFor(nest(args, program)),
@@ -60,8 +60,8 @@ function peeking({ seed }: FuzzProgram): Pick<RunOptions, 'around'> {
 }
 
 /** A body as a static graph with side-effect code in it. */
-function cutUp(world: World, body: Body, callOf: RunOptions['callOf']): Compiled {
-  return compiled(world, body, callOf, kn.staticGraph, peeking(world.program));
+function cutUp(world: World, body: Body, planted: Planted | undefined): Compiled {
+  return compiled(world, body, planted, kn.staticGraph, peeking(world.program));
 }
 
 /** A compiled function inside a body that is not. */
@@ -75,12 +75,12 @@ function inside(call: Compiled): Body {
  */
 function calls(
   reference: Body,
-  build: (world: World, callOf: RunOptions['callOf']) => Body,
+  build: (world: World, planted: Planted | undefined) => Body,
   { isWhole = reference === forward }: { readonly isWhole?: boolean } = {},
 ): Oracle {
-  return (program, callOf) => {
+  return (program, planted) => {
     const world = new World(program);
-    const body = build(world, callOf);
+    const body = build(world, planted);
     for (const [k, variant] of program.variants.entries()) {
       const before = world.states().map((state) => state.dataSync());
       const expected = new Reference(program, reference, variant);
@@ -106,61 +106,63 @@ function changedState(world: World, before: readonly kn.ArrayData[]): string | n
 }
 
 /** Forward passes of a compiled function. */
-const called: Oracle = calls(forward, (world, callOf) => inside(compiled(world, forward, callOf)));
+const called: Oracle = calls(forward, (world, planted) =>
+  inside(compiled(world, forward, planted)),
+);
 
 /** Gradients through a compiled function. */
-const recorded: Oracle = calls(withGradients(forward), (world, callOf) =>
-  withGradients(inside(compiled(world, forward, callOf))),
+const recorded: Oracle = calls(withGradients(forward), (world, planted) =>
+  withGradients(inside(compiled(world, forward, planted))),
 );
 
 /** Forward and backward in one compiled function. */
-const whole: Oracle = calls(withGradients(forward), (world, callOf) =>
-  inside(compiled(world, withGradients(forward), callOf)),
+const whole: Oracle = calls(withGradients(forward), (world, planted) =>
+  inside(compiled(world, withGradients(forward), planted)),
 );
 
 /** Forward passes of a static graph in pieces; a piece that is refused comes after others are done. */
-const cut: Oracle = calls(forward, (world, callOf) => inside(cutUp(world, forward, callOf)), {
+const cut: Oracle = calls(forward, (world, planted) => inside(cutUp(world, forward, planted)), {
   isWhole: false,
 });
 
 /** Gradients through a static graph in pieces. */
-const cutRecorded: Oracle = calls(withGradients(forward), (world, callOf) =>
-  withGradients(inside(cutUp(world, forward, callOf))),
+const cutRecorded: Oracle = calls(withGradients(forward), (world, planted) =>
+  withGradients(inside(cutUp(world, forward, planted))),
 );
 
 /** Forward and backward in one static graph in pieces. */
-const cutWhole: Oracle = calls(withGradients(forward), (world, callOf) =>
-  inside(cutUp(world, withGradients(forward), callOf)),
+const cutWhole: Oracle = calls(withGradients(forward), (world, planted) =>
+  inside(cutUp(world, withGradients(forward), planted)),
 );
 
 /** Gradients of gradients in one compiled function. */
-const second: Oracle = calls(withSecondGradients, (world, callOf) =>
-  inside(compiled(world, withSecondGradients, callOf)),
+const second: Oracle = calls(withSecondGradients, (world, planted) =>
+  inside(compiled(world, withSecondGradients, planted)),
 );
 
 /** Gradients through functions that keep everything, nothing, or what the compiler chooses for them. */
-const kept: Oracle = (program, callOf) => {
+const kept: Oracle = (program, planted) => {
   for (const save of ['all', 'none', 'auto'] as const) {
     const capture: typeof kn.hybridize = (fn) => kn.hybridize(fn, { save });
     const oracle = calls(withGradients(forward), (world) =>
-      withGradients(inside(compiled(world, forward, callOf, capture))),
+      withGradients(inside(compiled(world, forward, planted, capture))),
     );
-    const found = oracle(program, callOf);
+    const found = oracle(program, planted);
     if (found !== null) return `save ${save}: ${found}`;
   }
   return null;
 };
 
 /** Loops and branches by hand against the functions of the library, both step by step, with gradients. */
-const unrolledOracle: Oracle = (program, callOf) => {
+const unrolledOracle: Oracle = (program, planted) => {
   const body = withGradients(forward);
-  return calls(unrolled(body), () => (world, args, options) => body(world, args, { ...options, ...(callOf && { callOf }) }))(program, callOf); // prettier-ignore
+  return calls(unrolled(body), () => (world, args, options) => body(world, args, { ...options, ...planted }))(program); // prettier-ignore
 };
 
 /** Other sizes with each call, until they are symbols, and then sizes that no trace has seen. */
-const sizes: Oracle = (program, callOf) => {
+const sizes: Oracle = (program, planted) => {
   const world = new World(program);
-  const call = compiled(world, forward, callOf);
+  const call = compiled(world, forward, planted);
   for (const size of program.sizes) {
     const found = new Reference(program, forward, 0, size).compare(
       outcomeOf(() => {
@@ -174,13 +176,13 @@ const sizes: Oracle = (program, callOf) => {
 };
 
 /** What a compiled function runs, written down as text and read again. */
-const saved: Oracle = (program, callOf) => {
+const saved: Oracle = (program, planted) => {
   const world = new World(program);
   const expected = new Reference(program, forward);
   return expected.compare(
     outcomeOf(() => {
       const args = world.load(0);
-      const graph = inMode(program, () => compiled(world, forward, callOf).graphFor(args));
+      const graph = inMode(program, () => compiled(world, forward, planted).graphFor(args));
       return unnestOutputs(runLoaded(graph, args), program);
     }),
     { states: false },
@@ -200,19 +202,18 @@ function runLoaded(graph: kn.StaticGraph, args: Arrays): kn.NDArray[] {
 }
 
 /** The outputs, deferred. */
-function lazyOutputs(world: World, args: Arrays, callOf: RunOptions['callOf']): Arrays {
-  const options = callOf === undefined ? {} : { callOf };
-  return inMode(world.program, () => kn.deferredCompute(() => forward(world, args, options)));
+function lazyOutputs(world: World, args: Arrays, planted: Planted = {}): Arrays {
+  return inMode(world.program, () => kn.deferredCompute(() => forward(world, args, planted)));
 }
 
 /** The same from deferred compute: every array from outside is an input by name. */
-const exported: Oracle = (given, callOf) => {
+const exported: Oracle = (given, planted) => {
   const program = withoutAssignments(given);
   const world = new World(program);
   return new Reference(program, forward).compare(
     outcomeOf(() => {
       const args = world.load(0);
-      const outputs = lazyOutputs(world, args, callOf);
+      const outputs = lazyOutputs(world, args, planted);
       const inputs = Object.fromEntries([...world.bind(args)].map(([id, array]) => [`v${id}`, array])); // prettier-ignore
       const named = Object.fromEntries(outputs.map((output, i) => [`y${i}`, output]));
       const graph = exportConnected(inputs, named);
@@ -246,13 +247,13 @@ const waysToRead: readonly ((lazy: kn.NDArray) => void)[] = [
 ];
 
 /** Lazy arrays, read in any order, some of them twice, some by operators outside. */
-const deferred: Oracle = (given, callOf) => {
+const deferred: Oracle = (given, planted) => {
   const program = withoutAssignments(given);
   const world = new World(program);
   return new Reference(program, forward).compare(
     outcomeOf(() => {
       const args = world.load(0);
-      const outputs = lazyOutputs(world, args, callOf);
+      const outputs = lazyOutputs(world, args, planted);
       const choices = new Choices(generator(program.seed));
       for (const output of choices.shuffled(outputs)) {
         choices.pick(waysToRead)(output);
@@ -298,7 +299,7 @@ const oracles: Readonly<Record<OracleName, Oracle>> = {
 export function differenceIn(
   oracle: OracleName,
   program: FuzzProgram,
-  planted?: RunOptions['callOf'],
+  planted?: Planted,
 ): string | null {
   try {
     const found = oracles[oracle](program, planted);

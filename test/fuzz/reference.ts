@@ -127,7 +127,7 @@ export class Reference {
   readonly outcome: Outcome;
   readonly #program: FuzzProgram;
   readonly #taints: ReadonlyMap<number, number>;
-  readonly #disturbed: readonly Outcome[];
+  readonly #disturbed: readonly Extract<Outcome, { kind: 'arrays' }>[];
 
   constructor(
     program: FuzzProgram,
@@ -151,9 +151,12 @@ export class Reference {
     const isNoisy =
       outcome.kind === 'arrays' &&
       outcome.arrays.some(({ dtype }, i) => this.#taintAt(i, dtype) > 0);
-    this.#disturbed = Array.from({ length: isNoisy ? disturbances : 0 }, (_, k) =>
-      run({ noise: new Noise(program.seed * 5 + k) }),
-    );
+    this.#disturbed = Array.from({ length: isNoisy ? disturbances : 0 }, (_, k) => {
+      const disturbed = run({ noise: new Noise(program.seed * 5 + k) });
+      // Nothing in a program may depend on what the noise changes but floats.
+      if (disturbed.kind === 'error') throw new Error(`disturbed: ${disturbed.message}`);
+      return disturbed;
+    });
   }
 
   /** How an outcome differs; null where it does not. Only outputs are looked at where `states` is false. */
@@ -168,7 +171,7 @@ export class Reference {
       name: `result ${i}`,
       value,
       taint: this.#taintAt(i, value.dtype),
-      disturbed: this.#disturbed.flatMap((one) => one.kind === 'arrays' ? [one.arrays[i]] : []), // prettier-ignore
+      disturbed: this.#disturbed.map(({ arrays }) => arrays[i]),
     }));
   }
 

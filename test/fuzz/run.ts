@@ -83,7 +83,7 @@ export class World {
 }
 
 export interface RunOptions {
-  /** Replaces what a step calls: to plant a fault. */
+  /** Replaces what a step calls. */
   readonly callOf?: (op: string) => Callable | undefined;
   /** Runs a step in its place: to disturb what it reads. `depth` says in how many bodies it stands. */
   readonly around?: (
@@ -95,6 +95,9 @@ export interface RunOptions {
   /** How loops and branches are run. By the functions of the library unless said. */
   readonly control?: Control;
 }
+
+/** What runs in place of the library's own, where a program is captured: to plant a fault. */
+export type Planted = Pick<RunOptions, 'callOf' | 'control'>;
 
 /**
  * Runs the steps on inputs by number, and gives every value by number; of bodies those of the last

@@ -163,7 +163,8 @@ export class Scene {
     const isAlike = all.every((results) => results.every(({ dtype, ndim }, k) => dtype === all[0][k].dtype && ndim === all[0][k].ndim)); // prettier-ignore
     if (!isAlike) return null;
     const step = given.results.length > 0 ? given : { ...given, results: all[0].map(() => this.id()) }; // prettier-ignore
-    const made = step.results.map((id, k) =>
+    const made = step.results.map(
+      (id, k) =>
       knownValue(id, all.map((results) => results[k]), isFloat(all[0][k].dtype) ? taintAt(k) : 0), // prettier-ignore
     );
     if (this.isExact && made.some(({ taint }) => taint > 0)) return null;

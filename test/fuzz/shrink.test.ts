@@ -1,47 +1,58 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isFloat } from '../../src/base/dtype.js';
 import type { NDArray } from '../../src/index.js';
 import { calls } from './calls.js';
 import { checkProgram, oracleOf, programOf } from './check.js';
 import { isCapturing } from '../../src/front/capture.js';
 import { generate } from './generate.js';
+import { byFunctions } from './control.js';
 import type { OracleName } from './oracles.js';
 import { printProgram } from './print.js';
-import type { RunOptions } from './run.js';
+import { allSteps } from './program.js';
+import type { Planted } from './run.js';
 
-/** An operator that computes something else when it is captured. */
-function planted(wrong: string, by: (x: NDArray) => NDArray): RunOptions['callOf'] {
-  return (op) => {
-    if (op !== wrong) return undefined;
-    return (...args) => {
-      const result = calls.get(op)!(...args) as NDArray;
-      return isCapturing() ? by(result) : result;
-    };
+type Change = (x: NDArray) => NDArray;
+
+/** An operator, or control flow, that gives something else when it is captured. */
+function planted(wrong: string, by: Change): Planted {
+  const change = (result: NDArray): NDArray =>
+    isCapturing() && isFloat(result.dtype) ? by(result) : result;
+  return {
+    callOf: (op) =>
+      op === wrong ? (...args) => change(calls.get(op)!(...args) as NDArray) : undefined,
+    control: (step, args, enter) => {
+      const results = byFunctions(step, args, enter);
+      return step.op === wrong ? results.map(change) : results;
+    },
   };
 }
 
 /** The first program of the kind that holds a call of the operator and shows the fault. */
-function report(oracle: OracleName, wrong: string, by: (x: NDArray) => NDArray): string {
+function report(oracle: OracleName, wrong: string, by: Change): string {
   for (let seed = 1; seed < 4000; seed++) {
     if (oracleOf(seed) !== oracle || seed % 7 === 0) continue;
     const { program } = programOf(seed);
-    if (!program.steps.some(({ op }) => op === wrong)) continue;
+    if (!allSteps(program.steps).some(({ op }) => op === wrong)) continue;
     const found = checkProgram(program, oracle, planted(wrong, by));
     if (found !== null) return found;
   }
   return assert.fail(`no program shows the fault in ${wrong}`);
 }
 
-/** The lines of a report that call something. */
+/** The lines of a report that call something; a call with bodies begins with one and ends with another. */
 function stepsIn(text: string): string[] {
-  return text.split('\n').filter((line) => line.endsWith(');'));
+  return text.split('\n').filter((line) => /^ *(const .* = )?\w+\(.*(\);|, \/\/ \w+)$/.test(line));
 }
 
 const faults = [
   ['called', 'tanh', (x) => x.mul(1.0001)],
   ['exported', 'where', (x) => x.neg()],
   ['recorded', 'sin', (x) => x.detach().add(x.sub(x.detach()).mul(0.5))],
-] as const satisfies readonly (readonly [OracleName, string, (x: NDArray) => NDArray])[];
+  ['called', 'foreach', (x) => x.mul(1.0001)],
+  ['saved', 'whileLoop', (x) => x.add(1)],
+  ['exported', 'cond', (x) => x.neg()],
+] as const satisfies readonly (readonly [OracleName, string, Change])[];
 
 for (const [oracle, wrong, by] of faults) {
   test(`a fault planted in ${wrong} is found by "${oracle}" and cut down to a few calls`, () => {
@@ -54,7 +65,7 @@ for (const [oracle, wrong, by] of faults) {
 }
 
 test('the program of a seed is the same each time', () => {
-  const options = { calls: 60, states: true, gradients: true };
+  const options = { calls: 30, states: true, gradients: true, flows: true };
   const texts = [5, 5, 6].map((seed) => printProgram(generate(seed, options).program));
   assert.equal(texts[0], texts[1]);
   assert.notEqual(texts[0], texts[2]);
