@@ -6,11 +6,13 @@ import {
   end,
   equals,
   solved,
+  taskBatch,
   tokens,
 } from '../../examples/attention/data.js';
 import { generate, Generator } from '../../examples/attention/generate.js';
 import { Transformer } from '../../examples/attention/model.js';
-import { answersOf, runAttention } from '../../examples/attention/run.js';
+import { compareForms, forms } from '../../examples/support/forms.js';
+import { answersOf, makeTransformer, runAttention } from '../../examples/attention/run.js';
 import * as kn from '../../src/index.js';
 import { assertClose } from '../support/close.js';
 
@@ -113,4 +115,10 @@ test('a transformer learns in one program to reverse digits, and stops where the
   assert.equal(model.capacity, capacityFor(3));
   const tasks = [[7], [0, 1], [5, 6, 7]];
   assert.deepEqual(answersOf(model, tasks), tasks.map(solved)); // prettier-ignore
+});
+
+test('a training step is the same in every form', () => {
+  const batch = taskBatch([[1, 2, 3], [4], [5, 6]], capacityFor(3));
+  // The comparison throws where losses differ.
+  assert.deepEqual(Object.keys(compareForms(() => makeTransformer(8, 3), batch, 1)), [...forms]);
 });

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BeamSpeller, searchBeam } from '../../examples/decoding/beam.js';
-import { end } from '../../examples/decoding/data.js';
+import { end, spellingBatch } from '../../examples/decoding/data.js';
 import { GreedySpeller, type Spelled, spellGreedily } from '../../examples/decoding/greedy.js';
 import { Speller } from '../../examples/decoding/model.js';
-import { runDecoding } from '../../examples/decoding/run.js';
+import { alphabetOf, loadNames } from '../../examples/names/data.js';
+import { compareForms, forms } from '../../examples/support/forms.js';
+import { makeSpeller, runDecoding } from '../../examples/decoding/run.js';
 import * as kn from '../../src/index.js';
 import { assertClose } from '../support/close.js';
 
@@ -166,4 +168,14 @@ test('a speller of names learns to spell in one program, and searches find bette
     Number(net.call(ints(language)).scores.slice(0).item()),
   );
   assert.ok(searched.filter((score, i) => score > greedy[i] + 1e-4).length > 5);
+});
+
+test('a training step is the same in every form', () => {
+  const names = loadNames(6).train.slice(0, 5);
+  const alphabet = alphabetOf(names);
+  const batch = spellingBatch(names, alphabet);
+  // The comparison throws where losses differ.
+  assert.deepEqual(Object.keys(compareForms(() => makeSpeller(1 + alphabet.size, 6), batch, 1)), [
+    ...forms,
+  ]);
 });

@@ -9,7 +9,8 @@ import {
   textOf,
 } from '../../examples/listops/data.js';
 import { TreeReader } from '../../examples/listops/model.js';
-import { drawExpressions, runListops } from '../../examples/listops/run.js';
+import { compareForms, forms } from '../../examples/support/forms.js';
+import { drawExpressions, makeListops, runListops } from '../../examples/listops/run.js';
 import { seeded } from '../../examples/support/random.js';
 import * as kn from '../../src/index.js';
 import { assertClose } from '../support/close.js';
@@ -160,4 +161,10 @@ test('a reader of trees learns in one program what counting symbols cannot tell'
   assert.equal(explanation.traces.length, 1);
   assert.ok(majority < 0.3 && bagOfSymbols > majority, `${majority}, ${bagOfSymbols}`);
   assert.ok(accuracy > bagOfSymbols + 0.12, `${accuracy}, and ${bagOfSymbols} by counting symbols`);
+});
+
+test('a training step is the same in every form', () => {
+  const batch = batchTrees(few(4));
+  // The comparison throws where losses differ.
+  assert.deepEqual(Object.keys(compareForms(() => makeListops(6, batch), batch, 1)), [...forms]);
 });
