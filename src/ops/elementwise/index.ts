@@ -12,6 +12,7 @@ export * from './extremum.js';
 export * from './gamma.js';
 export * from './hyperbolic.js';
 export * from './inverse-trigonometric.js';
+export * from './logaddexp.js';
 export * from './logarithm.js';
 export * from './logic.js';
 export * from './power.js';

@@ -1,11 +1,10 @@
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
-import type { Binary, Unary } from '../signatures.js';
-import { add, div, mul, sub } from './arithmetic.js';
-import { exp, exponential } from './exponential.js';
+import type { Unary } from '../signatures.js';
+import { add, div, mul } from './arithmetic.js';
 import { type Coefficients, type FloatFormat, formatOf, polynomial } from './format.js';
-import { binary, unary } from './point.js';
+import { unary } from './point.js';
 
 /*
  * Logarithms, after fdlibm (Sun Microsystems 1993; e_log.c, s_log1p.c, e_log2.c, e_log10.c):
@@ -52,23 +51,6 @@ export const log10: OperatorFunction<Unary> = unary({
   value: decimalLogarithm,
   gradient: (g, x) => div(g, mul(x, Math.LN10)),
   samples,
-});
-
-/** `log(exp(x) + exp(y))` without overflow. Integers become float32. */
-export const logaddexp: OperatorFunction<Binary> = binary({
-  name: 'logaddexp',
-  operands: 'float',
-  value: (x, y) => {
-    const distance = e.neg(e.abs(e.sub(x, y)));
-    const sum = e.add(e.max(x, y), logarithmOfOnePlus(exponential(distance)));
-    // Equal infinities have no distance.
-    return e.select(e.eq(x, y), e.add(x, Math.LN2), sum);
-  },
-  gradient: [
-    (g, x, y) => div(g, add(exp(sub(y, x)), 1)),
-    (g, x, y) => div(g, add(exp(sub(x, y)), 1)),
-  ],
-  samples: [{ args: [tensor(['n', 3]), tensor([3])] }],
 });
 
 /** (log(1 + f) - 2s) / s^3 in s^2, a Chebyshev fit in 60-digit arithmetic. */

@@ -41,7 +41,7 @@ function slopes(
 const twice = (f: (x: Value) => Value) => (x: Value): Value =>
   gradient<Value>({
     program: x.program,
-    outputs: [{ value: f(x), grad: ops.add(ops.mul(x, 0), 1) }],
+    outputs: [{ value: f(x), grad: ops.cast(ops.equal(x, x), 'float64') }],
     wrt: [x],
     valueOf: (value) => value,
     add: (a, b) => ops.add(a, b),
@@ -80,6 +80,18 @@ test('ties share the gradient in halves', () => {
   assert.deepEqual(slopes(ops.minimum, x, y), [[0.5, 1, 0, 1], [0.5, 0, 1, 1]]); // prettier-ignore
   assert.deepEqual(slopes(ops.fmax, x, y), [[0.5, 0, 1, 0], [0.5, 1, 0, 1]]); // prettier-ignore
   assert.deepEqual(slopes(ops.fmin, y, x), [[0.5, 0, 1, 1], [0.5, 1, 0, 0]]); // prettier-ignore
+});
+
+test('logaddexp shares among infinities and ties, at every order', () => {
+  const xs = [-Infinity, Infinity, -Infinity, 0, 1e300, 2];
+  const ys = [-Infinity, Infinity, 3, 0, -1e300, NaN];
+  const [gx, gy] = slopes(ops.logaddexp, xs, ys);
+  assert.deepEqual(gx, [0.5, 0.5, 0, 0.5, 1, NaN]);
+  assert.deepEqual(gy, [0.5, 0.5, 1, 0.5, 0, NaN]);
+  // The second derivative is s (1 - s) for the share s, at ties as well, and nothing beside an infinity.
+  for (const [x, y, second] of [[0, 0, 0.25], [-Infinity, 3, 0], [-Infinity, -Infinity, 0]]) {
+    assert.deepEqual(slopes(twice((z) => ops.logaddexp(z, y)), [x]), [[second]]);
+  } // prettier-ignore
 });
 
 test('clip passes on its bounds, and beyond them to the bound', () => {

@@ -1,0 +1,39 @@
+import type { Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import { type OperatorFunction, tensor } from '../declare.js';
+import type { Binary } from '../signatures.js';
+import { sigmoid } from './activation.js';
+import { mul, sub } from './arithmetic.js';
+import { isFinite } from './classification.js';
+import { equal } from './comparison.js';
+import { exponential } from './exponential.js';
+import { logarithmOfOnePlus } from './logarithm.js';
+import { logicalNot, logicalAnd } from './logic.js';
+import { binary } from './point.js';
+import { where } from './selection.js';
+
+/**
+ * `log(exp(x) + exp(y))` without overflow. Integers become float32. The gradient is shared out by
+ * sigmoid(x - y), so that shares add up to 1 however large the operands are; equal infinities share evenly.
+ */
+export const logaddexp: OperatorFunction<Binary> = binary({
+  name: 'logaddexp',
+  operands: 'float',
+  value: (x, y) => {
+    const distance = e.neg(e.abs(e.sub(x, y)));
+    const sum = e.add(e.max(x, y), logarithmOfOnePlus(exponential(distance)));
+    // Equal infinities have no distance.
+    return e.select(e.eq(x, y), e.add(x, Math.LN2), sum);
+  },
+  gradient: [
+    (g, x, y) => mul(g, sigmoid(distanceOf(x, y))),
+    (g, x, y) => mul(g, sigmoid(distanceOf(y, x))),
+  ],
+  samples: [{ args: [tensor(['n', 3]), tensor([3])] }],
+});
+
+/** x - y, and 0 for equal infinities: only those, for where finite numbers are equal it varies, too. */
+function distanceOf<T extends Tensor>(x: T, y: T): T {
+  const isUndefined = logicalAnd(equal(x, y), logicalNot(isFinite(x)));
+  return where(isUndefined, 0, sub(x, y));
+}
