@@ -1,43 +1,59 @@
 import { describe } from '../../base/attribute.js';
-import { type Dim, isStatic } from '../../base/dim.js';
+import { type Dim, isStatic, mulDim } from '../../base/dim.js';
 import { kindOf } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import { array } from '../../front/creation.js';
 import { NDArray } from '../../front/ndarray.js';
+import { extentsOf } from '../../front/tracedshape.js';
 import { typeToString } from '../../ir/program.js';
-import { argsort, greater, iota, sum, take, where } from '../../ops/index.js';
+import {
+  argsort, countedPositions, extents, greater, iota, reshape, sum, take, takeAdjoint,
+} from '../../ops/index.js'; // prettier-ignore
 
 /** How many steps each example of a batch has: an integer array of shape (batch), or plain numbers. */
 export type Lengths = NDArray | readonly number[];
 
 /**
  * The examples of a batch sorted by length, the longest first: at every step it is the leading ones that
- * go on. Arrays have them along axis 1.
+ * go on. States and sequences have their examples along axis 1.
  */
 export interface Packing {
   /** How many examples each step has: (time). */
   readonly counts: NDArray;
   /** Brings examples into the sorted order. */
   readonly enter: (x: NDArray) => NDArray;
-  /** The same for a sequence (time, batch, channels), with zeros for the padding whatever stands there. */
-  readonly enterSequence: (x: NDArray) => NDArray;
   /** Brings examples back into the order they came in. */
   readonly leave: (x: NDArray) => NDArray;
+  /** The steps that exist of a sorted sequence (time, batch, channels): (steps, channels). */
+  readonly list: (sequence: NDArray) => NDArray;
+  /** Puts what was computed of such a list in its places, with zeros in the others. */
+  readonly place: (steps: NDArray) => NDArray;
 }
 
 /** Sorts a batch by length. */
-export function packingOf(lengths: NDArray, time: Dim): Packing {
+export function packingOf(lengths: NDArray, time: Dim, batch: Dim): Packing {
   const order = argsort(lengths, -1, { descending: true });
   const back = argsort(order);
-  const enter = (x: NDArray): NDArray => take(x, order, { axis: 1, mode: 'valid' });
   const steps = iota<NDArray>(time, { dtype: lengths.dtype }).expandDims(1);
   const exists = greater(take(lengths, order, { axis: 0, mode: 'valid' }), steps);
+  const counts = sum(exists, 1);
+  const [total] = extentsOf(extents(sum(counts)));
+  const places = mulDim(time, batch);
+  const positions = countedPositions(reshape(exists, [places]), total);
+  const inPlace = { axis: 0, mode: 'valid' } as const;
   return {
-    counts: sum(exists, 1),
-    enter,
-    // In a product, and so in the gradient of weights, a NaN would not become zero.
-    enterSequence: (x) => where(exists.expandDims(-1), enter(x), 0),
+    counts,
+    enter: (x) => take(x, order, { axis: 1, mode: 'valid' }),
     leave: (x) => take(x, back, { axis: 1, mode: 'valid' }),
+    list: (sequence) => {
+      const channels = extentsOf(sequence)[2];
+      return take(reshape(sequence, [places, channels]), positions, inPlace);
+    },
+    place: (list) => {
+      const [, channels] = extentsOf(list);
+      const placed = takeAdjoint(list, positions, [places, channels], inPlace);
+      return reshape(placed, [time, batch, channels]);
+    },
   };
 }
 

@@ -3,12 +3,13 @@ import type { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
 import { extents, sliceAdjoint, updateSlice } from '../../ops/index.js';
 import type { Cell } from './cells.js';
+import type { Packing } from './packing.js';
 
 export interface RecurrenceOptions {
   /** The states before the first step, each (batch, size). */
   readonly states: readonly NDArray[];
-  /** How many examples each step has, the leading ones: (time). All of them when null. */
-  readonly counts: NDArray | null;
+  /** Which steps exist; all of them when null. */
+  readonly packing: Packing | null;
   /** Whether the last step comes first. Outputs keep their places. */
   readonly isReverse: boolean;
 }
@@ -20,17 +21,21 @@ export interface Recurrence {
   readonly states: readonly NDArray[];
 }
 
-/** Runs a cell over a time-major sequence. */
+/**
+ * Runs a cell over a time-major sequence, or over what a packing lists of one. What the inputs contribute
+ * is one product over all steps: putting its rows back in their places costs little beside it.
+ */
 export function runCell(
   cell: Cell,
   x: NDArray,
-  { states, counts, isReverse }: RecurrenceOptions,
+  { states, packing, isReverse }: RecurrenceOptions,
 ): Recurrence {
   const { inputs, step } = cell.unroll(x);
   // A loop keeps the dtypes of its states, so they start with those that steps give.
   const begin = states.map((state) => state.astype(inputs.dtype));
+  const order = { reverse: isReverse };
   const [outputs, ends] =
-    counts === null
+    packing === null
       ? foreach(
           (row, before) => {
             const after = step(row, before);
@@ -38,13 +43,13 @@ export function runCell(
           },
           inputs,
           begin,
-          { reverse: isReverse },
+          order,
         )
       : foreach(
           ([row, count], before) => leadingStep(step, row, before, count),
-          [inputs, counts],
+          [packing.place(inputs), packing.counts],
           begin,
-          { reverse: isReverse },
+          order,
         );
   return { outputs, states: ends };
 }

@@ -103,7 +103,7 @@ export abstract class RecurrentLayer extends HybridBlock {
     const begin = states === undefined ? this.#zeros(batch) : this.#checkedStates(states, batch);
     const sequence = this.#isTimeFirst ? x : swapaxes(x, 0, 1);
     const packing =
-      lengths === undefined ? null : packingOf(this.#checkedLengths(lengths, x), time);
+      lengths === undefined ? null : packingOf(this.#checkedLengths(lengths, x), time, batch);
     const [outputs, ends] =
       packing === null
         ? this.#run(sequence, begin, null)
@@ -117,7 +117,7 @@ export abstract class RecurrentLayer extends HybridBlock {
     packing: Packing,
   ): [outputs: NDArray, states: NDArray[]] {
     const sorted = begin.map((state) => packing.enter(state));
-    const [outputs, ends] = this.#run(packing.enterSequence(x), sorted, packing.counts);
+    const [outputs, ends] = this.#run(packing.enter(x), sorted, packing);
     return [packing.leave(outputs), ends.map((state) => packing.leave(state))];
   }
 
@@ -125,15 +125,16 @@ export abstract class RecurrentLayer extends HybridBlock {
   #run(
     x: NDArray,
     begin: readonly NDArray[],
-    counts: NDArray | null,
+    packing: Packing | null,
   ): [outputs: NDArray, states: NDArray[]] {
     const ends: (readonly NDArray[])[] = [];
     const outputs = this.cells.reduce((read, cell, layer) => {
-      const given = layer === 0 ? read : this.between.call(read);
+      const sequence = layer === 0 ? read : this.between.call(read);
+      const given = packing === null ? sequence : packing.list(sequence);
       const directions = [cell, ...this.reverseCells.slice(layer, layer + 1)];
       const sides = directions.map((each, direction) => {
         const states = begin.map((state) => state.slice(ends.length));
-        const found = runCell(each, given, { states, counts, isReverse: direction === 1 });
+        const found = runCell(each, given, { states, packing, isReverse: direction === 1 });
         ends.push(found.states);
         return found.outputs;
       });
