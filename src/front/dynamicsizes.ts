@@ -16,6 +16,7 @@ import {
   shapeOf,
   sub,
 } from '../ops/index.js';
+import { shapeList } from '../ops/signatures.js';
 import type { Tensor } from '../ir/types.js';
 import { mode } from './mode.js';
 import { NDArray } from './ndarray.js';
@@ -43,8 +44,7 @@ export function installDynamicSizes(): void {
 
 /** The shape that a creation function is given. */
 export function shapeOfArgument(shape: number | readonly number[] | NDArray): readonly Dim[] {
-  if (shape instanceof NDArray) return sizesOf(shape);
-  return typeof shape === 'number' ? [shape] : shape;
+  return shapeList(shape);
 }
 
 /** One end of a range: a number, or an array with exactly one. */

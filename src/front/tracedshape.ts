@@ -1,10 +1,12 @@
 import type { Dim } from '../base/dim.js';
+import { dimensions } from '../ops/signatures.js';
 import { mode } from './mode.js';
 import type { NDArray } from './ndarray.js';
 
 /**
  * A shape as traced code sees it: numbers, each of which tells when it is looked at. What code reads is
- * what its trace relies on, so asking for one axis leaves the others free, and the rank is always free.
+ * what its trace relies on, so asking for one axis leaves the others free, and the rank is always free, as
+ * is a shape that is handed to an operator as a whole.
  *
  * @param known The extents as a debugger may show them, without anybody having read them.
  * @param read The number of a symbolic extent; throws where there is none.
@@ -16,6 +18,7 @@ export function tracedShape(
 ): readonly number[] {
   return new Proxy(Object.freeze([...known]), {
     get(target, key) {
+      if (key === dimensions) return dims;
       if (typeof key === 'string' && key !== 'length' && Object.hasOwn(target, key)) {
         return read(dims[Number(key)]);
       }

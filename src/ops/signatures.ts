@@ -30,9 +30,17 @@ export type Reduction = <T extends Tensor = DefaultTensor>(
  */
 export type ShapeArgument = Dim | readonly Dim[] | Tensor;
 
+/**
+ * Under this key a list of numbers may have the dimensions that they are the sizes of: a shape that code
+ * which is captured for every size hands on as a whole stays symbolic.
+ */
+export const dimensions: unique symbol = Symbol('dimensions');
+
 /** The list behind a shape argument. */
 export function shapeList(shape: ShapeArgument): readonly Dim[] {
   if (shape instanceof Tensor) return sizesOf(shape);
+  const symbolic = (shape as { readonly [dimensions]?: readonly Dim[] })[dimensions];
+  if (symbolic !== undefined) return symbolic;
   return Array.isArray(shape) ? shape : [shape as Dim];
 }
 

@@ -5,11 +5,15 @@ import { throughRegions, transform } from './transform.js';
 
 /**
  * Dead code elimination: drops the calls and constants that no output needs, in regions too. Inputs
- * always stay: they are the program's signature.
+ * always stay: they are the program's signature. What finds sizes in data stays unless an input tells
+ * them; of the program itself, only the first `telling` inputs do.
  */
-export function eliminateDeadCode(program: Program): Program {
+export function eliminateDeadCode(
+  program: Program,
+  telling: number = program.inputs.length,
+): Program {
   return throughRegions(program, (inner, region) => {
-    const live = liveNodes(inner);
+    const live = liveNodes(inner, inner === program ? telling : inner.inputs.length);
     return transform(inner, () => undefined, {
       region,
       keep: (id) => live[id] === 1,
@@ -22,9 +26,9 @@ export function eliminateDeadCode(program: Program): Program {
  * A flag for every node: 1 when an output depends on it, or a live node speaks of a size that the data of
  * this node decides. One backward sweep.
  */
-export function liveNodes(program: Program): Uint8Array {
+export function liveNodes(program: Program, telling: number = program.inputs.length): Uint8Array {
   const { graph } = program;
-  const own = ownSymbols(program);
+  const own = ownSymbols(program, program.inputs.slice(0, telling));
   const live = new Uint8Array(graph.nodeCount);
   for (const { value } of program.outputs) live[value.node] = 1;
   for (let id = graph.nodeCount - 1; id >= 0; id--) {

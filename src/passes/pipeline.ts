@@ -51,7 +51,11 @@ export const passes: readonly Pass[] = [
   },
   ...loopPasses,
   { name: 'cse', doc: 'find what became equal', run: eliminateCommonSubexpressions },
-  { name: 'dce', doc: 'drop what no output needs', run: eliminateDeadCode },
+  {
+    name: 'dce',
+    doc: 'drop what no output needs',
+    run: (program) => eliminateDeadCode(program),
+  },
 ];
 
 /** What is known of a pass after it ran. */

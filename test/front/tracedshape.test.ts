@@ -110,3 +110,31 @@ test('draws of the size of an array serve arrays of any size', () => {
     assert.equal(f.explain().traces.length, 3, name);
   }
 });
+
+for (const [what, use] of [
+  ['zeros', (x) => x.mul(0).add(kn.zeros(x.shape))],
+  ['reshape', (x) => x.mul(0).reshape([-1]).reshape(x.shape)],
+  ['broadcastTo', (x) => x.mul(kn.broadcastTo(kn.array(0), x.shape))],
+  ['random numbers', (x) => kn.where(kn.random.uniform(x.shape).greater(2), x, 0)],
+] as readonly (readonly [string, (x: kn.NDArray) => kn.NDArray])[]) {
+  test(`a shape handed to ${what} as a whole stays symbolic`, () => {
+    assert.equal(tracesFor(use), 3);
+    const declared = kn.hybridize(use, { dynamic: [['n', 'c', 't']] });
+    for (const shape of [
+      [2, 3, 4],
+      [0, 1, 5],
+    ]) {
+      assert.deepEqual(declared(kn.ones(shape)).tolist(), kn.zeros(shape).tolist());
+    }
+    assert.equal(declared.explain().traces.length, 1);
+  });
+}
+
+test('the shape of what only the data sizes can be handed on, though not be read', () => {
+  const f = kn.hybridize((x: kn.NDArray) => {
+    const kept = x.booleanMask(x.greater(0));
+    return kept.add(kn.ones(kept.shape));
+  });
+  assert.deepEqual(f(kn.array([1, -1, 3])).tolist(), [2, 4]);
+  assert.deepEqual(f(kn.array([-1, -1, -3])).tolist(), []);
+});

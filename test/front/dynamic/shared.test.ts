@@ -48,3 +48,18 @@ test('side-effect code may look at what has sizes of the data, call after call',
   }
   assert.deepEqual(seen, [2, 3, 0, 2]);
 });
+
+test('a recorded call keeps what finds the sizes of results that no gradient flows to', () => {
+  const a = kn.array([1, 2]);
+  a.attachGrad();
+  const f = kn.hybridize((v: kn.NDArray, n: kn.NDArray) => [v.mul(2), kn.zeros(n)]);
+  for (const n of [1, 3]) {
+    const loss = kn.autograd.record(() => {
+      const [twice, zeros] = f(a, kn.array([n], { dtype: 'int64' }));
+      assert.deepEqual(zeros.shape, [n]);
+      return twice.sum();
+    });
+    loss.backward();
+    assert.deepEqual(a.grad!.tolist(), [2, 2]);
+  }
+});
