@@ -76,8 +76,7 @@ function runForeach({ data, states: init, step, save, reverse }: RowLoop): [unkn
   const [length] = arrays[0].shape;
   let states: readonly NDArray[] = init.leaves.map(settled);
   if (length === 0) {
-    const types = arrays.map(({ dtype, shape }) => ({ dtype, shape: shape.slice(1) }));
-    const none = unrun(op, types, states, 0, (...given) =>
+    const none = unrun(op, arrays, states, 0, (...given) =>
       inIteration(op, 0, () => step(...given)),
     );
     return [

@@ -1,5 +1,4 @@
 import { refuseOwnSizes } from '../../ops/control/body.js';
-import type { TensorType } from '../../ir/types.js';
 import { customGradient } from '../autograd/custom.js';
 import { zeros } from '../creation.js';
 import { mode } from '../mode.js';
@@ -23,15 +22,16 @@ export interface Unrun {
  */
 export function unrun(
   op: string,
-  sliceTypes: readonly TensorType[],
+  data: readonly NDArray[],
   states: readonly NDArray[],
   rows: number,
   step: (slices: readonly NDArray[], states: readonly NDArray[]) => Returned,
 ): Unrun {
-  const types = [...sliceTypes, ...states.map(({ type }) => type)];
+  const slices = data.map(({ dtype, shape }) => ({ dtype, shape: shape.slice(1) }));
+  const types = [...slices, ...states.map(({ type }) => type)];
   let outputs: Nested | undefined;
   const region = traceRegion(op, types, (given) => {
-    const returned = step(given.slice(0, sliceTypes.length), given.slice(sliceTypes.length));
+    const returned = step(given.slice(0, data.length), given.slice(data.length));
     outputs = returned.outputs;
     return [returned.outputs.leaves, returned.states];
   });
@@ -42,9 +42,10 @@ export function unrun(
     return zeros([rows, ...(shape as readonly number[])], { dtype });
   });
   if (mode.session === null) return { outputs: outputs!, stacked, states };
-  const used = region.parts.reads.flatMap((read) =>
+  const captured = region.parts.reads.flatMap((read) =>
     read.kind === 'array' && typeof read.of !== 'number' ? [read.of] : [],
   );
+  const used = [...data, ...captured];
   const linked = customGradient({
     forward: () => [...states, ...stacked],
     backward: (grads) => [...grads.slice(0, states.length), ...used.map(() => null)],

@@ -110,6 +110,17 @@ test('without rows the outputs have none, and everything that was captured has g
   assert.deepEqual([w.grad!.tolist(), s.grad!.tolist()], [[0, 0], [1, 1]]); // prettier-ignore
 });
 
+test('data without rows take part in a recording all the same', () => {
+  const fold = (x: kn.NDArray): kn.NDArray =>
+    kn.foreach((row, s: kn.NDArray) => [[], s.add(row)], x.mul(2), kn.ones([3]))[1];
+  for (const f of [fold, kn.hybridize(fold)]) {
+    const x = kn.zeros([0, 3]);
+    x.attachGrad();
+    autograd.record(() => f(x).sum()).backward();
+    assert.deepEqual([x.grad!.shape, x.grad!.tolist()], [[0, 3], []]);
+  }
+});
+
 test('outputs are what arrays hold when they are returned, also when they are assigned to later', () => {
   const p = new kn.nn.Parameter({ shape: [], gradReq: 'null' });
   p.initialize();
