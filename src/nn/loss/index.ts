@@ -7,16 +7,10 @@ import {
   abs, add, expandDims, gather, less, log, logSoftmax, maximum, mul, neg, oneHot, relu, softplus,
   square, squeeze, sub, sum, where,
 } from '../../ops/index.js'; // prettier-ignore
+import { type LossOptions, reduce } from './reduction.js';
 
-export interface LossOptions {
-  /** `mean` over all examples (default), their `sum`, or `none`: one loss an example. */
-  readonly reduction?: 'mean' | 'sum' | 'none';
-}
-
-function reduce(losses: NDArray, options: LossOptions): NDArray {
-  if (options.reduction === 'none') return losses;
-  return options.reduction === 'sum' ? losses.sum() : losses.mean();
-}
+export { ctc, type CTCOptions } from './ctc.js';
+export type { LossOptions } from './reduction.js';
 
 function checkSameShape(op: string, a: NDArray, b: NDArray): void {
   if (!sameSizes(a, b)) {

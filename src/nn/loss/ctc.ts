@@ -1,0 +1,135 @@
+import { foreach } from '../../front/control/index.js';
+import type { NDArray } from '../../front/ndarray.js';
+import { extentsOf } from '../../front/tracedshape.js';
+import {
+  add, broadcastTo, cast, equal, expandDims, fill, gather, greaterEqual, iota, less, logaddexp, logicalAnd,
+  logSoftmax, neg, notEqual, pad, shift, slice, squeeze, swapaxes, where,
+} from '../../ops/index.js'; // prettier-ignore
+import type { Dim } from '../../base/dim.js';
+import type { Lengths } from '../layers/packing.js';
+import { checkedAlignment } from './alignment.js';
+import { type LossOptions, reduce } from './reduction.js';
+
+export interface CTCOptions extends LossOptions {
+  /** How many steps each example has; what follows is padding. All steps unless given. */
+  readonly inputLengths?: Lengths | undefined;
+  /** How many labels each example has; what follows is padding. All labels unless given. */
+  readonly labelLengths?: Lengths | undefined;
+  /** The class that stands for no label. Default 0. */
+  readonly blank?: number;
+  /** Whether labels that do not fit into their steps cost nothing, rather than Infinity. Default false. */
+  readonly zeroInfinity?: boolean;
+  /** The axes of `logits`: batch, time, classes, or time first. Default NTC. */
+  readonly layout?: 'NTC' | 'TNC';
+}
+
+/**
+ * Connectionist temporal classification: -log of the probability that the steps of a sequence spell its
+ * labels, in whatever alignment. Each step names a class; steps in a row that name the same class count
+ * once, and blanks do not count.
+ *
+ * `logits` (batch, time, classes) are not normalised: `logSoftmax` over the classes is part of the loss.
+ * `labels` (batch, most) are integers, with anything in the padding: what stands there, here or in
+ * `logits`, reaches nothing. Half precision is computed in float32, which the loss then has.
+ *
+ * `mean` is the mean over examples, as for every loss here. PyTorch divides each loss by the number of
+ * labels before; use `none` for that.
+ *
+ * Labels that do not fit, with a blank between equal ones, cost Infinity and have no gradient.
+ *
+ * @throws ShapeError, DTypeError or ArgumentError for arrays that are no such logits, labels or lengths,
+ * for labels that are the blank or no class, and for lengths beyond the end. Captured code takes numbers
+ * of steps that only a running graph knows for the nearest possible ones.
+ *
+ * Source: Graves et al., Connectionist Temporal Classification, ICML 2006, section 4.1.
+ */
+export function ctc(logits: NDArray, labels: NDArray, options: CTCOptions = {}): NDArray {
+  const { blank = 0, layout = 'NTC', zeroInfinity = false } = options;
+  const isTimeFirst = layout === 'TNC';
+  const lengths = checkedAlignment(logits, labels, { ...options, blank, isTimeFirst });
+  const isHalf = logits.dtype === 'float16' || logits.dtype === 'bfloat16';
+  const wide = isHalf ? cast(logits, 'float32') : logits;
+  const x = isTimeFirst ? wide : swapaxes(wide, 0, 1);
+  const [time, batch] = extentsOf(x);
+  const [, most] = extentsOf(labels);
+  const { steps, count } = lengths;
+  const isStep = steps && expandDims(swapaxes(isWithin(steps, time), 0, 1), 2);
+  // Masked before all else: a NaN of the padding would be one in its gradient.
+  const logs = logSoftmax(isStep === null ? x : where(isStep, x, 0));
+  const classes = classesOf(labels, count && isWithin(count, most), blank);
+  const likelihoods = likelihoodsOf({
+    blanks: slice(logs, ':', ':', [blank, blank + 1]),
+    marks: gather(logs, broadcastTo(classes, [time, batch, most])),
+    classes,
+    isStep,
+  });
+  const likelihood =
+    count === null
+      ? slice(likelihoods, ':', -1)
+      : squeeze(gather(likelihoods, expandDims(orNowhere(greaterEqual(count, 0), count), 1)), 1);
+  const cost = where(equal(likelihood, -Infinity), zeroInfinity ? 0 : Infinity, neg(likelihood));
+  return reduce(cost, options);
+}
+
+interface Lattice {
+  /** The logarithms of the probabilities of a blank at each step: (time, batch, 1). */
+  readonly blanks: NDArray;
+  /** Those of each label: (time, batch, most). */
+  readonly marks: NDArray;
+  /** (batch, most) */
+  readonly classes: NDArray;
+  /** Which steps exist, all where null: (time, batch, 1). */
+  readonly isStep: NDArray | null;
+}
+
+/**
+ * For every k from 0 to `most`, the logarithm of the probability that the steps spell the first k labels:
+ * (batch, most + 1). It is the sum over alignments that end with a blank, `gap`, and over those that end
+ * with the k-th label, `mark`; the paper's extended labels hold them in turn.
+ */
+function likelihoodsOf({ blanks, marks, classes, isStep }: Lattice): NDArray {
+  // There is no label before the first, so no step can name it.
+  const emissions = pad(marks, [[0, 0], [0, 0], [1, 0]], { value: -Infinity }); // prettier-ignore
+  const own = pad(classes, beforeEach, { value: -1 });
+  const isRepeated = equal(own, shift(own, -1));
+  const impossible = fill<NDArray>(extentsOf(classes), -Infinity, blanks.dtype);
+  // Before the first step, nothing is spelled for certain.
+  const begin = [0, -Infinity].map((value) => pad(impossible, beforeEach, { value }));
+  const rows = [blanks, emissions, ...(isStep === null ? [] : [isStep])];
+  const [, [gap, mark]] = foreach(
+    ([blank, emission, ...isStep]: NDArray[], [gap, mark]: NDArray[]) => {
+      const either = logaddexp(gap, mark);
+      // The next label follows anything, but a blank only where it is the same again.
+      const onward = shift(where(isRepeated, gap, either), 1);
+      const after = [add(either, blank), add(logaddexp(mark, onward), emission)];
+      if (isStep.length === 0) return [[], after];
+      return [[], [gap, mark].map((state, k) => where(isStep[0], after[k], state))];
+    },
+    rows,
+    begin,
+  );
+  return logaddexp(gap, mark);
+}
+
+const beforeEach = [[0, 0], [1, 0]]; // prettier-ignore
+
+/** Which of so many positions lie within each length: (batch, extent). */
+function isWithin(lengths: NDArray, extent: Dim): NDArray {
+  return less(iota<NDArray>(extent, { dtype: 'int32' }), expandDims(lengths, 1));
+}
+
+/** The classes of labels, and blanks in place of padding, as positions along the classes. */
+function classesOf(labels: NDArray, isLabel: NDArray | null, blank: number): NDArray {
+  const whole = cast(labels, 'int32');
+  const isClass = logicalAnd(greaterEqual(whole, 0), notEqual(whole, blank));
+  const classes = orNowhere(isClass, whole);
+  return isLabel === null ? classes : where(isLabel, classes, blank);
+}
+
+/**
+ * What only a running graph knows is refused there by the operators that take positions. For them a
+ * negative one would count from the end, unless it lies before every axis.
+ */
+function orNowhere(isPosition: NDArray, positions: NDArray): NDArray {
+  return where(isPosition, positions, -(2 ** 31));
+}
