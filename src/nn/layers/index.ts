@@ -2,7 +2,7 @@ export { type Activation, type ActivationName, Lambda } from './activation.js';
 export {
   type AttentionOptions, MultiHeadAttention, TransformerEncoderLayer, type TransformerOptions,
 } from './attention.js'; // prettier-ignore
-export { type CellOptions, GRUCell, LSTMCell, RNNCell, type RNNCellOptions } from './cells.js';
+export { type Cell, type CellOptions, GRUCell, LSTMCell, RNNCell, type RNNCellOptions } from './cells.js';
 export {
   Conv1d, Conv2d, Conv3d, type ConvolutionOptions, ConvTranspose2d, type ConvTransposeOptions, type Extents,
 } from './convolution.js'; // prettier-ignore
@@ -15,7 +15,7 @@ export {
 export { type Lengths } from './packing.js';
 export { AvgPool2d, GlobalAvgPool2d, MaxPool2d, type PoolOptions } from './pooling.js';
 export {
-  GRU, LSTM, type RecurrentInputs, type RecurrentOptions, RNN, type RNNOptions,
+  GRU, LSTM, type RecurrentInputs, type RecurrentLayer, type RecurrentOptions, RNN, type RNNOptions,
 } from './recurrent.js'; // prettier-ignore
 export { type Layer, Sequential } from './sequential.js';
 export { CarriedState, StatefulGRU, StatefulLSTM, type StatefulOptions } from './stateful.js';
