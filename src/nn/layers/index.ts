@@ -2,7 +2,14 @@ export { type Activation, type ActivationName, Lambda } from './activation.js';
 export {
   type AttentionOptions, MultiHeadAttention, TransformerEncoderLayer, type TransformerOptions,
 } from './attention.js'; // prettier-ignore
-export { type Cell, type CellOptions, GRUCell, LSTMCell, RNNCell, type RNNCellOptions } from './cells.js';
+export {
+  type Cell,
+  type CellOptions,
+  GRUCell,
+  LSTMCell,
+  RNNCell,
+  type RNNCellOptions,
+} from './cells.js';
 export {
   Conv1d, Conv2d, Conv3d, type ConvolutionOptions, ConvTranspose2d, type ConvTransposeOptions, type Extents,
 } from './convolution.js'; // prettier-ignore
