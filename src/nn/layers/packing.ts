@@ -57,6 +57,12 @@ export function packingOf(lengths: NDArray, time: Dim, batch: Dim): Packing {
   };
 }
 
+/** What errors call a length, and what it counts. */
+export interface LengthWords {
+  readonly what: string;
+  readonly unit: string;
+}
+
 /**
  * Lengths as an array. Elements that are known are checked here, before anything is computed; what only
  * a running graph knows counts as the nearest possible length.
@@ -64,11 +70,17 @@ export function packingOf(lengths: NDArray, time: Dim, batch: Dim): Packing {
  * @throws DTypeError for lengths that are no integers, ShapeError for another number of them than there
  * are examples, ArgumentError for negative lengths and for those beyond the end.
  */
-export function checkedLengths(op: string, given: Lengths, time: Dim, batch: Dim): NDArray {
+export function checkedLengths(
+  op: string,
+  given: Lengths,
+  most: Dim,
+  batch: Dim,
+  { what, unit }: LengthWords = { what: 'length', unit: 'steps' },
+): NDArray {
   const lengths = given instanceof NDArray ? given : array(given, { dtype: 'int32' });
   const { type, elements } = lengths;
   if (kindOf(type.dtype) !== 'int') {
-    throw new DTypeError('lengths are integers', {
+    throw new DTypeError(`${what}s are integers`, {
       op,
       expected: 'an integer dtype',
       actual: type.dtype,
@@ -78,7 +90,7 @@ export function checkedLengths(op: string, given: Lengths, time: Dim, batch: Dim
   const [count] = type.shape;
   const differs = isStatic(count) && isStatic(batch) && count !== batch;
   if (type.shape.length !== 1 || differs) {
-    throw new ShapeError('there must be one length for each example', {
+    throw new ShapeError(`there must be one ${what} for each example`, {
       op,
       expected: `shape [${String(batch)}]`,
       actual: typeToString(type),
@@ -86,10 +98,10 @@ export function checkedLengths(op: string, given: Lengths, time: Dim, batch: Dim
   }
   if (elements === null) return lengths;
   for (const [example, length] of [...elements.host].map(Number).entries()) {
-    if (length >= 0 && (!isStatic(time) || length <= time)) continue;
-    throw new ArgumentError(`the length of example ${example} is impossible`, {
+    if (length >= 0 && (!isStatic(most) || length <= most)) continue;
+    throw new ArgumentError(`the ${what} of example ${example} is impossible`, {
       op,
-      expected: `0 to ${String(time)}, the number of steps`,
+      expected: `0 to ${String(most)}, the number of ${unit}`,
       actual: describe(length),
     });
   }
