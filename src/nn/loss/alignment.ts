@@ -6,7 +6,7 @@ import type { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
 import { typeToString } from '../../ir/program.js';
 import { cast } from '../../ops/index.js';
-import { checkedLengths, type Lengths } from '../layers/packing.js';
+import { checkedLengths, type Lengths, type LengthWords } from '../layers/packing.js';
 
 /** The arguments of `ctc` beside logits and labels. */
 export interface AlignmentOptions {
@@ -39,11 +39,12 @@ export function checkedAlignment(
   checkBlank(blank, classes);
   checkLabels(labels, logits, isTimeFirst ? 1 : 0);
   const [, most] = extentsOf(labels);
-  const lengths = (given: Lengths | undefined, end: Dim): NDArray | null =>
-    given === undefined ? null : cast(checkedLengths(op, given, end, batch), 'int32');
-  const count = lengths(labelLengths, most);
+  const lengths = (given: Lengths | undefined, end: Dim, words: LengthWords): NDArray | null =>
+    given === undefined ? null : cast(checkedLengths(op, given, end, batch, words), 'int32');
+  const steps = lengths(inputLengths, time, { what: 'input length', unit: 'steps' });
+  const count = lengths(labelLengths, most, { what: 'label length', unit: 'labels' });
   checkClasses(labels, count, blank, classes);
-  return { steps: lengths(inputLengths, time), count };
+  return { steps, count };
 }
 
 function checkLogits({ type }: NDArray, isTimeFirst: boolean): void {
