@@ -21,7 +21,7 @@ export function majorityAccuracy(
 export function bagOfSymbolsAccuracy(
   train: readonly Expression[],
   test: readonly Expression[],
-  steps: number = 300,
+  steps: number = 200,
 ): number {
   kn.random.seed(4);
   const net = new kn.nn.Sequential(

@@ -8,12 +8,11 @@ import type { Expression, Tree } from './data.js';
 export interface TreeBatch {
   /** The symbols of the leaves, 0 for inner nodes: int32[nodes]. */
   readonly symbols: kn.NDArray;
-  /** The rows of the children of inner nodes, 0 for leaves: int32[nodes]. */
-  readonly left: kn.NDArray;
-  readonly right: kn.NDArray;
-  /** The first row of each height from 1 on, and how many it has: int32[heights]. */
+  /** The rows of the left and of the right children of inner nodes, 0 for leaves: int32[2, nodes]. */
+  readonly children: kn.NDArray;
+  /** The first row of each height from 1 on, and the row behind its last: int32[heights]. */
   readonly begin: kn.NDArray;
-  readonly count: kn.NDArray;
+  readonly end: kn.NDArray;
   /** The rows of the roots, and what the expressions stand for: int32[trees]. */
   readonly roots: kn.NDArray;
   readonly values: kn.NDArray;
@@ -22,10 +21,9 @@ export interface TreeBatch {
 /** The axes of a batch that differ from one to the next. */
 export const treeAxes = {
   symbols: ['nodes'],
-  left: ['nodes'],
-  right: ['nodes'],
+  children: [null, 'nodes'],
   begin: ['heights'],
-  count: ['heights'],
+  end: ['heights'],
   roots: ['trees'],
   values: ['trees'],
 } as const;
@@ -52,14 +50,17 @@ export function batchTrees(expressions: readonly Expression[]): TreeBatch {
   const begins = [0];
   for (const { length } of [leaves, ...inner]) begins.push(begins.at(-1)! + length);
   const rowOf = ({ height, index }: Place): number => begins[height] + index;
-  const ints = (values: readonly number[]): kn.NDArray => kn.array(values, { dtype: 'int32' });
-  const zeros = leaves.map(() => 0);
+  const ints = (values: readonly number[] | readonly number[][]): kn.NDArray =>
+    kn.array(values, { dtype: 'int32' });
+  const children = [0, 1].map((side) => [
+    ...leaves.map(() => 0),
+    ...inner.flat().map((pair) => rowOf(pair[side])),
+  ]);
   return {
     symbols: ints([...leaves, ...inner.flat().map(() => 0)]),
-    left: ints([...zeros, ...inner.flat().map(([left]) => rowOf(left))]),
-    right: ints([...zeros, ...inner.flat().map(([, right]) => rowOf(right))]),
+    children: ints(children),
     begin: ints(begins.slice(1, -1)),
-    count: ints(inner.map(({ length }) => length)),
+    end: ints(begins.slice(2)),
     roots: ints(roots.map(rowOf)),
     values: ints(expressions.map(({ value }) => value)),
   };

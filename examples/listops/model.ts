@@ -56,14 +56,15 @@ export class TreeReader extends kn.nn.HybridBlock {
    * All nodes of a batch, whatever the shapes of its trees: height by height, each time those nodes whose
    * children are done. The table of states begins with every row as a leaf.
    */
-  override forward({ symbols, left, right, begin, count, roots }: TreeBatch): kn.NDArray {
+  override forward({ symbols, children, begin, end, roots }: TreeBatch): kn.NDArray {
     const [, { h }] = kn.foreach(
       (level, table) => {
-        const childrenAt = (places: kn.NDArray): NodeStates => {
-          const rows = places.dynamicSlice(level.begin, level.count, 0);
-          return { h: table.h.take(rows, { axis: 0 }), c: table.c.take(rows, { axis: 0 }) };
+        const rows = children.slice(':', [level.begin, level.end]);
+        const childrenOn = (side: number): NodeStates => {
+          const at = rows.slice(side);
+          return { h: table.h.take(at, { axis: 0 }), c: table.c.take(at, { axis: 0 }) };
         };
-        const nodes = this.cell.call(childrenAt(left), childrenAt(right));
+        const nodes = this.cell.call(childrenOn(0), childrenOn(1));
         return [
           [],
           {
@@ -72,7 +73,7 @@ export class TreeReader extends kn.nn.HybridBlock {
           },
         ];
       },
-      { begin, count },
+      { begin, end },
       this.leaves(symbols),
     );
     return this.classify.call(h.take(roots, { axis: 0 }));
