@@ -34,7 +34,7 @@ export interface Packing {
 export function packingOf(lengths: NDArray, time: Dim, batch: Dim): Packing {
   const order = argsort(lengths, -1, { descending: true });
   const back = argsort(order);
-  const steps = iota<NDArray>(time, { dtype: lengths.dtype }).expandDims(1);
+  const steps = iota<NDArray>(time, { dtype: 'int32' }).expandDims(1);
   const exists = greater(take(lengths, order, { axis: 0, mode: 'valid' }), steps);
   const counts = sum(exists, 1);
   const [total] = extentsOf(extents(sum(counts)));

@@ -271,3 +271,12 @@ test('plain numbers as lengths are data: a graph takes any of them', () => {
   }
   assert.equal(layer.explain().traces.length, 1);
 });
+
+test('lengths of narrow integers reach as far as others', () => {
+  const layer = layerOf('RNN', 1, 1);
+  const x = data([1, 130, 1]);
+  const given = (dtype: 'int8' | 'int64'): number[] =>
+    flat(layer.call(x, { lengths: kn.array([127], { dtype }) })[0]);
+  assert.deepEqual(given('int8'), given('int64'));
+  assert.deepEqual(given('int8').slice(127), [0, 0, 0]);
+});
