@@ -111,6 +111,10 @@ const sized: Readonly<
     loss.softmaxCrossEntropy,
     (n) => kn.random.normal([n, 4]).softmax(),
   ],
+  'ctc of one step for one label': [
+    (p, t) => loss.ctc(p.expandDims(1), t.expandDims(1)),
+    (n) => kn.random.randint(1, 4, [n]),
+  ],
   'smoothed softmaxCrossEntropy of labels': [
     (p, t) => loss.softmaxCrossEntropy(p, t, { labelSmoothing: 0.1 }),
     (n) => kn.random.randint(0, 4, [n]),

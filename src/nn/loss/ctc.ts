@@ -1,3 +1,4 @@
+import type { Dim } from '../../base/dim.js';
 import { foreach } from '../../front/control/index.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
@@ -5,7 +6,6 @@ import {
   add, broadcastTo, cast, equal, expandDims, fill, gather, greaterEqual, iota, less, logaddexp, logicalAnd,
   logSoftmax, neg, notEqual, pad, shift, slice, squeeze, swapaxes, where,
 } from '../../ops/index.js'; // prettier-ignore
-import type { Dim } from '../../base/dim.js';
 import type { Lengths } from '../layers/packing.js';
 import { checkedAlignment } from './alignment.js';
 import { type LossOptions, reduce } from './reduction.js';
