@@ -35,7 +35,7 @@ export function searchBeam(speller: Speller, language: kn.NDArray, options: Beam
 
   const [steps, found] = kn.whileLoop(
     ({ score, isDone }) => isDone.logicalOr(score.equal(-Infinity)).logicalNot().any(),
-    ({ last, state, score, count, isDone }) => {
+    ({ last, state, score, length, isDone }) => {
       const [logits, next] = speller.step(last, state);
       const costs = kn.where(isDone.expandDims(1), onlyEnd, logits);
       const best = kn.topK(score.expandDims(1).add(costs).reshape([-1]), width);
@@ -48,7 +48,7 @@ export function searchBeam(speller: Speller, language: kn.NDArray, options: Beam
           last: character,
           state: next.take(parent, { axis: 0 }),
           score: best.values,
-          count: count.take(parent, { axis: 0 }).add(wasDone.logicalNot()),
+          length: length.take(parent, { axis: 0 }).add(wasDone.logicalNot()),
           isDone: character.equal(end),
         },
       ];
@@ -57,13 +57,13 @@ export function searchBeam(speller: Speller, language: kn.NDArray, options: Beam
       last: kn.full([width], end, { dtype: 'int32' }),
       state: speller.beginState(language).expandDims(0).tile([width, 1]),
       score: kn.where(kn.arange(width).equal(0), 0, -Infinity), // one empty name to begin with
-      count: kn.zeros([width], { dtype: 'int32' }),
+      length: kn.zeros([width], { dtype: 'int32' }),
       isDone: kn.zeros([width], { dtype: 'bool' }),
     },
     { maxIterations: longest },
   );
 
-  const penalty = found.count.add(5).div(6).pow(lengthPenalty);
+  const penalty = found.length.add(5).div(6).pow(lengthPenalty);
   const ranked = kn.topK(found.score.div(penalty), width);
   // From the last characters back to the first ones, each time to the beam that a name was continued from.
   const [characters] = kn.foreach(
