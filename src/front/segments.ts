@@ -108,7 +108,7 @@ function layOutStretch(
   locals: Locals,
   wanted: readonly Set<NDArray>[],
 ): Pick<Segment, 'parts' | 'takes'> {
-  const { effects } = stretches[k];
+  const { effects, draws } = stretches[k];
   const isLast = k === stretches.length - 1;
   const start = k === 0 ? 0 : stretches[k - 1].end;
   const isInside = ({ capture: owner, serial }: Origin): boolean =>
@@ -131,6 +131,8 @@ function layOutStretch(
     ...results.map(({ array }) => array),
     ...written,
     ...kept.flatMap(({ results }) => results),
+    // Loops and branches that draw by themselves leave a state behind, whether or not their results are read.
+    ...(draws?.tail ? [draws.tail.state] : []),
   ];
   for (const head of heads) take(head);
   for (const { operands, sizedBy } of collectOrigins(heads, (_, origin) => isInside(origin))) {
@@ -150,7 +152,7 @@ function layOutStretch(
       .map(holder),
     kept,
     stopsUnrecorded,
-    draws: stretches[k].draws,
+    draws,
     follow: isInside,
     outside: (array) => {
       const owner = readBy.get(array);
