@@ -122,11 +122,15 @@ const onTrial: Readonly<Record<string, Callable>> = {
   'random.bernoulli': (shape) => kn.zeros(shape as number[]),
 };
 
+/** Programs that are made end much sooner; those that are made smaller need not end at all. */
+const mostEntries = 5000;
+
 /** Runs steps on values by number, which it adds to. */
 export class Runner {
   readonly #values: Map<number, kn.NDArray>;
   readonly #options: RunOptions;
   #depth = 0;
+  #entries = 0;
   #isTrial = false;
 
   constructor(values: Map<number, kn.NDArray>, options: RunOptions = {}) {
@@ -162,6 +166,7 @@ export class Runner {
   }
 
   #enter(region: Region, given: readonly kn.NDArray[], isTrial: boolean = this.#isTrial): Given {
+    if (++this.#entries > mostEntries) throw new Error('a loop does not end');
     const before = this.#isTrial;
     this.#isTrial = isTrial;
     this.#depth++;

@@ -174,14 +174,18 @@ export class Scene {
     if (step.regions === undefined && made.every(isUnsure) && made.length > 0) return null;
     const inherited = Math.max(0, ...operands.map(({ sized }) => sized));
     const around = operands.flatMap(({ arrays, extents }) => extents.map((extent, axis) => ({ extent, sizes: extentsOf(arrays)[axis] }))); // prettier-ignore
+    const family = registry.get(step.op)?.family;
+    const isCutting = family === 'movement' || family === 'indexing';
     const isClosed = around.every(({ extent }) => !isOpen(extent));
     /** The size of an axis by the operand it is from; another one where data decides. */
     const extentAt = (sizes: string, { id }: Known, axis: number, decides: boolean): string => {
       if (decides) return openExtent(this.#decider(step, id, axis));
+      if (isClosed) return sizes;
       const alike = around.filter((one) => one.sizes === sizes);
-      if (isClosed || new Set(sizes.split(',')).size === 1) return sizes;
-      const from = alike.find(({ extent }) => !isOpen(extent)) ?? alike.at(0);
-      return from?.extent ?? openExtent(`${id}.${axis}`);
+      const open = alike.find(({ extent }) => isOpen(extent));
+      if (new Set(sizes.split(',')).size > 1) return open?.extent ?? openExtent(`${id}.${axis}`);
+      // What is cut off at most so long is not known to be so long.
+      return isCutting && alike.length === 0 ? openExtent(`${id}.${axis}`) : sizes;
     };
     this.steps.push(step);
     for (const { id } of operands) this.read.add(id);
