@@ -80,7 +80,7 @@ export function coveredLoops(
   for (const { rows } of new Set(mergedLoops(program, ids).values())) {
     const members = [...rows.keys()];
     const total = new Set([...rows.values()].flat()).size;
-    const by = members.find((id) => rows.get(id)!.length === total);
+    const by = members.find((id) => new Set(rows.get(id)).size === total);
     if (by === undefined) continue;
     const results = program.results(by);
     const own = rows.get(by)!;
@@ -89,7 +89,9 @@ export function coveredLoops(
       return program
         .results(id)
         .map((_, k) =>
-          k < places.length ? results[own.indexOf(places[k])] : results[k - places.length + total],
+          k < places.length
+            ? results[own.indexOf(places[k])]
+            : results[k - places.length + own.length],
         );
     };
     const others = new Map(members.filter((id) => id !== by).map((id) => [id, sameAs(id)]));
@@ -153,6 +155,12 @@ function mergedLoops(
         const joined = join(group.call, call);
         if (joined === null) return false;
         group.call = joined.call;
+        for (const [member, rows] of group.rows) {
+          group.rows.set(
+            member,
+            rows.map((row) => joined.firstRows[row]),
+          );
+        }
         group.rows.set(id, joined.rows);
         return true;
       });
@@ -167,7 +175,8 @@ function mergedLoops(
 
 interface Joined {
   readonly call: CallNode;
-  /** Where the rows of the second of the two are among those of the call. */
+  /** Where the rows of the two are among those of the call. */
+  readonly firstRows: readonly number[];
   readonly rows: readonly number[];
 }
 
@@ -184,16 +193,16 @@ function join(first: CallNode, second: CallNode): Joined | null {
   const states = values.slice(one, body.outputs.length);
   const otherStates = values.slice(body.outputs.length + other);
   if (states.some((value, k) => value !== otherStates[k])) return null;
-  const distinct = rows.slice(0, one);
-  const places = rows.slice(one).map((value) => {
-    const at = distinct.indexOf(value);
-    return at < 0 ? distinct.push(value) - 1 : at;
-  });
-  if (distinct.length === one) return { call: first, rows: places };
+  const distinct = [...new Set(rows)];
+  const places = rows.map((value) => distinct.indexOf(value));
+  const [firstRows, otherRows] = [places.slice(0, one), places.slice(one)];
+  if (distinct.length === one && firstRows.every((place, k) => place === k)) {
+    return { call: first, firstRows, rows: otherRows };
+  }
   const named = [...distinct, ...states].map((value, k) => ({ name: `y${k}`, value }));
   const { attributes } = one === 0 ? second : first;
   const regions = [...first.regions.slice(0, -1), withOutputs(both, named)];
-  return { call: { ...first, attributes, regions }, rows: places };
+  return { call: { ...first, attributes, regions }, firstRows, rows: otherRows };
 }
 
 /** Two programs on the same inputs as one, in which equal things are the same value. */

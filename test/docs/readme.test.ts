@@ -28,6 +28,7 @@ const expected: readonly (readonly RegExp[])[] = [
     /^\[ 1, 4, 9 \]$/m,
     /^square .*example3.*9/m,
   ],
+  [/^\[ 4 \] \[ 3 \]$/m, /^1\.4142\d* 0\.3535\d*$/m, /^2\.5 -3$/m],
 ];
 
 test('the examples of the README compile against the published types and print what they say', () => {

@@ -160,3 +160,27 @@ test('second derivatives agree with differences of first ones', () => {
     assertClose(numbers(product), differences, 1e-5, name);
   }
 });
+
+test('rows that are one value are one row of the loop that gradients of gradients share', () => {
+  const twice = (x: NDArray): NDArray => {
+    const [[first]] = kn.foreach(
+      ([row]: [NDArray], [state]: [NDArray]) => {
+        const y = state.mul(row).sin();
+        return [[y, y], [y]];
+      },
+      [kn.array([[1], [0.5]], f64)],
+      [x],
+    );
+    return first.tanh().sum();
+  };
+  const second = (x: NDArray): NDArray =>
+    kn.grad((v: NDArray) => kn.grad(twice)(v).square().sum())(x);
+  const x = kn.array([0.4], f64);
+  const h = 1e-5;
+  const slope = (at: number): number =>
+    kn
+      .grad(twice)(kn.array([at], f64))
+      .item() as number;
+  const expected = (slope(0.4 + h) ** 2 - slope(0.4 - h) ** 2) / (2 * h);
+  for (const f of [second, kn.hybridize(second)]) assertClose(numbers(f(x)), [expected], 1e-8);
+});
