@@ -137,7 +137,7 @@ function describeTo(depth: number, value: unknown): string {
   }
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value === 'object' && value !== null)
-    return value instanceof DimExpr ? String(value) : `a ${kindOfObject(value)}`;
+    return value instanceof DimExpr ? String(value) : withArticle(kindOfObject(value));
   return String(value);
 }
 
@@ -145,4 +145,9 @@ function describeTo(depth: number, value: unknown): string {
 function kindOfObject(value: object): string {
   const maker: unknown = value.constructor;
   return typeof maker === 'function' && maker.name !== '' ? maker.name : 'object';
+}
+
+/** As it is spoken: an array, an NDArray. */
+function withArticle(kind: string): string {
+  return `${/^([aeio]|ND)/i.test(kind) ? 'an' : 'a'} ${kind}`;
 }

@@ -84,7 +84,7 @@ test('what cannot be guarded is refused, with its place', () => {
     [new Point(), 'a Point at [0]'], [new Float32Array(2), 'a Float32Array at [0]'], [/x/, 'a RegExp'],
     [{ deep: [new Point()] }, 'a Point at [0].deep[0]'], [new Stack(), 'at [0]'], [match, 'at [0]'],
     [Object.assign([1], { extra: 2 }), 'at [0]'], [{ [Symbol('s')]: 1 }, 'at [0]'], [Math, 'at [0]'],
-    [new Error('e'), 'a Error at [0]'], [Promise.resolve(), 'a Promise at [0]'], [new Proxy(new Map(), {}), 'at [0]'],
+    [new Error('e'), 'an Error at [0]'], [Promise.resolve(), 'a Promise at [0]'], [new Proxy(new Map(), {}), 'at [0]'],
     [Object.create(Nothing.prototype as object), 'at [0]'],
   ]; // prettier-ignore
   cases.forEach(([value, place]) => {
