@@ -2,7 +2,7 @@ import { sizeOf } from '../base/dim.js';
 import type { DType } from '../base/dtype.js';
 import * as e from '../loop/build.js';
 import type { Buffer, Expr, Stmt } from '../loop/nodes.js';
-import { computeScalar, type KernelContext } from './lowering.js';
+import { type Access, computeScalar, type KernelContext } from './lowering.js';
 
 /** Loop nests and index arithmetic that the kernels of several families share. */
 
@@ -89,8 +89,8 @@ export function workspace(context: KernelContext<unknown>): Workspace {
 
 /** How a result is built from contributions that may meet in one element. */
 interface Scattering {
-  /** What an element is before anything arrives; 0 unless said. */
-  readonly initial?: (index: readonly Expr[]) => Expr;
+  /** What is there before anything arrives; zeros unless said. Where the result lies over it, it stays. */
+  readonly onto?: Access;
   /** The contributions, visited in row-major order. */
   readonly domain: readonly Expr[];
   target(index: readonly Expr[]): readonly Expr[];
@@ -106,16 +106,18 @@ interface Scattering {
  * result does not depend on the machine.
  */
 export function scatterLoops(context: KernelContext<unknown>, scattering: Scattering): Stmt {
-  const { initial, domain, target, value, combine = 'add', isSpread = false } = scattering;
+  const { onto, domain, target, value, combine = 'add', isSpread = false } = scattering;
   const [sink] = context.outputs;
   const { buffer, flush } = workspace(context);
   const scalar = e.loadedScalar(buffer.storage);
   const isBool = sink.dtype === 'bool';
+  const isThere = onto !== undefined && onto.buffer === buffer;
+  const begin = overAll(sink.shape, (index) => {
+    const start = onto === undefined ? e.constant(scalar, 0) : e.cast(scalar, onto.at(index));
+    return e.store(buffer, ravel(index, sink.shape), start);
+  });
   return e.block(
-    overAll(sink.shape, (index) => {
-      const start = initial === undefined ? e.constant(scalar, 0) : e.cast(scalar, initial(index));
-      return e.store(buffer, ravel(index, sink.shape), start);
-    }),
+    ...(isThere ? [] : [begin]),
     overAll(
       domain,
       (index) => {

@@ -159,6 +159,11 @@ export interface KernelLowering<A> {
    * through. Default false.
    */
   readonly readsAnyOrder?: boolean;
+  /**
+   * The operand that the one result may lie over, if nothing else reads it: where both are one buffer, the
+   * kernel writes only what differs. None when absent.
+   */
+  readonly overwrites?: number;
   kernel(context: KernelContext<A>): Stmt;
 }
 

@@ -116,13 +116,28 @@ class Merger {
     // What follows a fold may compute again what was written beside it, from the same operands; it alone
     // reads operands of another shape.
     const isRepeated = cluster.beside.size > 0 && cluster.writes.size > cluster.beside.size;
+    const overwritten = this.#overwritten(cluster);
     for (const operand of cluster.reads) {
       if (isRepeated && sameShape(operand.type.shape, cluster.draft.domain)) continue;
       const takers = [...cluster.writes].filter(({ type }) => sameType(type, operand.type));
-      if (takers.length === 0 || !this.#readOnlyAtIdentity(operand, cluster)) continue;
+      if (takers.length === 0) continue;
+      if (operand !== overwritten && !this.#readOnlyAtIdentity(operand, cluster)) continue;
       for (const value of takers) reuses.set(value, [...(reuses.get(value) ?? []), operand]);
     }
     return reuses;
+  }
+
+  /** The operand that a kernel on its own writes over, if it is read as that only. */
+  #overwritten({ draft: { anchors, members } }: Cluster): Value | null {
+    const [id] = anchors;
+    const { lowering } = declarationOf((this.#program.node(id) as CallNode).op);
+    if (lowering.kind !== 'kernel' || lowering.overwrites === undefined || members.size > 1) {
+      return null;
+    }
+    const operands = this.#program.operands(id);
+    const operand = operands[lowering.overwrites];
+    const uses = operands.filter((each) => viewed(this.#program, each) === operand);
+    return uses.length === 1 && viewed(this.#program, operand) === operand ? operand : null;
   }
 
   #add(draft: Draft): Cluster {

@@ -154,6 +154,7 @@ export const updateSlice: OperatorFunction<
   ],
   lowering: {
     kind: 'kernel',
+    overwrites: 0,
     kernel: (context) => {
       const [x, update, start] = context.inputs;
       const offsets = offsetsOf('updateSlice', x.shape, update.shape, start, context.attributes);
@@ -163,7 +164,7 @@ export const updateSlice: OperatorFunction<
           offset === null ? [] : [e.declare(places[axis], offset)],
         ),
         scatterLoops(context, {
-          initial: (index) => x.at(index),
+          onto: x,
           domain: update.shape,
           target: (index) =>
             index.map((at, axis) => (offsets[axis] === null ? at : e.add(at, places[axis]))),

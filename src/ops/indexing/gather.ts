@@ -126,7 +126,11 @@ function scatterLike(
       null,
       needs[2] ? gradientOfUpdates(g!, indices, updates, axis) : null,
     ],
-    lowering: { kind: 'kernel', kernel: (context) => scatterKernel(context, combine) },
+    lowering: {
+      kind: 'kernel',
+      overwrites: 0,
+      kernel: (context) => scatterKernel(context, combine),
+    },
     samples: [
       {
         args: [
@@ -157,7 +161,7 @@ function scatterKernel(
   const [x, indices, updates] = inputs;
   const axis = normalizeAxis('scatter', attributes.axis, x.shape.length);
   return scatterLoops(context, {
-    initial: (index) => x.at(index),
+    onto: x,
     domain: indices.shape,
     target: (index) => index.with(axis, positionAt(indices.at(index), x.shape[axis], 'error')),
     value: (index) => updates.at(index),

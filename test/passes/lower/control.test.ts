@@ -13,10 +13,12 @@ import {
   less,
   matmul,
   mul,
+  reshape,
   shapeOf,
   sum,
   tanh,
   transpose,
+  updateSlice,
   whileLoop,
 } from '../../../src/ops/index.js';
 import { compile } from '../../../src/runtime/compile.js';
@@ -219,6 +221,54 @@ describe('compiled foreach', () => {
       totals.push((c = s));
     }
     assert.deepEqual(found, [products, totals, [c]]);
+  });
+});
+
+describe('a table that a loop carries', () => {
+  const rows = symbol('n');
+  const table = (body: Program): Program =>
+    program([[[rows, 2]], [[rows], 'int32'], [[8, 2]]], ([x, at, t]) =>
+      foreach<Value>(body, { data: [x, at], states: [t], captures: [] }),
+    );
+  const given = [
+    { shape: [3, 2], data: range(6) },
+    { shape: [3], data: [5, 0, 5], dtype: 'int32' as const },
+    { shape: [8, 2], data: range(16, () => -1) },
+  ];
+  const written = (): number[] => {
+    const expected = range(16, () => -1).slice();
+    [5, 0, 5].forEach((row, k) => expected.splice(2 * row, 2, 2 * k + 1, 2 * k + 2));
+    return expected;
+  };
+
+  it('is written where it lies, a row at a time', () => {
+    const body = program([[[2]], [[], 'int32'], [[8, 2]]], ([x, at, t]) => [
+      updateSlice<Value>(t, reshape<Value>(x, [1, 2]), at, 0),
+    ]);
+    const loop = table(body);
+    assert.deepEqual(run(loop, given), [written()]);
+    const main = compile(loop).toString();
+    assert.match(main, /for i in 0\.\.rows/);
+    assert.doesNotMatch(main, /let next/, 'the table has two places');
+    const [, write] = /kernel k\d+_updateSlice(.*?)\n}/s.exec(main)!;
+    assert.equal(write.match(/for /g)!.length, 2, 'only the row is written');
+  });
+
+  it('is copied while its old rows are still to be read', () => {
+    const body = program([[[2]], [[], 'int32'], [[8, 2]]], ([x, at, t]) => {
+      const next = updateSlice<Value>(t, reshape<Value>(x, [1, 2]), at, 0);
+      return [sum<Value>(mul<Value>(t, next)), next];
+    });
+    const [sums, last] = run(table(body), given);
+    assert.deepEqual(last, written());
+    let old = range(16, () => -1);
+    [5, 0, 5].forEach((row, k) => {
+      const next = old.slice();
+      next.splice(2 * row, 2, 2 * k + 1, 2 * k + 2);
+      const expected = old.reduce((total, value, i) => total + value * next[i], 0);
+      assert.equal(sums[k], expected);
+      old = next;
+    });
   });
 });
 
