@@ -160,16 +160,20 @@ class ProgramComparison {
     return a.shape.every((dim, axis) => this.#sameDim(dim, b.shape[axis], maySettle));
   }
 
-  /** @param maySettle Whether a symbol without a counterpart may get one here. */
+  /** @param maySettle Whether symbols without counterparts may get some here, those in expressions, too. */
   #sameDim(a: Dim, b: Dim, maySettle: boolean): boolean {
     const known = withSizes(a, this.#sizes);
     if (known === b) return true;
     if (typeof known === 'number' || typeof b === 'number') return false;
     const key = known.key.replace(/[A-Za-z_]\w*/g, (name) => this.#names.get(name) ?? name);
     if (key === b.key) return true;
-    const areSymbols = [known.key, b.key].every((each) => /^[A-Za-z_]\w*$/.test(each));
-    if (!maySettle || !areSymbols || this.#names.has(known.key)) return false;
-    this.#names.set(known.key, b.key);
+    if (!maySettle) return false;
+    const [form, other] = [known.key, b.key].map((each) => each.replace(/[A-Za-z_]\w*/g, '?'));
+    const [names, others] = [known.key, b.key].map((each) => each.match(/[A-Za-z_]\w*/g) ?? []);
+    const fits = (name: string, i: number): boolean =>
+      (this.#names.get(name) ?? others[i]) === others[i];
+    if (form !== other || !names.every(fits)) return false;
+    names.forEach((name, i) => this.#names.set(name, others[i]));
     return true;
   }
 
