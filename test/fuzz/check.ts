@@ -1,9 +1,11 @@
 import { registry } from '../../src/ops/registry.js';
+import { isBySizes } from './dynamic.js';
 import { type Generated, generate, type GenerateOptions } from './generate.js';
 import { differenceIn, type OracleName } from './oracles.js';
 import { printProgram } from './print.js';
 import type { FuzzProgram } from './program.js';
 import type { Planted } from './run.js';
+import type { Refused } from './scene.js';
 import { shrink } from './shrink.js';
 
 /** What kind of program each way of running is tried on. */
@@ -46,10 +48,19 @@ export function programOf(seed: number): Generated {
   const oracle = oracleOf(seed);
   const generated = generate(seed, { ...kinds[oracle], ...(isFlowing(seed) && flowing) });
   const { program, refused } = generated;
-  // Positions that take long to compute are refused eagerly only.
-  const wrong = refused.find(({ step, error }) => registry.get(step.op)?.check === undefined || error.code === 'KAON_SHAPE'); // prettier-ignore
+  const wrong = refused.find((one) => isRefusedEverywhere(one));
   if (seed % 7 !== 0 || wrong === undefined || program.sizes.length > 1) return generated;
   return { ...generated, program: { ...program, steps: [...program.steps, wrong.step] } };
+}
+
+/**
+ * Positions that take long to compute are refused eagerly only, and sizes that data decides where something
+ * is made of them.
+ */
+function isRefusedEverywhere({ step: { op }, error }: Refused): boolean {
+  const declaration = registry.get(op);
+  if (declaration?.measure !== undefined || isBySizes(op)) return false;
+  return declaration?.check === undefined || error.code === 'KAON_SHAPE';
 }
 
 /** Null when all is well; else everything one needs to know, with the smallest program that shows it. */
