@@ -3,8 +3,9 @@ import { test } from 'node:test';
 import { isFloat } from '../../src/base/dtype.js';
 import { readElement } from '../../src/base/element.js';
 import { registry } from '../../src/ops/registry.js';
-import { checkProgram, oracleOf, programOf } from './check.js';
+import { checkProgram, isFlowing, oracleOf, programOf } from './check.js';
 import { excluded } from './facts.js';
+import { formsOf, wantedForms } from './forms.js';
 import type { Generated } from './generate.js';
 import { allSteps } from './program.js';
 
@@ -28,13 +29,17 @@ function seedsOf(part: number): readonly number[] {
 /** What a row of programs was made of. */
 export class Census {
   readonly #operators: Map<string, number> = new Map();
+  readonly #forms: Set<string> = new Set();
   #calls = 0;
-  #programs = 0;
+  #wanted = 0;
   #arrays = 0;
   #telling = 0;
 
   add({ program, values }: Generated): void {
-    this.#programs++;
+    this.#wanted += isFlowing(program.seed) ? 45 : 200;
+    for (const step of program.steps) {
+      for (const form of formsOf(step, values)) this.#forms.add(form);
+    }
     const steps = allSteps(program.steps);
     this.#calls += steps.length;
     for (const { op } of steps) {
@@ -57,7 +62,9 @@ export class Census {
       (name) => !this.#operators.has(name) && !excluded.has(name),
     );
     assert.deepEqual(missing, [], 'operators that no program calls');
-    assert.ok(this.#calls >= 200 * this.#programs, `${this.#calls} calls in all`);
+    assert.ok(this.#calls >= this.#wanted, `${this.#calls} calls in all`);
+    const unseen = wantedForms.filter((form) => !this.#forms.has(form));
+    assert.deepEqual(unseen, [], 'forms of control flow that no program has');
     const share = this.#telling / this.#arrays;
     assert.ok(share > 0.6, `only ${share} of the float outputs are finite and vary`);
   }

@@ -1,0 +1,42 @@
+import type { NDArray } from '../../src/index.js';
+import { registry } from '../../src/ops/registry.js';
+import { allSteps, type Ref, type Step } from './program.js';
+
+/** What control flow there has to be among some programs. */
+export const wantedForms: readonly string[] = [
+  'foreach over no rows', 'foreach over one row', 'foreach over rows', 'whileLoop of no iterations', 'whileLoop of iterations',
+  'padded', 'limited', 'save all', 'save none', 'save auto', 'no states', 'no outputs', 'predicate by a function',
+  'state written inside', 'numbers drawn inside', 'sizes decided inside', 'three bodies deep',
+]; // prettier-ignore
+
+/** What there is of it in a step; nothing where it is none. */
+export function formsOf(step: Step, values: ReadonlyMap<number, NDArray>): string[] {
+  const { op, args, regions, results } = step;
+  if (regions === undefined) return [];
+  const inside = allSteps(regions.flatMap((region) => region.steps));
+  const [{ outputs, states }] = regions;
+  const forms = [
+    ...(inside.some((one) => one.op === 'assign') ? ['state written inside'] : []),
+    ...(inside.some((one) => /^random|dropout/.test(one.op)) ? ['numbers drawn inside'] : []),
+    ...(inside.some((one) => registry.get(one.op)?.measure) ? ['sizes decided inside'] : []),
+    ...(depthOf(step) === 3 ? ['three bodies deep'] : []),
+  ];
+  if (op === 'cond') return [...forms, ...(args[0] === null ? ['predicate by a function'] : [])];
+  const { save, padded, maxIterations } = args.at(-1) as Readonly<Record<string, unknown>>;
+  forms.push(`save ${String(save)}`);
+  if (padded === true) forms.push('padded');
+  if (maxIterations !== undefined) forms.push('limited');
+  if (states.length === 0) forms.push('no states');
+  if (outputs.length === 0) forms.push('no outputs');
+  const [first] = args[0] as readonly Ref[];
+  const count = op === 'foreach' ? values.get(first.ref)?.shape[0] : values.get(results.at(-1)!)?.item(); // prettier-ignore
+  if (op === 'foreach')
+    forms.push(`foreach over ${['no rows', 'one row'][Number(count)] ?? 'rows'}`);
+  else forms.push(`whileLoop of ${Number(count) === 0 ? 'no iterations' : 'iterations'}`);
+  return forms;
+}
+
+function depthOf({ regions = [] }: Step): number {
+  const inside = regions.flatMap(({ steps }) => steps.map((step) => depthOf(step)));
+  return regions.length === 0 ? 0 : 1 + Math.max(0, ...inside);
+}
