@@ -7,6 +7,7 @@ import { type ArrayType, arrayType } from './arraytype.js';
 import type { Origin, Session } from './history.js';
 import { mode, withMode } from './mode.js';
 import { arrayOf, type GradReq, NDArray } from './ndarray.js';
+import { describeValue } from './samevalue.js';
 import type { StaticCode } from './staticcode.js';
 
 /**
@@ -66,7 +67,7 @@ export class Capture {
 
   /** Sizes that only the data decides, by name, with an array whose shape tells each. */
   readonly decided: Map<string, NDArray> = new Map();
-  readonly sharedSizes: SharedSizes = new SharedSizes();
+  readonly sharedSizes: SharedSizes = new SharedSizes(describeValue);
 
   /** Symbolic sizes of what each replay brings, by name, with a placeholder whose shape tells each. */
   readonly given: Map<string, NDArray> = new Map();

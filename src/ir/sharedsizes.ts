@@ -5,13 +5,28 @@ import type { InferContext, Operator } from './program.js';
 type Fresh = InferContext['fresh'];
 
 /**
+ * What an operand is computed from, in a text that only equal values have in common; `numberOf` gives the
+ * numbers of other objects. Null for one that is equal to itself only.
+ */
+export type Describe = (object: object, numberOf: (object: object) => number) => string | null;
+
+/** Longer chains of calls are not compared. */
+const deepest = 64;
+
+/**
  * The sizes that the data of calls decides, by what decides them: two calls that select by one mask give
  * results of one size, and what follows may add them up.
  */
 export class SharedSizes {
   readonly #numbers: WeakMap<object, number> = new WeakMap();
+  readonly #described: Map<string, number> = new Map();
   readonly #sizes: Map<string, Dim[]> = new Map();
+  readonly #describe: Describe;
   #next = 0;
+
+  constructor(describe: Describe = () => null) {
+    this.#describe = describe;
+  }
 
   /** What the inference of a call asks for its sizes; `fresh` makes those that no call has decided yet. */
   freshFor(op: Operator, operands: readonly object[], attributes: Attributes, fresh: Fresh): Fresh {
@@ -25,9 +40,15 @@ export class SharedSizes {
     return (hint, bounds) => (known[asked++] ??= fresh(hint, bounds));
   }
 
-  #number(object: object): number {
+  #number(object: object, depth: number = 0): number {
     let number = this.#numbers.get(object);
-    if (number === undefined) this.#numbers.set(object, (number = this.#next++));
+    if (number === undefined) {
+      const text =
+        depth === deepest ? null : this.#describe(object, (each) => this.#number(each, depth + 1));
+      number = (text === null ? undefined : this.#described.get(text)) ?? this.#next++;
+      if (text !== null) this.#described.set(text, number);
+      this.#numbers.set(object, number);
+    }
     return number;
   }
 }

@@ -153,6 +153,8 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   infer(context: InferContext): readonly TensorType[];
   readonly check?: ElementCheck<AttributesOf<S>>;
   readonly measure?: Measure<AttributesOf<S>>;
+  /** Whether the results depend on the operands' types only, whatever their elements. */
+  readonly readsTypesOnly?: boolean;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
   /** Whether the gradient is a function of the user's: its errors are the user's own and stay as they are. */
   readonly isUsersGradient?: boolean;
@@ -183,6 +185,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly check?: ElementCheck<AttributesOf<S>>;
   /** Default none: each call decides sizes of its own. */
   readonly sizedBy?: readonly number[];
+  /** Default false. */
+  readonly readsTypesOnly?: boolean;
   /** Default none: no size of a result depends on the data. */
   readonly measure?: Measure<AttributesOf<S>>;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;

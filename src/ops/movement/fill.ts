@@ -175,6 +175,7 @@ export const fullLike: OperatorFunction<
     attributes: { value, ...likeAttributes(options) },
   }),
   infer: (context) => [typeLike('fullLike', context)],
+  readsTypesOnly: true,
   gradient: 'none',
   lowering: {
     kind: 'point',
@@ -217,6 +218,7 @@ function constantLike(name: string, value: number): OperatorFunction<Like, false
     operands: 'keep',
     call: (x, options) => ({ inputs: [x], attributes: likeAttributes(options) }),
     infer: (context) => [typeLike(name, context)],
+    readsTypesOnly: true,
     gradient: 'none',
     lowering: {
       kind: 'decompose',
@@ -244,6 +246,7 @@ export const dimLike: OperatorFunction<
     attributes: { dim, dtype: options?.dtype ?? null },
   }),
   infer: ({ inputs: [x], attributes: { dtype } }) => [{ dtype: dtype ?? x.dtype, shape: [] }],
+  readsTypesOnly: true,
   gradient: 'none',
   lowering: {
     kind: 'point',

@@ -26,6 +26,7 @@ export const shapeOf: OperatorFunction<
   operands: 'keep',
   call: (x) => ({ inputs: [x], attributes: {} }),
   infer: ({ inputs: [x] }) => [{ dtype: 'int64', shape: [x.shape.length] }],
+  readsTypesOnly: true,
   gradient: 'none',
   lowering: {
     kind: 'point',

@@ -63,3 +63,17 @@ test('a recorded call keeps what finds the sizes of results that no gradient flo
     assert.deepEqual(a.grad!.tolist(), [2, 2]);
   }
 });
+
+test('sizes that are computed alike from the same arrays are one size', () => {
+  const hybrid = kn.hybridize((x: kn.NDArray, y: kn.NDArray, n: kn.NDArray) =>
+    x.slice([n, n.mul(2)]).add(y.slice([n, n.mul(2)])),
+  );
+  for (const n of [1, 2, 0]) {
+    const expected = Array.from({ length: n }, (_, i) => 11 * (n + i + 1));
+    assert.deepEqual(hybrid(x, y, kn.array(n, { dtype: 'int32' })).tolist(), expected);
+  }
+  const other = kn.hybridize((x: kn.NDArray, y: kn.NDArray, n: kn.NDArray) =>
+    x.slice([n, n.mul(2)]).add(y.slice([n, n.add(n)])),
+  );
+  assert.throws(() => other(x, y, kn.array(2, { dtype: 'int32' })), kn.ShapeError);
+});
