@@ -93,6 +93,8 @@ export interface ForeachForm {
   readonly states: number;
   readonly reverse: boolean;
   readonly counted: boolean;
+  /** Whether memory that grows with the rows is dearer than time. */
+  readonly isFrugal: boolean;
 }
 
 /**

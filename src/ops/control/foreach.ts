@@ -78,7 +78,13 @@ export const foreach: OperatorFunction<
   ): readonly (T | null)[] => foreachGradient(context),
   lowering: {
     kind: 'foreach',
-    loop: ({ data, states, reverse, counted }) => ({ data, states, reverse, counted }),
+    loop: ({ data, states, reverse, counted, save }) => ({
+      data,
+      states,
+      reverse,
+      counted,
+      isFrugal: save === 'none',
+    }),
   },
   samples: [],
 });

@@ -1,7 +1,7 @@
 import type { Program, Value } from '../../ir/program.js';
 import { nodesBehind } from './carve.js';
 import { bytesOf, dependences, isDear } from './dependence.js';
-import { build, editLoops, type Entry, type Loop } from './loop.js';
+import { build, editLoops, type Entry, type Loop, mayStoreRows } from './loop.js';
 import { type Outside, Rows } from './rows.js';
 
 /**
@@ -26,7 +26,7 @@ export function batchAheadOfLoops(program: Program): Program {
 
 function batchAhead(loop: Loop): readonly Value[] | undefined {
   const { condition, count, lead, rows, states, data } = loop;
-  if (condition !== null || count !== null || lead === null) return undefined;
+  if (!mayStoreRows(loop) || condition !== null || count !== null || lead === null) return undefined;
   const depends = dependences(loop);
   const isRow = (value: Value): boolean => depends.get(value) !== 'past';
   const stored = storedValues(loop, isRow);

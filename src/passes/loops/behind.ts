@@ -13,7 +13,7 @@ import {
   isKernel,
 } from './dependence.js';
 import { isMovable } from './hoist.js';
-import { build, editLoops, type Loop } from './loop.js';
+import { build, editLoops, type Loop, mayStoreRows } from './loop.js';
 
 /**
  * Computes after a loop, for all rows at once, what no later iteration needs: `for t: y_t = h_t @ v`
@@ -37,7 +37,7 @@ export function batchBehindLoops(program: Program): Program {
 
 function batchBehind(loop: Loop): readonly Value[] | undefined {
   const { condition, count, lead, rows, states } = loop;
-  if (condition !== null || count !== null || lead === null) return undefined;
+  if (!mayStoreRows(loop) || condition !== null || count !== null || lead === null) return undefined;
   const depends = dependences(loop);
   const late = lateNodes(loop, depends);
   const moved = rows.filter(({ value }) => late.dear.has(value.node));

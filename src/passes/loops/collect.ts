@@ -12,7 +12,7 @@ import {
   dependences,
   isKernel,
 } from './dependence.js';
-import { build, editLoops, type Loop, type State } from './loop.js';
+import { build, editLoops, type Loop, type State, mayStoreRows } from './loop.js';
 import { isDistributive } from './rows.js';
 
 /**
@@ -43,7 +43,7 @@ interface Sum {
 
 function collect(loop: Loop): readonly Value[] | undefined {
   const { condition, lead, states, rows, count } = loop;
-  if (condition !== null || lead === null) return undefined;
+  if (!mayStoreRows(loop) || condition !== null || lead === null) return undefined;
   const uses = usesIn(loop);
   const sums = states.flatMap((state): Sum[] => {
     const terms = termsOf(state, uses);

@@ -63,6 +63,15 @@ export function isLoop({ op }: CallNode): boolean {
   return kind === 'foreach' || kind === 'while';
 }
 
+/**
+ * Whether work may leave a loop at the price of memory for each of its rows. Whoever keeps only the carried
+ * states for a backward pass wants memory to grow by these alone.
+ */
+export function mayStoreRows({ node }: Loop): boolean {
+  const { lowering } = declarationOf(node.op);
+  return lowering.kind === 'foreach' && !lowering.loop(node.attributes).isFrugal;
+}
+
 /** Takes a loop apart. */
 export function loopAt(node: CallNode, operands: readonly Value[], into: Program): Loop {
   const { lowering } = declarationOf(node.op);
