@@ -37,7 +37,8 @@ export function batchBehindLoops(program: Program): Program {
 
 function batchBehind(loop: Loop): readonly Value[] | undefined {
   const { condition, count, lead, rows, states } = loop;
-  if (!mayStoreRows(loop) || condition !== null || count !== null || lead === null) return undefined;
+  if (!mayStoreRows(loop) || condition !== null || count !== null || lead === null)
+    return undefined;
   const depends = dependences(loop);
   const late = lateNodes(loop, depends);
   const moved = rows.filter(({ value }) => late.dear.has(value.node));

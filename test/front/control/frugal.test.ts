@@ -29,7 +29,11 @@ function arenaBytes(steps: number, save: 'all' | 'none'): number {
     return arena.call(cpu, bytes);
   };
   try {
-    const arrays = [kn.ones([inputs, size]), kn.ones([size, size]), kn.ones([steps, batch, inputs])];
+    const arrays = [
+      kn.ones([inputs, size]),
+      kn.ones([size, size]),
+      kn.ones([steps, batch, inputs]),
+    ];
     step(arrays[0], arrays[1], arrays[2]);
   } finally {
     cpu.arena = arena;
