@@ -13,7 +13,7 @@ const flows: Readonly<Record<string, (x: kn.NDArray) => kn.NDArray>> = {
   'what a checkpoint reads': (x) => kn.checkpoint(() => x.mul(1))(),
   'a variable of whileLoop': (x) =>
     kn.whileLoop(
-      (i, _) => i.less(2),
+      (i) => i.less(2),
       (i, s) => [[], [i.add(1), s]],
       [kn.zeros([]), x] as [kn.NDArray, kn.NDArray],
     )[1][1],
