@@ -2,6 +2,7 @@ import type { NodeId } from '../graph/graph.js';
 import { UnsupportedError } from '../base/errors.js';
 import { hostConstant } from '../ir/host.js';
 import type { Program, Value } from '../ir/program.js';
+import type { Requirement } from '../ir/requirement.js';
 import type { TensorType } from '../ir/types.js';
 import { add } from '../ops/index.js';
 import type { Effects, HostNumber } from './capture.js';
@@ -47,6 +48,7 @@ export interface GraphRequest {
   /** See `LayoutRequest`. */
   readonly kept?: readonly Origin[];
   readonly stopsUnrecorded?: boolean;
+  readonly demanded?: readonly Requirement[];
   /** The draws that the code has made, whether or not anything depends on them. */
   readonly draws?: CapturedDraws | undefined;
   follow(origin: Origin): boolean;
@@ -83,6 +85,7 @@ export function layOutGraph({
   kept = [],
   stopsUnrecorded = false,
   draws,
+  demanded = [],
   follow,
   outside,
 }: GraphRequest): GraphParts {
@@ -103,6 +106,7 @@ export function layOutGraph({
     // What operators have drawn that draw by themselves, only they can tell.
     kept: [...kept, ...drawn.flatMap(({ tail }) => tail?.state.origin ?? [])],
     stopsUnrecorded,
+    demanded,
     leaf(array, reader, into) {
       if (array.isConstant && array.elements !== null) {
         return into.constant({

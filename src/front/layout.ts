@@ -1,8 +1,9 @@
 import type { Dim } from '../base/dim.js';
-import { substituteDim } from '../base/dim.js';
+import { substituteDim, symbolsOf } from '../base/dim.js';
 import { mapAttributeDims } from '../base/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import { Program, type Value } from '../ir/program.js';
+import { dimsOf, requireAt, type Requirement, requireOrKeep } from '../ir/requirement.js';
 import type { TensorType } from '../ir/types.js';
 import { stopGradient } from '../ops/structure/identity.js';
 import { collectOrigins, type Origin } from './history.js';
@@ -30,6 +31,11 @@ export interface LayoutRequest {
   readonly kept?: readonly Origin[];
   /** Whether gradients of outputs that no recording made stop there. */
   readonly stopsUnrecorded?: boolean;
+  /**
+   * What captured calls require of sizes, in the names of the capture, also calls that the program leaves
+   * out. Of sizes that only these make nothing is required.
+   */
+  readonly demanded?: readonly Requirement[];
 }
 
 export interface Layout {
@@ -50,19 +56,26 @@ export function layOut({
   follow,
   kept = [],
   stopsUnrecorded = false,
+  demanded = [],
 }: LayoutRequest): Layout {
   const program = new Program();
   const values = new Map<NDArray, Value>();
   const renamed = new Map<string, Dim>();
+  const names = new Map<string, Dim>();
   for (const { name, array, type } of inputs) {
     if (values.has(array)) continue;
-    values.set(array, program.variable(program.freshName(name), type ?? array.type));
+    const value = program.variable(program.freshName(name), type ?? array.type);
+    values.set(array, value);
+    noteSymbols(array.type, value.type, names);
   }
   const isInput = new Set(inputs.map(({ array }) => array));
   const stops = new Map<NDArray, Value>();
   const plainValueOf = (array: NDArray, reader: Origin | null): Value => {
     let value = values.get(array);
-    if (value === undefined) values.set(array, (value = leaf(array, reader, program)));
+    if (value === undefined) {
+      values.set(array, (value = leaf(array, reader, program)));
+      noteSymbols(array.type, value.type, names);
+    }
     return value;
   };
   const valueOf = (array: NDArray, reader: Origin | null): Value => {
@@ -104,7 +117,9 @@ export function layOut({
     origin.results.forEach((array, i) => {
       if (values.has(array)) return;
       values.set(array, results[i]);
-      noteNames(origin.captured?.[i] ?? array.type, results[i].type, renamed);
+      const captured = origin.captured?.[i] ?? array.type;
+      noteNames(captured, results[i].type, renamed);
+      noteSymbols(captured, results[i].type, names);
     });
   }
   program.setOutputs(
@@ -113,7 +128,34 @@ export function layOut({
       value: flows ? valueOf(array, null) : plainValueOf(array, null),
     })),
   );
+  program.requireFirst(inNamesOf(demanded, names));
   return { program, values, backward };
+}
+
+/**
+ * What is required, in the program's own names. The names of a capture may be those of other sizes there,
+ * so nothing is left as it is called.
+ */
+function inNamesOf(
+  demanded: readonly Requirement[],
+  names: ReadonlyMap<string, Dim>,
+): readonly Requirement[] {
+  const kept: Requirement[] = [];
+  const keep = requireOrKeep((requirement) => kept.push(requirement));
+  for (const requirement of demanded) {
+    const symbols = dimsOf(requirement).flatMap((dim) => [...symbolsOf(dim)]);
+    if (symbols.every((name) => names.has(name))) requireAt(requirement, names, keep);
+  }
+  return kept;
+}
+
+/** Notes what a capture's symbols are in the program, wherever an extent is just one. */
+function noteSymbols(from: TensorType, to: TensorType, names: Map<string, Dim>): void {
+  from.shape.forEach((dim, axis) => {
+    if (typeof dim === 'number') return;
+    const key = String(dim);
+    if (!names.has(key) && [...symbolsOf(dim)].join() === key) names.set(key, to.shape[axis]);
+  });
 }
 
 /** Where a size is one symbol on both sides, the program's name for it is the one from now on. */

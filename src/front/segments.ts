@@ -1,7 +1,3 @@
-import { symbolsOf } from '../base/dim.js';
-import type { Program } from '../ir/program.js';
-import { dimsOf, type Requirement } from '../ir/requirement.js';
-import { programRanges } from '../ir/text.js';
 import type { TensorType } from '../ir/types.js';
 import type { Structure } from '../base/tree.js';
 import type { Capture } from './capture.js';
@@ -153,6 +149,10 @@ function layOutStretch(
     kept,
     stopsUnrecorded,
     draws,
+    // Calls whose results nothing reads are left out, but not what they refuse.
+    demanded: capture.requirements.flatMap(({ serial, requirement }) =>
+      serial >= start && serial < stretches[k].end ? [requirement] : [],
+    ),
     follow: isInside,
     outside: (array) => {
       const owner = readBy.get(array);
@@ -166,22 +166,7 @@ function layOutStretch(
       return { name: nameOf(array) ?? 'captured', source: outsideArray(array) };
     },
   });
-  const demanded = capture.requirements.filter(
-    ({ serial }) => serial >= start && serial < stretches[k].end,
-  );
-  requireAll(parts.program, demanded.map(({ requirement }) => requirement)); // prettier-ignore
   return { parts, takes: given.map(({ array }) => locals.of(array)) };
-}
-
-/** Calls whose results nothing reads are left out of a program, but not what they refuse, in its order. */
-function requireAll(program: Program, demanded: readonly Requirement[]): void {
-  if (demanded.length === 0) return;
-  const known = programRanges(program);
-  program.requireFirst(
-    demanded.filter((requirement) =>
-      dimsOf(requirement).every((dim) => [...symbolsOf(dim)].every((name) => known.has(name))),
-    ),
-  );
 }
 
 function outsideArray(array: NDArray): Outside {
