@@ -26,7 +26,8 @@ export function batchAheadOfLoops(program: Program): Program {
 
 function batchAhead(loop: Loop): readonly Value[] | undefined {
   const { condition, count, lead, rows, states, data } = loop;
-  if (!mayStoreRows(loop) || condition !== null || count !== null || lead === null) return undefined;
+  if (!mayStoreRows(loop) || condition !== null || count !== null || lead === null)
+    return undefined;
   const depends = dependences(loop);
   const isRow = (value: Value): boolean => depends.get(value) !== 'past';
   const stored = storedValues(loop, isRow);
