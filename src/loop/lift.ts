@@ -1,7 +1,15 @@
 import * as e from './build.js';
 import type { Const, Expr, Kernel, Module, Stmt, Var } from './nodes.js';
 import { type Skeleton, skeletonOf } from './structure.js';
-import { exprMapper, mapStmt, ownExprs, visitExprs, visitStmts, withBody } from './visit.js';
+import {
+  calledKernels,
+  exprMapper,
+  mapStmt,
+  ownExprs,
+  visitExprs,
+  visitStmts,
+  withBody,
+} from './visit.js';
 
 /**
  * Makes one kernel of those that differ in sizes only: the i32 constants in which they differ become
@@ -13,7 +21,7 @@ import { exprMapper, mapStmt, ownExprs, visitExprs, visitStmts, withBody } from 
  */
 export function liftConstants(module: Module): Module {
   const families = new Map<string, { readonly kernel: Kernel; readonly skeleton: Skeleton }[]>();
-  for (const kernel of calledIn(module)) {
+  for (const kernel of calledKernels(module)) {
     if (!choosesItsLanes(kernel)) continue;
     const skeleton = skeletonOf(kernel);
     if (skeleton === null) continue;
@@ -41,16 +49,6 @@ export function liftConstants(module: Module): Module {
 interface Lifted {
   readonly kernel: Kernel;
   readonly values: readonly Const[];
-}
-
-function calledIn({ kernels }: Module): ReadonlySet<Kernel> {
-  const called = new Set<Kernel>();
-  for (const { body } of kernels) {
-    visitStmts(body, (stmt) => {
-      if (stmt.kind === 'call') called.add(stmt.kernel);
-    });
-  }
-  return called;
 }
 
 function choosesItsLanes({ body }: Kernel): boolean {

@@ -2,7 +2,7 @@ import { moduleOf } from './build.js';
 import { KernelCache } from './cache.js';
 import type { Expr, Kernel, Module, Stmt } from './nodes.js';
 import type { VectorOptions } from './vectorize.js';
-import { mapStmt, ownStmts, visitStmts, withBody } from './visit.js';
+import { calledKernels, mapStmt, ownStmts, withBody } from './visit.js';
 
 /**
  * Optimises every kernel; calls go to the optimised callees. Callees of one structure become one
@@ -14,12 +14,7 @@ export function optimizeModule(
   options: VectorOptions,
   cache: KernelCache = new KernelCache(),
 ): Module {
-  const called = new Set<Kernel>();
-  for (const { body } of module.kernels) {
-    visitStmts(body, (stmt) => {
-      if (stmt.kind === 'call') called.add(stmt.kernel);
-    });
-  }
+  const called = calledKernels(module);
   const names = new Names(module.kernels.filter((kernel) => !called.has(kernel)));
   const results = new Map<Kernel, Kernel>();
   const callees = new Map<Kernel, Kernel>();

@@ -1,6 +1,6 @@
 import { InternalError } from '../base/errors.js';
 import * as e from './build.js';
-import type { Bitcast, Broadcast, Cast, Expr, Extract, Kernel, Stmt, Unary, Var } from './nodes.js'; // prettier-ignore
+import type { Bitcast, Broadcast, Cast, Expr, Extract, Kernel, Module, Stmt, Unary, Var } from './nodes.js'; // prettier-ignore
 
 /**
  * Walking and rebuilding. Expressions are DAGs: whatever recurses over one here visits a shared
@@ -202,6 +202,17 @@ export function ownStmts(stmt: Stmt): readonly Stmt[] {
 export function visitStmts(stmt: Stmt, visit: (stmt: Stmt) => void): void {
   visit(stmt);
   for (const inner of ownStmts(stmt)) visitStmts(inner, visit);
+}
+
+/** The kernels that other kernels of a module call. */
+export function calledKernels({ kernels }: Module): ReadonlySet<Kernel> {
+  const called = new Set<Kernel>();
+  for (const { body } of kernels) {
+    visitStmts(body, (stmt) => {
+      if (stmt.kind === 'call') called.add(stmt.kernel);
+    });
+  }
+  return called;
 }
 
 /** How `mapStmt` changes the parts of a statement. Absent functions keep their part. */

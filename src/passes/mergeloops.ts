@@ -5,6 +5,7 @@ import type { ForeachForm, WhileForm } from '../ops/lowering.js';
 import { eliminateCommonSubexpressions } from './cse.js';
 import { eliminateDeadCode } from './dce.js';
 import { declarationOf } from './facets.js';
+import { isLoop } from './loops/loop.js';
 import { withOutputs } from './outputs.js';
 import { sameProgram } from './sameprogram.js';
 import { instantiate, throughRegions, transform } from './transform.js';
@@ -225,11 +226,6 @@ function haveSameConditions(first: CallNode, second: CallNode): boolean {
     const other = second.regions[k];
     return condition === other || sameProgram(tidy(condition), tidy(other));
   });
-}
-
-function isLoop({ op }: CallNode): boolean {
-  const { kind } = declarationOf(op).lowering;
-  return kind === 'foreach' || kind === 'while';
 }
 
 /** Equal for loops that run alike on the same operands: what they keep and stack is left out. */

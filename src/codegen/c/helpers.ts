@@ -1,4 +1,4 @@
-import { scalarBytes } from '../../loop/build.js';
+import { scalarBytes, storageBytes } from '../../loop/build.js';
 import type { BinaryOp, ExprType, Scalar, Storage, UnaryOp } from '../../loop/nodes.js';
 import type { Dialect } from './dialect.js';
 import { binaryText, castText, infixOf, unaryText } from './scalar.js';
@@ -110,11 +110,11 @@ export class Helpers {
     return this.#define(`k_load_${storage}_${typeName(type)}`, (name) => {
       const stored = storageTypes[storage];
       if (type.lanes === 1) {
-        return `${inline} ${scalarTypes[type.scalar]} ${name}(const uint8_t *p, int32_t i) { ${stored} r; memcpy(&r, p + (ptrdiff_t)i * ${sizeOf(storage)}, sizeof r); return r; }`;
+        return `${inline} ${scalarTypes[type.scalar]} ${name}(const uint8_t *p, int32_t i) { ${stored} r; memcpy(&r, p + (ptrdiff_t)i * ${storageBytes(storage)}, sizeof r); return r; }`;
       }
       const vector = this.type(type);
       if (stored === scalarTypes[type.scalar]) {
-        return `${inline} ${vector} ${name}(const uint8_t *p, int32_t i) { ${vector} r; memcpy(&r, p + (ptrdiff_t)i * ${sizeOf(storage)}, sizeof r); return r; }`;
+        return `${inline} ${vector} ${name}(const uint8_t *p, int32_t i) { ${vector} r; memcpy(&r, p + (ptrdiff_t)i * ${storageBytes(storage)}, sizeof r); return r; }`;
       }
       const one = this.load(storage, { scalar: type.scalar, lanes: 1 });
       return this.#lanes(name, type, 'const uint8_t *p, int32_t i', `${one}(p, i + l)`);
@@ -135,10 +135,10 @@ export class Helpers {
       const stored = storageTypes[storage];
       const head = `${inline} void ${name}(uint8_t *p, int32_t i, ${this.type(type)} a)`;
       if (type.lanes === 1) {
-        return `${head} { ${stored} v = (${stored})a; memcpy(p + (ptrdiff_t)i * ${sizeOf(storage)}, &v, sizeof v); }`;
+        return `${head} { ${stored} v = (${stored})a; memcpy(p + (ptrdiff_t)i * ${storageBytes(storage)}, &v, sizeof v); }`;
       }
       if (stored === scalarTypes[type.scalar])
-        return `${head} { memcpy(p + (ptrdiff_t)i * ${sizeOf(storage)}, &a, sizeof a); }`;
+        return `${head} { memcpy(p + (ptrdiff_t)i * ${storageBytes(storage)}, &a, sizeof a); }`;
       const one = this.store(storage, { scalar: type.scalar, lanes: 1 });
       return `${head} { for (int l = 0; l < ${type.lanes}; l++) ${one}(p, i + l, ${this.#dialect.lane('a', 'l')}); }`;
     });
@@ -199,12 +199,6 @@ export class Helpers {
       ? this.#whole(name, result, [operands, operands], text)
       : this.#byLane(name, result, [operands, operands], `-(${text})`);
   }
-}
-
-const bytes: Readonly<Record<Storage, number>> = { f32: 4, f64: 8, i32: 4, i64: 8, i8: 1, u8: 1, u16: 2 }; // prettier-ignore
-
-function sizeOf(storage: Storage): number {
-  return bytes[storage];
 }
 
 /** On lanes that are 0 or -1. */

@@ -141,7 +141,7 @@ export function rowOf({ dtype, shape }: TensorType): TensorType {
 }
 
 /** The type of a value of the body in the surrounding program. */
-export function typeOutside({ dims }: Loop, value: Value): TensorType {
+function typeOutside({ dims }: Loop, value: Value): TensorType {
   return substituteType(value.type, dims);
 }
 

@@ -1,9 +1,10 @@
-import { type Dim, mulDim, sizeOf } from '../../base/dim.js';
+import { mulDim, sizeOf } from '../../base/dim.js';
 import { bytesOf } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
+import type { ForeachForm, WhileForm } from '../../ops/lowering.js';
 import type { Group } from '../fuse.js';
 import { type Place, Places, type Span } from '../places.js';
 import { viewed } from '../views.js';
@@ -132,16 +133,7 @@ export class RegionLowering {
     };
   }
 
-  #foreach(
-    site: Site,
-    form: {
-      readonly data: number;
-      readonly states: number;
-      readonly reverse: boolean;
-      readonly counted: boolean;
-    },
-    [body]: readonly Block[],
-  ): ForeachStep {
+  #foreach(site: Site, form: ForeachForm, [body]: readonly Block[]): ForeachStep {
     const { data, states: stateCount, reverse, counted } = form;
     const operands = counted ? site.operands.slice(0, -1) : site.operands;
     const length = site.types[0].shape[0];
@@ -177,11 +169,7 @@ export class RegionLowering {
     };
   }
 
-  #while(
-    site: Site,
-    form: { readonly states: number; readonly limit: Dim | null; readonly padded: boolean },
-    [condition, body]: readonly Block[],
-  ): WhileStep {
+  #while(site: Site, form: WhileForm, [condition, body]: readonly Block[]): WhileStep {
     const stacked = this.#stacked(site, body, form.states);
     const states = new States(site, site.operands.slice(0, form.states), body, 0);
     const inputs = [...states.locations, ...site.operands.slice(form.states)];
