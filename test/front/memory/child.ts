@@ -87,6 +87,17 @@ export function footprint(): Footprint {
   };
 }
 
+/**
+ * How much more is in use in the later half of equally distant footprints than in the earlier one. What
+ * the engine has not given back yet comes on top and goes again, so the least of each half is compared: a
+ * leak raises every later one.
+ */
+export function growth(footprints: readonly Footprint[], field: keyof Footprint): number {
+  const middle = Math.ceil(footprints.length / 2);
+  const least = (of: readonly Footprint[]): number => Math.min(...of.map((taken) => taken[field]));
+  return least(footprints.slice(middle)) - least(footprints.slice(0, middle));
+}
+
 /** Collects garbage with pauses, in which finalizers run, until they have nothing left to give back. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < 6; i++) {
