@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { type Footprint, footprint, growth, inChild, isLong, servedCase, startCounting } from './child.js';
+import {
+  type Footprint,
+  footprint,
+  growth,
+  inChild,
+  isLong,
+  servedCase,
+  startCounting,
+} from './child.js';
 
 /**
  * Captured training in one loop without a single pause, so that no finalizer runs before it is over:
