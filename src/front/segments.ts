@@ -59,6 +59,7 @@ export interface Segments {
 export function layOutSegments(request: SegmentsRequest): Segments {
   const { stretches, inputs, outputs } = request;
   const locals = new Locals(inputs, stretches);
+  const found = foundBy(stretches);
   const wanted: Set<NDArray>[] = stretches.map(() => new Set());
   const segments: Segment[] = [];
   let returns: readonly number[] = [];
@@ -71,7 +72,7 @@ export function layOutSegments(request: SegmentsRequest): Segments {
       gives.push(locals.of(array));
       results.push({ name: `local_${locals.of(array)}`, array });
     }
-    const { parts, takes } = layOutStretch(request, k, results, locals, wanted);
+    const { parts, takes } = layOutStretch(request, k, results, { locals, found, wanted });
     if (cut === null) returns = gives.slice(0, outputs.length);
     segments.unshift({
       parts,
@@ -96,13 +97,36 @@ export function layOutSegments(request: SegmentsRequest): Segments {
   return { segments, localCount: locals.count, returns };
 }
 
+/** What the stretches know of each other. */
+interface Exchange {
+  readonly locals: Locals;
+  /** See `foundBy`. */
+  readonly found: ReadonlyMap<NDArray, number>;
+  /** What each has to give for later ones. */
+  readonly wanted: readonly Set<NDArray>[];
+}
+
+/**
+ * What a stretch finds when it starts, by the stretch: the state of the generator, and gradients that were
+ * there before. A later one finds others, and is handed those where it reads them: a gradient runs a loop
+ * that draws once more, from where it started.
+ */
+function foundBy(stretches: readonly Stretch[]): ReadonlyMap<NDArray, number> {
+  return new Map(
+    stretches.flatMap(({ draws, effects }, k) =>
+      [...(draws === undefined ? [] : [draws.base]), ...effects.gradientReads.values()].map(
+        (array) => [array, k] as const,
+      ),
+    ),
+  );
+}
+
 /** The graph of a stretch; notes in `wanted` what earlier ones have to give for it. */
 function layOutStretch(
   { capture, stopsUnrecorded, stretches, inputs, nameOf }: SegmentsRequest,
   k: number,
   results: readonly Named[],
-  locals: Locals,
-  wanted: readonly Set<NDArray>[],
+  { locals, found, wanted }: Exchange,
 ): Pick<Segment, 'parts' | 'takes'> {
   const { effects, draws } = stretches[k];
   const isLast = k === stretches.length - 1;
@@ -113,14 +137,17 @@ function layOutStretch(
   const given: Named[] = [...inputs];
   const isGiven = new Set(given.map(({ array }) => array));
   const take = (array: NDArray): void => {
+    if (isGiven.has(array)) return;
     const { origin } = array;
-    const isEarlier = origin?.capture === capture && !isInside(origin);
-    const isStandIn = origin === null && locals.has(array);
-    if (isGiven.has(array) || !(isEarlier || isStandIn)) return;
+    const maker =
+      origin?.capture === capture
+        ? stretches.findIndex(({ end }) => origin.serial < end)
+        : found.get(array);
+    const isStandIn = origin === null && maker === undefined && locals.has(array);
+    if (!isStandIn && (maker === undefined || maker === k)) return;
     isGiven.add(array);
     given.push({ name: `local_${locals.of(array)}`, array });
-    if (!isEarlier) return;
-    wanted[stretches.findIndex(({ end }) => origin.serial < end)].add(array);
+    if (maker !== undefined) wanted[maker].add(array);
   };
   const kept = capture.checked.filter(isInside);
   const heads = [
