@@ -4,6 +4,8 @@ import type { DType } from '../base/dtype.js';
 import type { Tensor, TensorType } from '../ir/types.js';
 import { i32 } from '../loop/build.js';
 import type { Buffer, Expr, Scalar, Stmt } from '../loop/nodes.js';
+import type { Target } from '../loop/target.js';
+import type { Team } from '../loop/team.js';
 
 /**
  * How an operator becomes loops. The compiler decides where values live and what is fused; an operator
@@ -146,9 +148,13 @@ export interface KernelContext<A> {
   readonly outputTypes: readonly TensorType[];
   /** The value of a dimension of an attribute or a type, i32. */
   extent(dim: Dim): Expr;
-  /** Bytes of one vector register of the target. */
-  readonly vectorBytes: number;
-  /** Temporary memory of at least `length` elements, uninitialised, for the length of the kernel. */
+  readonly target: Target;
+  /** Who runs the kernel: results are stored in the share of this thread only (`shareOf`). */
+  readonly team: Team;
+  /**
+   * Temporary memory of at least `length` elements, uninitialised, for the length of the kernel; each
+   * thread has its own.
+   */
   scratch(name: string, dtype: DType, length: Expr): Buffer;
 }
 

@@ -10,7 +10,7 @@ import { schedule } from '../passes/schedule.js';
 import { cpu } from './device.js';
 import { DynamicExecutor } from './dynamic/executor.js';
 import { partitionLines } from './dynamic/text.js';
-import { entries, vectorBytes } from './entry.js';
+import { type Backend, backends } from './entry.js';
 import type { CompileOptions, Executable } from './executable.js';
 import { Executor } from './executor.js';
 import { CompilationLog, counted } from './log.js';
@@ -88,11 +88,12 @@ function executor(
   log: CompilationLog | null,
 ): Executor {
   const { target = 'wasm', device = cpu } = options;
-  const planned = plan(lowest, options, log);
+  const backend = backends[target];
+  const planned = plan(lowest, backend, options, log);
   const entry = stage(
     log,
     target,
-    () => entries[target](planned.module, device),
+    () => backend.entry(planned.module, device),
     () => 'code that can be called',
   );
   return new Executor(program, planned, device, entry);
@@ -100,6 +101,7 @@ function executor(
 
 function plan(
   simplest: Program,
+  { target }: Backend,
   { fuse: fusing = true, replaced }: CompileOptions,
   log: CompilationLog | null,
 ): Plan {
@@ -110,7 +112,7 @@ function plan(
   const planned = stage(
     log,
     'lower',
-    () => lowerProgram(lowest, order, vectorBytes, replaced),
+    () => lowerProgram(lowest, order, target, replaced),
     ({ module, places }) =>
       `${counted(module.kernels.length, 'kernel')}, ${counted(places.length, 'place')}`,
   );

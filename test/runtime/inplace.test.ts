@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { Program, type Value } from '../../src/ir/program.js';
 import type { TensorType } from '../../src/ir/types.js';
 import { add, div, matmul, mean, mul, relu, sqrt, square, sub } from '../../src/ops/index.js';
+import { wasmTarget } from '../../src/loop/target.js';
 import { fuse } from '../../src/passes/fuse.js';
 import { gradient } from '../../src/passes/gradient.js';
 import { lowerProgram, placeBytes, type Plan } from '../../src/passes/lower/plan.js';
@@ -74,7 +75,7 @@ function trainingStep(
 
 function planOf({ program, replaced }: ReturnType<typeof trainingStep>): Plan {
   const lowest = runPipeline(program);
-  return lowerProgram(lowest, schedule(lowest, fuse(lowest)), 16, replaced);
+  return lowerProgram(lowest, schedule(lowest, fuse(lowest)), wasmTarget, replaced);
 }
 
 /** Bytes of everything but inputs, laid out by when it is needed. */

@@ -109,5 +109,5 @@ function layoutOf(spec: Contraction): Layout {
 }
 
 function lanesOf({ context, scalar }: Contraction): number {
-  return context.vectorBytes / e.scalarBytes(scalar);
+  return context.target.vectorBytes / e.scalarBytes(scalar);
 }

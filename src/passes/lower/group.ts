@@ -2,6 +2,7 @@ import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { Stmt } from '../../loop/nodes.js';
+import type { Target } from '../../loop/target.js';
 import { declarationOf } from '../facets.js';
 import type { Group } from '../fuse.js';
 import { KernelBuilder, type LoweredKernel } from './builder.js';
@@ -17,15 +18,15 @@ export function lowerGroup(
   group: Group,
   placement: Placement,
   number: number,
-  vectorBytes: number,
+  target: Target,
 ): LoweredKernel {
   const builder = new KernelBuilder();
   const scope = new Scope(program, builder, placement, new Set(group.members));
-  const body = groupBody(program, group, scope, vectorBytes);
+  const body = groupBody(program, group, scope, target);
   return builder.finish(kernelName(program, number, group.members), body);
 }
 
-function groupBody(program: Program, group: Group, scope: Scope, vectorBytes: number): Stmt {
+function groupBody(program: Program, group: Group, scope: Scope, target: Target): Stmt {
   const [anchor] = group.anchors;
   const call = program.node(anchor) as CallNode;
   const { lowering } = declarationOf(call.op);
@@ -42,12 +43,12 @@ function groupBody(program: Program, group: Group, scope: Scope, vectorBytes: nu
         sink: scope.sink(value),
         at: scope.compute(value),
       }));
-      return reduceNest(scope, group.anchors, beside, epilogue, vectorBytes);
+      return reduceNest(scope, group.anchors, beside, epilogue, target);
     }
     case 'kernel': {
       const epilogue = new Epilogue(program, group, scope);
       const sinks = program.results(anchor).map((result) => epilogue.sink(result));
-      return kernelNest(scope, anchor, call, lowering, sinks, vectorBytes);
+      return kernelNest(scope, anchor, call, lowering, sinks, target);
     }
     default:
       throw new InternalError(`${call.op.name} cannot be the anchor of a kernel`);

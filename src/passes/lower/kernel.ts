@@ -2,6 +2,8 @@ import type { Attributes } from '../../base/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode } from '../../ir/program.js';
 import type { Stmt } from '../../loop/nodes.js';
+import { alone } from '../../loop/team.js';
+import type { Target } from '../../loop/target.js';
 import type { KernelLowering, Sink } from '../../ops/lowering.js';
 import type { Scope } from './scope.js';
 
@@ -12,7 +14,7 @@ export function kernelNest(
   call: CallNode,
   lowering: KernelLowering<Attributes>,
   sinks: readonly Sink[],
-  vectorBytes: number,
+  target: Target,
 ): Stmt {
   const operands = scope.program.operands(node);
   return lowering.kernel({
@@ -21,7 +23,8 @@ export function kernelNest(
     outputs: sinks,
     inputTypes: operands.map(({ type }) => type),
     outputTypes: call.types,
-    vectorBytes,
+    target,
+    team: alone,
     extent: (dim) => scope.builder.extents.extent(dim),
     scratch: (name, dtype, length) => scope.builder.scratch(name, dtype, length),
   });

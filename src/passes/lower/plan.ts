@@ -7,6 +7,7 @@ import type { Operator, Program } from '../../ir/program.js';
 import { moduleOf } from '../../loop/build.js';
 import { liftConstants } from '../../loop/lift.js';
 import type { Module, Var } from '../../loop/nodes.js';
+import type { Target } from '../../loop/target.js';
 import { bytesOf } from '../../base/dtype.js';
 import { fuse, type Group } from '../fuse.js';
 import type { OutputSource, Place, Places } from '../places.js';
@@ -38,12 +39,12 @@ export interface Plan {
 export function lowerProgram(
   program: Program,
   groups: readonly Group[],
-  vectorBytes: number,
+  target: Target,
   replaced: readonly (number | null)[] = [],
   arrange: Arrange = (inner) => schedule(inner, fuse(inner)),
 ): Plan {
   const { block, spanOf } = blockOf(program, groups, arrange);
-  const kernels = new Kernels(vectorBytes);
+  const kernels = new Kernels(target);
   const lowering = new RegionLowering(spanOf, (inner, group, places) =>
     kernels.lower(inner, group, places),
   );
@@ -104,7 +105,7 @@ class PlanTable implements Table {
  */
 class Kernels {
   readonly all: LoweredKernel[] = [];
-  readonly #vectorBytes: number;
+  readonly #target: Target;
   readonly #operators: Map<Operator, number> = new Map();
   readonly #signatures: Map<Places, Signatures> = new Map();
   readonly #known: Map<
@@ -112,8 +113,8 @@ class Kernels {
     { readonly kernel: LoweredKernel; readonly places: readonly number[] }
   > = new Map();
 
-  constructor(vectorBytes: number) {
-    this.#vectorBytes = vectorBytes;
+  constructor(target: Target) {
+    this.#target = target;
   }
 
   lower(program: Program, group: Group, places: Places): LoweredKernel {
@@ -132,7 +133,7 @@ class Kernels {
       );
       return { kernel: same.kernel.kernel, args };
     }
-    const kernel = lowerGroup(program, group, places, this.all.length, this.#vectorBytes);
+    const kernel = lowerGroup(program, group, places, this.all.length, this.#target);
     this.#known.set(signature.key, { kernel, places: signature.places });
     this.all.push(kernel);
     return kernel;

@@ -5,6 +5,7 @@ import type { NodeId } from '../../graph/graph.js';
 import type { CallNode } from '../../ir/program.js';
 import * as e from '../../loop/build.js';
 import type { Expr, Scalar, Stmt } from '../../loop/nodes.js';
+import type { Target } from '../../loop/target.js';
 import { visitExprs } from '../../loop/visit.js';
 import type { ReduceContext, ReduceLowering } from '../../ops/lowering.js';
 import { declarationOf } from '../facets.js';
@@ -35,7 +36,7 @@ export function reduceNest(
   anchors: readonly NodeId[],
   beside: readonly Beside[],
   epilogue: Epilogue,
-  vectorBytes: number,
+  target: Target,
 ): Stmt {
   const { program } = scope;
   const [input] = program.operands(anchors[0]);
@@ -83,7 +84,7 @@ export function reduceNest(
     storeResults,
     inner: loops.filter((loop) => folded.has(loop.axes[0])),
     outer: loops.filter((loop) => !folded.has(loop.axes[0])),
-    lanes: lanesOf(parts, probe(shape.map(() => zero)), vectorBytes),
+    lanes: lanesOf(parts, probe(shape.map(() => zero)), target),
   };
   const last = loops[loops.length - 1];
   return last !== undefined && folded.has(last.axes[0])
@@ -118,7 +119,7 @@ function partsOf(scope: Scope, anchors: readonly NodeId[], count: Expr): readonl
 }
 
 /** As many lanes as a vector register has for the widest scalar that the nest handles. */
-function lanesOf(parts: readonly Part[], { values }: Probe, vectorBytes: number): number {
+function lanesOf(parts: readonly Part[], { values }: Probe, { vectorBytes }: Target): number {
   let widest = 4;
   const steps = parts.flatMap(({ lowering, context, initial, element }) =>
     lowering.step(initial, element.at(element.shape.map(() => zero)), zero, context),

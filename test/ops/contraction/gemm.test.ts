@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { instantiate, reservedBytes } from '../../../src/codegen/wasm/index.js';
 import * as e from '../../../src/loop/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../src/loop/nodes.js';
+import { wasmTarget } from '../../../src/loop/target.js';
+import { alone } from '../../../src/loop/team.js';
 import { optimize } from '../../../src/loop/optimize.js';
 import { contract } from '../../../src/ops/contraction/gemm.js';
 import { contractDirect } from '../../../src/ops/contraction/gemm/direct.js';
@@ -58,7 +60,8 @@ function multiplies(problem: Problem, method: (spec: Contraction) => Stmt = cont
   };
   const body = method({
     context: {
-      vectorBytes: 16,
+      target: wasmTarget,
+      team: alone,
       scratch: (name, dtype, length) => {
         const buffer = e.buffer(name, storages[dtype as keyof typeof storages]);
         scratches.push({ buffer, length });

@@ -16,6 +16,7 @@ import {
   transpose,
   tril,
 } from '../../../src/ops/index.js';
+import { wasmTarget } from '../../../src/loop/target.js';
 import { fuse } from '../../../src/passes/fuse.js';
 import { lowerProgram } from '../../../src/passes/lower/plan.js';
 import { programOf } from '../../support/programs.js';
@@ -26,7 +27,7 @@ const matrix = { dtype: 'float32', shape: [n, m] } as const;
 
 /** The depth of the loops of each kernel but `main`. */
 function depths(program: Program): number[] {
-  const { module } = lowerProgram(program, fuse(program), 16);
+  const { module } = lowerProgram(program, fuse(program), wasmTarget);
   return module.kernels.slice(0, -1).map(({ body }) => depth(body));
 }
 
@@ -70,7 +71,7 @@ test('equal layers share one kernel', () => {
     const layers = [a, b, c].reduce((h, w) => maximum(matmul(h, w), 0), x);
     return { y: maximum(matmul(layers, x), 1) };
   });
-  const { groups, module } = lowerProgram(program, fuse(program), 16);
+  const { groups, module } = lowerProgram(program, fuse(program), wasmTarget);
   assert.equal(groups.length, 4);
   assert.equal(module.kernels.length, 3, 'three equal layers, another one, and main');
 });
@@ -85,5 +86,5 @@ test('a size that no input has is refused', () => {
   const program = programOf({ x: { dtype: 'float32', shape: [] } }, ({ x }) => ({
     y: sum(add(broadcastTo(x, [symbol('unknown')]), 1)),
   }));
-  assert.throws(() => lowerProgram(program, fuse(program), 16), UnsupportedError);
+  assert.throws(() => lowerProgram(program, fuse(program), wasmTarget), UnsupportedError);
 });

@@ -8,7 +8,7 @@ import { registry } from '../../../src/ops/registry.js';
 import { separate } from '../../../src/passes/fuse.js';
 import { lowerProgram } from '../../../src/passes/lower/plan.js';
 import { cpu } from '../../../src/runtime/device.js';
-import { entries, vectorBytes } from '../../../src/runtime/entry.js';
+import { backends } from '../../../src/runtime/entry.js';
 import type { Operand } from '../../../src/runtime/executable.js';
 import { Executor } from '../../../src/runtime/executor.js';
 import { Storage } from '../../../src/runtime/storage.js';
@@ -96,8 +96,8 @@ export function specialOperands(
 
 /** Runs a program as it is: no pass touches it but the lowering, and the definition of loops runs it. */
 export function runAsWritten(program: Program, inputs: readonly Operand[]): readonly Operand[] {
-  const plan = lowerProgram(program, separate(program), vectorBytes);
-  const executor = new Executor(program, plan, cpu, entries.interpreter(plan.module, cpu));
+  const plan = lowerProgram(program, separate(program), backends.interpreter.target);
+  const executor = new Executor(program, plan, cpu, backends.interpreter.entry(plan.module, cpu));
   const results = executor.run(inputs);
   executor.release();
   return results;

@@ -12,7 +12,7 @@ export interface TileShape {
 
 /** Register tiles over the operands where they are: for what is too small to be worth packing. */
 export function contractDirect(spec: Contraction, { rows, vectors }: TileShape): Stmt {
-  const lanes = spec.context.vectorBytes / e.scalarBytes(spec.scalar);
+  const lanes = spec.context.target.vectorBytes / e.scalarBytes(spec.scalar);
   // Two of four 32-bit lanes still make a vector, which leaves at most one scalar column.
   const widths = [vectors * lanes, lanes, ...(lanes === 4 ? [2] : []), 1];
   return e.forLoop(

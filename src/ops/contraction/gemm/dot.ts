@@ -40,7 +40,7 @@ function products(
   columns: readonly Expr[],
 ): Stmt {
   const { scalar, k, context } = spec;
-  const lanes = context.vectorBytes / e.scalarBytes(scalar);
+  const lanes = context.target.vectorBytes / e.scalarBytes(scalar);
   const copies = Math.max(1, Math.floor(sumsInFlight / (rows.length * columns.length)));
   const step = copies * lanes;
   const whole = e.sub(k, e.rem(k, step));

@@ -23,8 +23,8 @@ import type { KernelContext } from '../../lowering.js';
  * - Any extent may be 0: with `k` 0 every stored sum is 0; with another 0 nothing is stored.
  */
 export interface Contraction {
-  /** Where temporary memory comes from, and the bytes of one vector register. */
-  readonly context: Pick<KernelContext<never>, 'scratch' | 'vectorBytes'>;
+  /** Where temporary memory comes from, what the kernel is made for, and who runs it. */
+  readonly context: Pick<KernelContext<never>, 'scratch' | 'target' | 'team'>;
   /** The type of operands, products and sums. Integer sums wrap. */
   readonly scalar: Exclude<Scalar, 'bool'>;
   readonly batch: Expr;

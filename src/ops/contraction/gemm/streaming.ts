@@ -10,7 +10,7 @@ import { type Contraction, sumDTypes } from './spec.js';
  */
 export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
   const { scalar, context, batch, m, n, k } = spec;
-  const lanes = context.vectorBytes / e.scalarBytes(scalar);
+  const lanes = context.target.vectorBytes / e.scalarBytes(scalar);
   const sums = context.scratch('sums', sumDTypes[scalar], e.i32(mostRows * blockColumns));
   const vectorAt = (at: Expr, width: number): Expr => (width === 1 ? at : e.ramp(at, 1, width));
   const row = (i: Expr): Expr => e.mul(i, blockColumns);

@@ -1,0 +1,24 @@
+/** What the author of loops may know of the processor and the compiler that kernels are made for. */
+export interface Target {
+  /** For people, and for keys of what is kept: `wasm`, `avx512`, ... */
+  readonly name: string;
+  /** Bytes of one vector register. */
+  readonly vectorBytes: number;
+  /** Vector registers that the compiler behind this one hands out in one loop. */
+  readonly vectorRegisters: number;
+  /** Whether adding a product to a variable (`sum = sum + a * b`) is one instruction, which rounds once. */
+  readonly fusesMultiplyAdd: boolean;
+  /** Bytes of data that the caches of one core hold. */
+  readonly firstCache: number;
+  readonly secondCache: number;
+}
+
+/** WebAssembly with SIMD and nothing else: on x64, V8 hands out 15 of 16 registers (decision 4). */
+export const wasmTarget: Target = {
+  name: 'wasm',
+  vectorBytes: 16,
+  vectorRegisters: 15,
+  fusesMultiplyAdd: false,
+  firstCache: 2 ** 15,
+  secondCache: 2 ** 20,
+};
