@@ -1,6 +1,6 @@
 import { InternalError } from '../base/errors.js';
 import type {
-  Assign, Binary, BinaryOp, Block, Buffer, Call, Const, Declare, Expr, ExprType, For, If, Kernel, Module,
+  Assign, Barrier, Binary, BinaryOp, Block, Buffer, Call, Const, Declare, Expr, ExprType, For, If, Kernel, Module,
   Scalar, Stmt, Storage, Store, UnaryOp, Var, While,
 } from './nodes.js'; // prettier-ignore
 
@@ -280,6 +280,13 @@ export function call(callee: Kernel, args: readonly Expr[]): Call {
       );
   });
   return { kind: 'call', kernel: callee, args };
+}
+
+export function barrier(meeting: Buffer, thread: Operand, threads: Operand): Barrier {
+  if (meeting.storage !== 'i32') refuse(`a barrier in a buffer of ${meeting.storage}`);
+  const [own, all] = [asIndex(thread), asIndex(threads)];
+  if (own.type.lanes !== 1 || all.type.lanes !== 1) refuse('a barrier of vectors');
+  return { kind: 'barrier', meeting, thread: own, threads: all };
 }
 
 export function kernel(name: string, params: readonly (Buffer | Var)[], body: Stmt): Kernel {

@@ -193,7 +193,19 @@ export interface Call {
   readonly args: readonly Expr[];
 }
 
-export type Stmt = Block | For | While | If | Declare | Assign | Store | Call;
+/**
+ * Every thread of a team arrives here before one goes on, and sees what the others have stored until then.
+ * Where one of them has failed, the kernel ends here. `meeting` is memory of the team alone (`team.ts`).
+ */
+export interface Barrier {
+  readonly kind: 'barrier';
+  readonly meeting: Buffer;
+  /** The number of this thread, and of all. */
+  readonly thread: Expr;
+  readonly threads: Expr;
+}
+
+export type Stmt = Block | For | While | If | Declare | Assign | Store | Call | Barrier;
 
 export interface Kernel {
   readonly kind: 'kernel';

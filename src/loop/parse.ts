@@ -114,6 +114,7 @@ class Parser {
       return e.ifThen(condition, consequent, this.#skip('else') ? this.#body() : null);
     }
     if (this.#skip('call')) return this.#call();
+    if (this.#skip('barrier')) return this.#barrier();
     const place = this.#named();
     if (place.kind === 'buffer') {
       this.#expect('[');
@@ -152,6 +153,18 @@ class Parser {
       callee,
       this.#list(')', () => this.#expr()),
     );
+  }
+
+  #barrier(): Stmt {
+    this.#expect('(');
+    const meeting = this.#named();
+    if (meeting.kind !== 'buffer') return this.#refuse(`a barrier in ${meeting.name}`);
+    this.#expect(',');
+    const thread = this.#expr();
+    this.#expect(',');
+    const threads = this.#expr();
+    this.#expect(')');
+    return e.barrier(meeting, thread, threads);
   }
 
   #condition(): Expr {

@@ -94,6 +94,12 @@ class Sharing {
         this.#change(stmt);
         break;
       }
+      case 'barrier': {
+        const [thread, threads] = [this.#used(stmt.thread), this.#used(stmt.threads)];
+        items.push(() => e.barrier(stmt.meeting, thread.expr, threads.expr));
+        this.#change(stmt);
+        break;
+      }
       case 'for':
         this.#loop(stmt);
         break;
@@ -195,7 +201,7 @@ class Sharing {
       if (inner.kind === 'assign') {
         this.#state.locals.set(inner.variable, this.#table.leaf(inner.variable, this.#scope));
       } else if (inner.kind === 'store') this.#state.memory.set(inner.buffer, this.#version());
-      else if (inner.kind === 'call') {
+      else if (inner.kind === 'call' || inner.kind === 'barrier') {
         for (const buffer of this.#state.memory.keys())
           this.#state.memory.set(buffer, this.#version());
       }

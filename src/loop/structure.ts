@@ -31,7 +31,7 @@ const storages: Readonly<Record<Storage, number>> = { f32: 1, f64: 2, i32: 3, i6
 const modes = { serial: 1, vector: 2, parallel: 3, unroll: 4 } as const;
 /** Below the codes of expressions, so that one can tell from an item's first number what follows. */
 const heads = {
-  end: 1, block: 2, for: 3, while: 4, if: 5, declare: 6, assign: 7, store: 8, buffer: 9,
+  end: 1, block: 2, for: 3, while: 4, if: 5, declare: 6, assign: 7, store: 8, buffer: 9, barrier: 10,
 } as const; // prettier-ignore
 
 /**
@@ -81,6 +81,7 @@ class StructureWriter {
       this.#units.push(modes[stmt.mode]);
       this.#put(stmt.step);
     } else if (stmt.kind === 'store') this.#put(this.#leaf(stmt.buffer));
+    else if (stmt.kind === 'barrier') this.#put(this.#leaf(stmt.meeting));
     if ('variable' in stmt) this.#put(bound);
     const inside = ownStmts(stmt);
     if (inside.length === 0 && stmt.kind !== 'block') return true;

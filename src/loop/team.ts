@@ -11,19 +11,47 @@ export interface Team {
 /** One thread. */
 export const alone: Team = { index: e.i32(0), count: e.i32(1) };
 
+/** Whether a team is certainly one thread. */
+export function isAlone({ count }: Team): boolean {
+  return count.kind === 'const' && count.value === 1;
+}
+
 /**
  * The part of `begin <= i < end` that falls to this thread: whole steps, one stretch for each thread,
  * every index in one of them. Where the parts are cut changes with the number of threads, so nothing that
  * is computed may depend on it.
  */
 export function shareOf(
-  { index, count }: Team,
+  team: Team,
   begin: Expr,
   end: Expr,
   step: number,
 ): { readonly begin: Expr; readonly end: Expr } {
-  if (count.kind === 'const' && count.value === 1) return { begin, end };
+  if (isAlone(team)) return { begin, end };
+  const { index, count } = team;
   const steps = e.div(e.add(e.sub(end, begin), step - 1), step);
-  const cut = (thread: Expr): Expr => e.add(begin, e.mul(e.div(e.mul(steps, thread), count), step));
+  // The first threads have one step more than the others. A product of steps and threads might overflow.
+  const [each, more] = [e.div(steps, count), e.rem(steps, count)];
+  const cut = (thread: Expr): Expr =>
+    e.add(begin, e.mul(e.add(e.mul(each, thread), e.min(thread, more)), step));
   return { begin: cut(index), end: e.min(cut(e.add(index, 1)), end) };
 }
+
+/**
+ * Where what threads tell each other lies in the i32 memory of a `barrier`: what different threads wait
+ * for is on different cache lines. The host clears it before a team starts.
+ */
+export const meeting = {
+  /** How many have arrived at the present barrier. */
+  arrived: 0,
+  /** How many barriers the team has passed. */
+  passed: 16,
+  /** How many sleep until the next is passed. */
+  sleeping: 32,
+  /** Not 0 once a thread has failed: whoever arrives then leaves the kernel. */
+  failed: 48,
+  /** Whether the first thread may sleep, which the main thread of a browser may not. */
+  maySleep: 49,
+  /** Words in all. */
+  words: 64,
+} as const;

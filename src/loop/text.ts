@@ -17,7 +17,7 @@ export const infix: Readonly<Partial<Record<BinaryOp, readonly [symbol: string, 
 
 /** Words that cannot be names. */
 export const keywords: ReadonlySet<string> = new Set([
-  'kernel', 'for', 'in', 'step', 'vector', 'parallel', 'unroll', 'while', 'if', 'else', 'let', 'call',
+  'kernel', 'for', 'in', 'step', 'vector', 'parallel', 'unroll', 'while', 'if', 'else', 'let', 'call', 'barrier',
   'true', 'false', 'nan', 'inf', 'nan_d', 'inf_d',
 ]); // prettier-ignore
 
@@ -127,7 +127,10 @@ class Printer {
       case 'call': {
         const args = this.expressions(stmt.args);
         this.line(`call ${stmt.kernel.name}(${args.join(', ')})`);
+        break;
       }
+      case 'barrier':
+        this.line(`barrier(${this.name(stmt.meeting)}, ${x}, ${y})`);
     }
   }
 

@@ -149,6 +149,7 @@ class Varying {
           possible &&= this.has(stmt.index);
           break;
         case 'call':
+        case 'barrier':
           possible = false;
       }
     });

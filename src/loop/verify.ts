@@ -112,6 +112,11 @@ class Verifier {
       case 'call':
         if (this.#callable?.has(stmt.kernel) === false)
           this.#refuse(`it calls ${stmt.kernel.name}, which is not above it`);
+        break;
+      case 'barrier':
+        this.#buffer(stmt.meeting);
+        this.#typed('a number of threads', stmt.thread.type, { scalar: 'i32', lanes: 1 });
+        this.#typed('a number of threads', stmt.threads.type, { scalar: 'i32', lanes: 1 });
     }
   }
 

@@ -177,6 +177,8 @@ export function ownExprs(stmt: Stmt): readonly Expr[] {
       return [stmt.index, stmt.value];
     case 'call':
       return stmt.args;
+    case 'barrier':
+      return [stmt.thread, stmt.threads];
   }
 }
 
@@ -194,6 +196,7 @@ export function ownStmts(stmt: Stmt): readonly Stmt[] {
     case 'assign':
     case 'store':
     case 'call':
+    case 'barrier':
       return [];
   }
 }
@@ -278,6 +281,11 @@ export function mapStmt(stmt: Stmt, mapper: StmtMapper): Stmt {
     case 'call': {
       const args = mapEach(stmt.args, expr);
       return args === stmt.args ? stmt : e.call(stmt.kernel, args);
+    }
+    case 'barrier': {
+      const [thread, threads] = [expr(stmt.thread), expr(stmt.threads)];
+      if (thread === stmt.thread && threads === stmt.threads) return stmt;
+      return e.barrier(stmt.meeting, thread, threads);
     }
   }
 }

@@ -14,7 +14,7 @@ const everything = dedent(`
     }
   }
 
-  kernel main(x: f32[], y: f64[], l: i64[], n: i32, flag: bool) {
+  kernel main(x: f32[], y: f64[], l: i64[], team: i32[], n: i32, flag: bool) {
     let a = x[0] * 1.5 - (x[1] - x[2])
     let b = -0.0 + 1e+30 / 1e-45
     let c = y[0] + -1d * 0.1d + nan_d + -inf_d
@@ -41,6 +41,7 @@ const everything = dedent(`
     } else {
       y[n - (n - 1)] = c
     }
+    barrier(team, n - 1, n)
   }
 `);
 
@@ -92,6 +93,7 @@ describe('loop text', () => {
       ['kernel k(o: f33[]) {}', /storage f33/],
       ['kernel k(o: q) {}', /type q/],
       ['kernel k() { call j() }', /call of j/],
+      ['kernel k(n: i32) { barrier(n, 0, n) }', /barrier in n/],
       ['kernel k(n: i32) { n = foo(n) }', /unknown function foo/],
       ['kernel k(n: i32) { n = min(n) }', /1 arguments of min/],
       ['kernel k(n: i32) { n = #0 }', /#0 before its line/],

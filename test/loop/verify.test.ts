@@ -48,6 +48,7 @@ describe('verify', () => {
 
   it('refuses buffers that are not parameters', () => {
     refuses(kernel(e.store(e.buffer('p', 'f32'), 0, e.constant('f32', 1))), /p is not a parameter/);
+    refuses(kernel(e.barrier(e.buffer('p', 'i32'), 0, 2)), /p is not a parameter/);
     refuses(kernel(e.store(o, 0, e.load(e.buffer('q', 'u8'), 0))), /q is not a parameter/);
     refuses(e.kernel('k', [o, o], e.block()), /listed twice/);
   });

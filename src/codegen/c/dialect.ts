@@ -11,6 +11,8 @@ export interface Dialect {
   lane(variable: string, lane: string): string;
   /** Whether arithmetic works on whole vectors. */
   readonly hasVectorArithmetic: boolean;
+  /** Whether there are threads, which meet at barriers. Else a module is for one. */
+  readonly hasThreads: boolean;
 }
 
 export const gnu: Dialect = {
@@ -21,6 +23,7 @@ export const gnu: Dialect = {
   },
   lane: (variable, lane) => `${variable}[${lane}]`,
   hasVectorArithmetic: true,
+  hasThreads: true,
 };
 
 export const c99: Dialect = {
@@ -29,4 +32,5 @@ export const c99: Dialect = {
     `typedef struct { ${scalarTypes[scalar]} e[${lanes}]; } ${vectorType(scalar, lanes)};`,
   lane: (variable, lane) => `${variable}.e[${lane}]`,
   hasVectorArithmetic: false,
+  hasThreads: false,
 };

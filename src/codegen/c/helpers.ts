@@ -1,5 +1,6 @@
 import { scalarBytes, storageBytes } from '../../loop/build.js';
 import type { BinaryOp, ExprType, Scalar, Storage, UnaryOp } from '../../loop/nodes.js';
+import { barrierHeaders, barrierText } from './barrier.js';
 import type { Dialect } from './dialect.js';
 import { binaryText, castText, infixOf, unaryText } from './scalar.js';
 import { cType, heldAs, scalarTypes, storageTypes, typeName, vectorType } from './types.js';
@@ -51,6 +52,15 @@ export class Helpers {
         ? this.#whole(name, result, [operands, operands], `a ${own} b`)
         : this.#byLane(name, result, [operands, operands], text);
     });
+  }
+
+  get hasThreads(): boolean {
+    return this.#dialect.hasThreads;
+  }
+
+  /** Waits for the other threads of a team; true where one has failed. */
+  barrier(): string {
+    return this.#define('k_barrier', (name) => `${barrierHeaders}\n${barrierText(name)}`);
   }
 
   select(type: ExprType): string {

@@ -108,6 +108,11 @@ class KernelPrinter {
         const args = this.#values(...stmt.args);
         return this.#line(`${this.#nameOf(stmt.kernel)}(${['memory', ...args].join(', ')});`);
       }
+      case 'barrier': {
+        if (!this.#helpers.hasThreads) return;
+        const [threads] = this.#values(stmt.threads);
+        return this.#line(`if (${this.#helpers.barrier()}(${this.#name(stmt.meeting)}, ${threads})) return;`); // prettier-ignore
+      }
       default:
         return unreachable(stmt);
     }

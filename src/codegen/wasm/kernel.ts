@@ -1,6 +1,7 @@
 import * as e from '../../loop/build.js';
-import type { Call, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/nodes.js'; // prettier-ignore
+import type { Barrier, Call, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/nodes.js'; // prettier-ignore
 import { assignedVariables, unreachable } from '../../loop/visit.js';
+import { writeBarrier } from './barrier.js';
 import { ByteWriter } from './bytes.js';
 import { type Instr, writeInstr, writeMemoryInstr } from './instr.js';
 import { Locals } from './locals.js';
@@ -79,6 +80,8 @@ class KernelPrinter {
         return this.#emit((s) => selectStore(s, stmt));
       case 'call':
         return this.#call(stmt);
+      case 'barrier':
+        return this.#barrier(stmt);
       default:
         return unreachable(stmt);
     }
@@ -166,6 +169,19 @@ class KernelPrinter {
     else this.#emit((s) => args.map((arg) => s.value(arg)));
     this.#code.u8(control.call);
     this.#code.u32(this.#options.functionOf(kernel));
+  }
+
+  #barrier({ meeting, thread, threads }: Barrier): void {
+    const [passed, left] = [this.#locals.take('i32'), this.#locals.take('i32')];
+    writeBarrier(this.#code, {
+      meeting: this.#locals.buffer(meeting).local,
+      passed,
+      left,
+      thread: () => this.#push(thread),
+      threads: () => this.#push(threads),
+    });
+    this.#locals.release(passed);
+    this.#locals.release(left);
   }
 
   /** What `#emit` would write, too: the `main` of a large program passes thousands of these. */

@@ -22,7 +22,9 @@ export const control = {
   end: 0x0b,
   br: 0x0c,
   brIf: 0x0d,
+  return: 0x0f,
   call: 0x10,
+  drop: 0x1a,
   localSet: 0x21,
   localTee: 0x22,
 } as const;

@@ -119,6 +119,8 @@ function compileStmt(stmt: Stmt, slots: Slots): Code<void> {
     }
     case 'store':
       return compileStore(stmt, slots);
+    case 'barrier': // the one thread that there is waits for nobody
+      return () => {};
     case 'call': {
       const callee = compileKernel(stmt.kernel);
       const args = stmt.args.map((arg) => compileExpr(arg, slots));
