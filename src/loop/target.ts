@@ -22,3 +22,13 @@ export const wasmTarget: Target = {
   firstCache: 2 ** 15,
   secondCache: 2 ** 20,
 };
+
+/** x64 with AVX-512. */
+export const avx512Target: Target = {
+  name: 'avx512',
+  vectorBytes: 64,
+  vectorRegisters: 32,
+  fusesMultiplyAdd: true,
+  firstCache: 48 * 2 ** 10,
+  secondCache: 2 ** 21,
+};

@@ -2,6 +2,7 @@ import { scalarBytes, storageBytes } from '../../loop/build.js';
 import type { BinaryOp, ExprType, Scalar, Storage, UnaryOp } from '../../loop/nodes.js';
 import { barrierHeaders, barrierText } from './barrier.js';
 import type { Dialect } from './dialect.js';
+import { fusedHeaders, fusedMultiplyAdd } from './fused.js';
 import { binaryText, castText, infixOf, unaryText } from './scalar.js';
 import { cType, heldAs, scalarTypes, storageTypes, typeName, vectorType } from './types.js';
 
@@ -16,13 +17,16 @@ export class Helpers {
   readonly #types: Map<string, string> = new Map();
   readonly #functions: Map<string, string> = new Map();
 
+  #usesFused = false;
+
   constructor(dialect: Dialect) {
     this.#dialect = dialect;
   }
 
   /** The declarations, in an order in which each comes after what it uses. */
   get text(): string {
-    return [...this.#types.values(), ...this.#functions.values()].join('\n');
+    const headers = this.#usesFused ? [fusedHeaders] : [];
+    return [...headers, ...this.#types.values(), ...this.#functions.values()].join('\n');
   }
 
   type(type: ExprType): string {
@@ -54,6 +58,20 @@ export class Helpers {
     });
   }
 
+  /** Whether accumulations may round once (`accumulate`). */
+  get fusesMultiplyAdd(): boolean {
+    return this.#dialect.hasVectorArithmetic;
+  }
+
+  /** `a * b + c`, rounded once where the processor has an instruction for that. */
+  accumulate(type: ExprType): string {
+    return this.#define(`k_accumulate_${typeName(type)}`, (name) => {
+      const made = this.type(type);
+      this.#usesFused = true;
+      return `${inline} ${made} ${name}(${made} a, ${made} b, ${made} c) {\n${fusedMultiplyAdd(type)}\n}`;
+    });
+  }
+
   get hasThreads(): boolean {
     return this.#dialect.hasThreads;
   }
@@ -74,7 +92,7 @@ export class Helpers {
     return this.#define(`k_${typeName(from)}_to_${typeName(to)}`, (name) => {
       if (from.lanes === 1) return this.#scalar(name, from.scalar, ['a'], to.scalar, castText(from.scalar, to.scalar)); // prettier-ignore
       if (from.scalar === 'bool') {
-        return this.#byLane(name, to, [from], castText('i32', to.scalar).replaceAll('a', '(-a)'));
+        return this.#byLane(name, to, [from], castText('i32', to.scalar).replaceAll(/\ba\b/g, '(-a)'));
       }
       const text = castText(from.scalar, to.scalar);
       return this.#byLane(name, to, [from], to.scalar === 'bool' ? `-(${text})` : text);
@@ -92,6 +110,11 @@ export class Helpers {
   splat(type: ExprType): string {
     return this.#define(`k_splat_${typeName(type)}`, (name) => {
       const x = type.scalar === 'bool' ? '-a' : 'a';
+      if (this.#dialect.hasVectorArithmetic) {
+        const made = this.type(type);
+        const list = Array.from({ length: type.lanes }, () => x).join(', ');
+        return `${inline} ${made} ${name}(${scalarTypes[type.scalar]} a) { return (${made}){${list}}; }`;
+      }
       return this.#lanes(name, type, `${scalarTypes[type.scalar]} a`, x);
     });
   }
@@ -120,14 +143,14 @@ export class Helpers {
     return this.#define(`k_load_${storage}_${typeName(type)}`, (name) => {
       const stored = storageTypes[storage];
       if (type.lanes === 1) {
-        return `${inline} ${scalarTypes[type.scalar]} ${name}(const uint8_t *p, int32_t i) { ${stored} r; memcpy(&r, p + (ptrdiff_t)i * ${storageBytes(storage)}, sizeof r); return r; }`;
+        return `${inline} ${scalarTypes[type.scalar]} ${name}(const uint8_t *p, ptrdiff_t i) { ${stored} r; memcpy(&r, p + i * ${storageBytes(storage)}, sizeof r); return r; }`;
       }
       const vector = this.type(type);
       if (stored === scalarTypes[type.scalar]) {
-        return `${inline} ${vector} ${name}(const uint8_t *p, int32_t i) { ${vector} r; memcpy(&r, p + (ptrdiff_t)i * ${storageBytes(storage)}, sizeof r); return r; }`;
+        return `${inline} ${vector} ${name}(const uint8_t *p, ptrdiff_t i) { ${vector} r; memcpy(&r, p + i * ${storageBytes(storage)}, sizeof r); return r; }`;
       }
       const one = this.load(storage, { scalar: type.scalar, lanes: 1 });
-      return this.#lanes(name, type, 'const uint8_t *p, int32_t i', `${one}(p, i + l)`);
+      return this.#lanes(name, type, 'const uint8_t *p, ptrdiff_t i', `${one}(p, i + l)`);
     });
   }
 
@@ -143,12 +166,12 @@ export class Helpers {
   store(storage: Storage, type: ExprType): string {
     return this.#define(`k_store_${storage}_${typeName(type)}`, (name) => {
       const stored = storageTypes[storage];
-      const head = `${inline} void ${name}(uint8_t *p, int32_t i, ${this.type(type)} a)`;
+      const head = `${inline} void ${name}(uint8_t *p, ptrdiff_t i, ${this.type(type)} a)`;
       if (type.lanes === 1) {
-        return `${head} { ${stored} v = (${stored})a; memcpy(p + (ptrdiff_t)i * ${storageBytes(storage)}, &v, sizeof v); }`;
+        return `${head} { ${stored} v = (${stored})a; memcpy(p + i * ${storageBytes(storage)}, &v, sizeof v); }`;
       }
       if (stored === scalarTypes[type.scalar])
-        return `${head} { memcpy(p + (ptrdiff_t)i * ${storageBytes(storage)}, &a, sizeof a); }`;
+        return `${head} { memcpy(p + i * ${storageBytes(storage)}, &a, sizeof a); }`;
       const one = this.store(storage, { scalar: type.scalar, lanes: 1 });
       return `${head} { for (int l = 0; l < ${type.lanes}; l++) ${one}(p, i + l, ${this.#dialect.lane('a', 'l')}); }`;
     });

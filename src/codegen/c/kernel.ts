@@ -1,6 +1,10 @@
-import type { Buffer, Expr, ExprType, Kernel, Load, Stmt, Store, Var } from '../../loop/nodes.js';
+import { accumulationOf } from '../../loop/accumulation.js';
+import type {
+  Assign, Buffer, Expr, ExprType, Kernel, Load, Ramp, Stmt, Store, Var,
+} from '../../loop/nodes.js'; // prettier-ignore
 import { children, unreachable, visitExprs } from '../../loop/visit.js';
 import type { Helpers } from './helpers.js';
+import { readIn } from './read.js';
 import { constantText } from './scalar.js';
 
 /** What a kernel is called in C. */
@@ -21,6 +25,8 @@ class KernelPrinter {
   readonly #lines: string[] = [];
   readonly #names: Map<Var | Buffer, string> = new Map();
   readonly #taken: Set<string> = new Set(['memory']);
+  /** Compilers warn of the others. */
+  readonly #read: ReadonlySet<Var | Buffer>;
   #depth = 1;
   #temporaries = 0;
   /** The shared parts of the present statement. */
@@ -30,6 +36,7 @@ class KernelPrinter {
     this.#kernel = kernel;
     this.#helpers = helpers;
     this.#nameOf = nameOf;
+    this.#read = readIn(kernel);
   }
 
   print(): string {
@@ -38,10 +45,12 @@ class KernelPrinter {
       const name = this.#name(param);
       return param.kind === 'buffer' ? `int32_t ${name}_at` : `${this.#type(param.type)} ${name}`;
     });
+    if (!params.some((param) => param.kind === 'buffer' && this.#read.has(param))) this.#line('(void)memory;'); // prettier-ignore
     for (const param of params) {
-      if (param.kind !== 'buffer') continue;
       const name = this.#name(param);
-      this.#line(`uint8_t *const ${name} = memory + ${name}_at;`);
+      const isBuffer = param.kind === 'buffer';
+      if (!this.#read.has(param)) this.#line(`(void)${name}${isBuffer ? '_at' : ''};`);
+      else if (isBuffer) this.#line(`uint8_t *const ${name} = memory + ${name}_at;`);
     }
     this.#statement(body);
     const head = `static void ${this.#nameOf(this.#kernel)}(${['uint8_t *memory', ...list].join(', ')})`;
@@ -93,15 +102,14 @@ class KernelPrinter {
         return this.#line('}');
       }
       case 'declare': {
+        const { variable } = stmt;
         const [value] = this.#values(stmt.value);
-        return this.#line(
-          `${this.#type(stmt.variable.type)} ${this.#name(stmt.variable)} = ${value};`,
-        );
+        this.#line(`${this.#type(variable.type)} ${this.#name(variable)} = ${value};`);
+        if (!this.#read.has(variable)) this.#line(`(void)${this.#name(variable)};`);
+        return;
       }
-      case 'assign': {
-        const [value] = this.#values(stmt.value);
-        return this.#line(`${this.#name(stmt.variable)} = ${value};`);
-      }
+      case 'assign':
+        return this.#assign(stmt);
       case 'store':
         return this.#store(stmt);
       case 'call': {
@@ -118,6 +126,19 @@ class KernelPrinter {
     }
   }
 
+  #assign(stmt: Assign): void {
+    const { variable, value } = stmt;
+    const name = this.#name(variable);
+    const product = this.#helpers.fusesMultiplyAdd ? accumulationOf(stmt) : null;
+    if (product === null) {
+      const [text] = this.#values(value);
+      return this.#line(`${name} = ${text};`);
+    }
+    const [a, b] = this.#values(product.a, product.b);
+    const accumulate = this.#helpers.accumulate(variable.type);
+    this.#line(`${name} = ${accumulate}(${a}, ${b}, ${name});`);
+  }
+
   /** Nested blocks are there for their scopes. */
   #scoped(stmt: Stmt): void {
     if (stmt.kind !== 'block') return this.#statement(stmt);
@@ -126,22 +147,25 @@ class KernelPrinter {
 
   #store({ buffer, index, value }: Store): void {
     const name = this.#name(buffer);
-    if (index.kind === 'ramp' && isOne(index.stride)) {
-      const [base, stored] = this.#values(index.base, value);
-      const store = this.#helpers.store(buffer.storage, value.type);
-      return this.#line(`${store}(${name}, ${base}, ${stored});`);
-    }
-    const [at, stored] = this.#values(index, value);
     const { storage } = buffer;
-    const isVector = index.type.lanes > 1;
-    const store = isVector
-      ? this.#helpers.scatter(storage, value.type)
-      : this.#helpers.store(storage, value.type);
-    this.#line(`${store}(${name}, ${at}, ${stored});`);
+    this.#share(index, value);
+    const stored = this.#text(value);
+    if (index.type.lanes > 1 && !isAddress(index)) {
+      const scatter = this.#helpers.scatter(storage, value.type);
+      return this.#line(`${scatter}(${name}, ${this.#text(index)}, ${stored});`);
+    }
+    const store = this.#helpers.store(storage, value.type);
+    this.#line(`${store}(${name}, ${this.#address(index)}, ${stored});`);
   }
 
   /** The texts of expressions; what they share is computed first. */
   #values(...roots: readonly Expr[]): readonly string[] {
+    this.#share(...roots);
+    return roots.map((root) => this.#text(root));
+  }
+
+  /** Computes what expressions of one statement share. */
+  #share(...roots: readonly Expr[]): void {
     this.#shared = new Map();
     const uses = new Map<Expr, number>();
     visitExprs(roots, (expr) => {
@@ -157,7 +181,6 @@ class KernelPrinter {
       this.#line(`const ${this.#type(expr.type)} ${name} = ${text};`);
       this.#shared.set(expr, name);
     });
-    return roots.map((root) => this.#text(root));
   }
 
   #text(expr: Expr): string {
@@ -204,14 +227,29 @@ class KernelPrinter {
 
   #load({ buffer, index, type }: Load): string {
     const name = this.#name(buffer);
-    if (index.kind === 'ramp' && isOne(index.stride)) {
-      return `${this.#helpers.load(buffer.storage, type)}(${name}, ${this.#text(index.base)})`;
+    if (type.lanes > 1 && !isAddress(index)) {
+      return `${this.#helpers.gather(buffer.storage, type)}(${name}, ${this.#text(index)})`;
     }
-    const load =
-      type.lanes === 1
-        ? this.#helpers.load(buffer.storage, type)
-        : this.#helpers.gather(buffer.storage, type);
-    return `${load}(${name}, ${this.#text(index)})`;
+    return `${this.#helpers.load(buffer.storage, type)}(${name}, ${this.#address(index)})`;
+  }
+
+  /** Where an access begins. */
+  #address(index: Expr): string {
+    return this.#distance(isAddress(index) ? index.base : index);
+  }
+
+  /**
+   * An index as wide as a pointer. What is in bounds has not overflowed on the way, so that sums and
+   * products may be taken without wrapping around, which lets compilers fold them into addresses.
+   */
+  #distance(index: Expr): string {
+    if (index.kind === 'const') return String(index.value);
+    if (index.kind === 'binary' && !this.#shared.has(index)) {
+      const sign = { add: '+', sub: '-', mul: '*' }[index.op as string];
+      if (sign !== undefined)
+        return `(${this.#distance(index.a)} ${sign} ${this.#distance(index.b)})`;
+    }
+    return `(ptrdiff_t)${this.#text(index)}`;
   }
 
   #type(type: ExprType): string {
@@ -224,7 +262,7 @@ class KernelPrinter {
 
   #name(of: Var | Buffer): string {
     let name = this.#names.get(of);
-    if (name === undefined) this.#names.set(of, (name = this.#fresh(`${of.name}_`)));
+    if (name === undefined) this.#names.set(of, (name = this.#fresh(identifier(of.name))));
     return name;
   }
 
@@ -237,11 +275,17 @@ class KernelPrinter {
   }
 }
 
+/** Names of the loop IR may hold sizes, such as `2*n`. */
+function identifier(name: string): string {
+  const plain = name.replace(/[^A-Za-z0-9_]/g, '_');
+  return `${/^[A-Za-z]/.test(plain) ? '' : 'x'}${plain}_`;
+}
+
 function isOne(expr: Expr): boolean {
   return expr.kind === 'const' && expr.value === 1;
 }
 
 /** A ramp by one is the address of lanes side by side. */
-function isAddress(expr: Expr): boolean {
+function isAddress(expr: Expr): expr is Ramp {
   return expr.kind === 'ramp' && isOne(expr.stride);
 }

@@ -1,5 +1,6 @@
 import * as e from '../../loop/build.js';
-import type { Barrier, Call, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/nodes.js'; // prettier-ignore
+import { accumulationOf } from '../../loop/accumulation.js';
+import type { Assign, Barrier, Call, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/nodes.js'; // prettier-ignore
 import { assignedVariables, unreachable } from '../../loop/visit.js';
 import { writeBarrier } from './barrier.js';
 import { ByteWriter } from './bytes.js';
@@ -9,8 +10,10 @@ import { selectStore } from './memory.js';
 import { control, emptyBlock, opcodes, type ValueType } from './opcodes.js';
 import { valueType } from './selector.js';
 import { StatementSelector } from './statement.js';
+import { vectorAccumulation } from './vector.js';
 
 export interface KernelOptions {
+  /** Whether accumulations may round once. */
   readonly relaxed: boolean;
   /** The number of a kernel in the module's function index space. */
   functionOf(kernel: Kernel): number;
@@ -74,8 +77,7 @@ class KernelPrinter {
         return;
       }
       case 'assign':
-        this.#push(stmt.value);
-        return this.#set(this.#locals.variable(stmt.variable).local);
+        return this.#assign(stmt);
       case 'store':
         return this.#emit((s) => selectStore(s, stmt));
       case 'call':
@@ -85,6 +87,15 @@ class KernelPrinter {
       default:
         return unreachable(stmt);
     }
+  }
+
+  #assign(stmt: Assign): void {
+    const { variable, value } = stmt;
+    const isVector = variable.type.lanes > 1;
+    const accumulation = this.#options.relaxed && isVector ? accumulationOf(stmt) : null;
+    if (accumulation === null) this.#push(value);
+    else this.#emit((s) => [vectorAccumulation(s, variable, accumulation)]);
+    this.#set(this.#locals.variable(variable).local);
   }
 
   /** Bottom-tested, so that one iteration costs one branch. */
@@ -202,7 +213,7 @@ class KernelPrinter {
    * computed where it is first needed and kept in a local until the statement ends.
    */
   #emit(select: (s: StatementSelector) => readonly Instr[]): void {
-    const roots = select(new StatementSelector(this.#locals, this.#options.relaxed));
+    const roots = select(new StatementSelector(this.#locals));
     const uses = countUses(roots);
     const kept = new Map<Instr, number>();
     const write = (instr: Instr): void => {

@@ -5,7 +5,7 @@ import { encodeKernel, parameterTypes } from './kernel.js';
 import { typeCodes, type ValueType } from './opcodes.js';
 
 export interface WasmOptions {
-  /** Lets `a * b + c` round once: relaxed SIMD, where it validates (`supportsRelaxed`). Default false. */
+  /** Lets accumulations of vectors round once: relaxed SIMD, where it validates (`supportsRelaxed`). Default false. */
   readonly relaxed?: boolean;
   /** Imports a shared memory, for threads. Default false. */
   readonly shared?: boolean;

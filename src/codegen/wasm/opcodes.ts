@@ -267,9 +267,7 @@ export const opcodes = {
   'i32x4.trunc_sat_f64x2_s_zero': 0xfd0fc,
   'f64x2.convert_low_i32x4_s': 0xfd0fe,
   'f32x4.relaxed_madd': 0xfd105,
-  'f32x4.relaxed_nmadd': 0xfd106,
   'f64x2.relaxed_madd': 0xfd107,
-  'f64x2.relaxed_nmadd': 0xfd108,
 } as const;
 
 export type Op = keyof typeof opcodes;

@@ -7,7 +7,7 @@ let answer: boolean | undefined;
 export function supportsRelaxed(): boolean {
   if (answer === undefined) {
     const x = e.variable('x', 'f32', 4);
-    const probe = e.kernel('probe', [x], e.assign(x, e.add(e.mul(x, x), x)));
+    const probe = e.kernel('probe', [x], e.assign(x, e.add(x, e.mul(x, x))));
     answer = WebAssembly.validate(encodeModule(e.moduleOf([probe]), { relaxed: true }));
   }
   return answer;

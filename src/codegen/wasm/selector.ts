@@ -30,8 +30,6 @@ export type MaskWidth = 32 | 64;
 /** What the families of instruction selection share while they turn one statement into instructions. */
 export interface Selector {
   readonly pool: InstrPool;
-  /** Whether a product and a sum may become one fused instruction. */
-  readonly relaxed: boolean;
   /** The value of an expression that is not a vector of bool; each expression is lowered once. */
   lower(expr: Expr): Instr;
   /** A vector of bool. */

@@ -24,15 +24,13 @@ export interface Scope {
  */
 export class StatementSelector implements Selector {
   readonly pool: InstrPool = new InstrPool();
-  readonly relaxed: boolean;
   readonly #scope: Scope;
   readonly #lowered: Map<Expr, Instr> = new Map();
   readonly #masks: Map<Expr, Mask> = new Map();
   readonly #linear: Map<Expr, Linear | null> = new Map();
 
-  constructor(scope: Scope, relaxed: boolean) {
+  constructor(scope: Scope) {
     this.#scope = scope;
-    this.relaxed = relaxed;
   }
 
   /** The value as it is kept in locals and passed to kernels. */

@@ -1,4 +1,5 @@
 import { InternalError } from '../../base/errors.js';
+import type { Accumulation } from '../../loop/accumulation.js';
 import type { Binary, Cast, Const, Expr, ExprType, Ramp, Select, Unary } from '../../loop/nodes.js';
 import type { Instr } from './instr.js';
 import { maskToNumber, widened, widthFor } from './masks.js';
@@ -78,21 +79,17 @@ function vectorBinary(s: Selector, expr: Binary): Instr {
       }
       return instr(s, `${shape}.${op}_s`, [s.lower(expr.a), s.lower(expr.b)]);
     default:
-      return (
-        (s.relaxed ? fused(s, expr) : null) ??
-        instr(s, `${shape}.${operationName(op, scalar)}`, [s.lower(expr.a), s.lower(expr.b)])
-      );
+      return instr(s, `${shape}.${operationName(op, scalar)}`, [s.lower(expr.a), s.lower(expr.b)]);
   }
 }
 
-/** `a * b + c` and `c - a * b` as one instruction; a product that others use too is computed again there. */
-function fused(s: Selector, { op, a, b, type }: Binary): Instr | null {
-  if (!isFloat(type.scalar) || (op !== 'add' && op !== 'sub')) return null;
-  const isProduct = (x: Expr): x is Binary => x.kind === 'binary' && x.op === 'mul';
-  const name = `${shapeOf(type)}.relaxed_${op === 'add' ? 'madd' : 'nmadd'}`;
-  if (isProduct(b)) return instr(s, name, [s.lower(b.a), s.lower(b.b), s.lower(a)]);
-  if (op === 'add' && isProduct(a)) return instr(s, name, [s.lower(a.a), s.lower(a.b), s.lower(b)]);
-  return null;
+/** `sum + a * b`, rounded once where the engine has an instruction for that. */
+export function vectorAccumulation(s: Selector, sum: Expr, { a, b }: Accumulation): Instr {
+  return instr(
+    s,
+    `${shapeOf(sum.type)}.relaxed_madd`,
+    [a, b, sum].map((x) => s.lower(x)),
+  );
 }
 
 /** A shift by one count for all lanes is an instruction; other counts go lane by lane. */
