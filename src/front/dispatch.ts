@@ -16,6 +16,7 @@ import { operandsOf } from './eager/operands.js';
 import type { Operation } from './eager/operation.js';
 import { runNow } from './eager/run.js';
 import { currentSerial, Origin, Session } from './history.js';
+import { decidingCaptures, stretched } from './meeting.js';
 import { mode, withMode } from './mode.js';
 import { NDArray } from './ndarray.js';
 
@@ -29,9 +30,12 @@ const noRegions: readonly never[] = [];
 /** Runs or captures a call, as users make it. */
 export function dispatch(declaration: Declaration, call: Call): readonly NDArray[] {
   const { arrays, dtypes } = operandsOf(declaration, call);
+  const { attributes, regions = noRegions } = call;
+  const operands = dtypes === null ? arrays : arrays.map((array, i) => convert(array, dtypes[i]));
+  const { capture } = mode;
   return perform(
-    { declaration, attributes: call.attributes, regions: call.regions ?? noRegions },
-    dtypes === null ? arrays : arrays.map((array, i) => convert(array, dtypes[i])),
+    { declaration, attributes, regions },
+    capture === null ? operands : stretched(declaration, operands, capture),
   );
 }
 
@@ -152,12 +156,7 @@ function carriersOf(
   results: readonly NDArray[],
   capture: Capture,
 ): readonly NDArray[] {
-  const captures = new Set<Capture>();
-  const note = (each: Capture | null): void => {
-    for (; each !== null; each = each.parent) if (each.decided.size > 0) captures.add(each);
-  };
-  note(capture);
-  for (const { origin } of operands) note(origin?.capture ?? null);
+  const captures = decidingCaptures(capture, operands);
   const isInside = capture.parent !== null;
   if (captures.size === 0 && !isInside) return none;
   const spoken = symbolsOfTypes(results.map(({ type }) => type));

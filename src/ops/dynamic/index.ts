@@ -8,3 +8,4 @@ export { keptBoxes, nonMaxSuppression, type SuppressionOptions } from './nonMaxS
 export { dynamicSlice, updateSlice } from './dynamicSlice.js';
 export { completedSizes, openExtents } from './completedSizes.js';
 export { repeatEach } from './repeatEach.js';
+export { stretchTo } from './stretchTo.js';

@@ -1,6 +1,6 @@
 import * as attr from '../../base/attribute.js';
 import { sameShape, sizeOf } from '../../base/dim.js';
-import { ShapeError } from '../../base/errors.js';
+import { equal, type Refusal, words } from '../../ir/requirement.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
@@ -14,7 +14,7 @@ import {
   tensor,
 } from '../declare.js';
 import { mul } from '../elementwise/arithmetic.js';
-import { normalizeAxis, shapeToString } from '../infer.js';
+import { normalizeAxis } from '../infer.js';
 import { computeScalar } from '../lowering.js';
 import { wideDType } from '../loops.js';
 import { flatten, reshape } from '../movement/reshape.js';
@@ -137,21 +137,27 @@ export const recurrence: OperatorFunction<
     inputs: [a, b],
     attributes: { axis, reverse: options?.reverse ?? false },
   }),
-  infer: ({ inputs: [a, b], attributes: { axis } }) => {
+  infer: ({ inputs: [a, b], attributes: { axis }, require }) => {
     normalizeAxis('recurrence', axis, b.shape.length);
-    if (!sameShape(a.shape, b.shape)) {
-      throw new ShapeError('factors and terms have different shapes', {
-        op: 'recurrence',
-        expected: shapeToString(b.shape),
-        actual: shapeToString(a.shape),
-      });
-    }
+    const refusal = (): Refusal => ({
+      error: 'shape',
+      op: 'recurrence',
+      problem: words`factors and terms have different shapes`,
+      expected: words`${b.shape}`,
+      actual: words`${a.shape}`,
+    });
+    require(a.shape.length === b.shape.length, refusal);
+    a.shape.forEach((dim, k) => require(equal(dim, b.shape[k]), refusal));
     return [b];
   },
   gradient: ({ inputs: [a], outputs: [y], grads: [g], attributes: { axis, reverse } }) => {
     const back = reverse ? 1 : -1;
     const behind = recurrence(shift(a, back, axis), g!, axis, { reverse: !reverse });
-    return [mul(behind, shift(y, -back, axis)), behind];
+    const factors = mul(behind, shift(y, -back, axis));
+    return [
+      sameShape(a.type.shape, y.type.shape) ? factors : reshape(factors, a.type.shape),
+      behind,
+    ];
   },
   lowering: {
     kind: 'kernel',

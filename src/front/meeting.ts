@@ -1,0 +1,66 @@
+import { type Dim, isStatic, sameShape, symbolsOf } from '../base/dim.js';
+import type { Shape } from '../ir/types.js';
+import type { Declaration } from '../ops/declare.js';
+import { stretchTo } from '../ops/index.js';
+import type { Capture } from './capture.js';
+import type { NDArray } from './ndarray.js';
+
+/*
+ * Eager code adds up what two masks have selected if the numbers happen to fit. Captured code cannot know
+ * whether they will: it says what it takes them to be, and that is checked once the data has decided.
+ */
+
+/**
+ * The operands of a captured call that broadcasts, stretched to what they meet where only the data decides
+ * their sizes.
+ */
+export function stretched(
+  { name, lowering }: Declaration,
+  operands: readonly NDArray[],
+  capture: Capture,
+): readonly NDArray[] {
+  if (operands.length < 2 || lowering.kind !== 'point' || !lowering.elementwise) return operands;
+  const shapes = operands.map(({ type }) => type.shape);
+  if (shapes.every((shape) => shape.every(isStatic))) return operands;
+  const captures = [...decidingCaptures(capture, operands)];
+  if (captures.length === 0) return operands;
+  const isKnownByData = (symbol: string): boolean =>
+    captures.some(({ decided }) => decided.has(symbol));
+  const isDecided = (dim: Dim): boolean =>
+    !isStatic(dim) && [...symbolsOf(dim)].every(isKnownByData);
+  return operands.map((operand, i) => {
+    const shape = shapes[i];
+    const wanted = shape.map((extent, axis) =>
+      isDecided(extent) ? (meetingAt(axis - shape.length, shapes, isDecided) ?? extent) : extent,
+    );
+    return sameShape(shape, wanted) ? operand : stretchTo(operand, wanted, name);
+  });
+}
+
+/**
+ * What the extents of an axis, counted from the last, are taken to be: the number among them, or the first
+ * of those that the data decides. Undefined where one of them is a size of what each replay brings: it may
+ * be 1, and then stretches the others.
+ */
+function meetingAt(
+  axis: number,
+  shapes: readonly Shape[],
+  isDecided: (dim: Dim) => boolean,
+): Dim | undefined {
+  const met = shapes.flatMap((shape) => shape.at(axis) ?? []).filter((dim) => dim !== 1);
+  return met.find(isStatic) ?? (met.every(isDecided) ? met[0] : undefined);
+}
+
+/** The captures whose data decides sizes, as far as a call may speak of them. */
+export function decidingCaptures(
+  capture: Capture,
+  operands: readonly NDArray[],
+): ReadonlySet<Capture> {
+  const captures = new Set<Capture>();
+  const note = (each: Capture | null): void => {
+    for (; each !== null; each = each.parent) if (each.decided.size > 0) captures.add(each);
+  };
+  note(capture);
+  for (const { origin } of operands) note(origin?.capture ?? null);
+  return captures;
+}
