@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { installPackage } from '../support/package.js';
 import { checkout } from '../support/sources.js';
 
 /** The TypeScript examples of a page, in order. */
@@ -31,10 +32,8 @@ const expected: readonly (readonly RegExp[])[] = [
   [/^\[ 4 \] \[ 3 \]$/m, /^1\.4142\d* 0\.3535\d*$/m, /^2\.5 -3$/m],
 ];
 
-test('the examples of the README compile against the published types and print what they say', () => {
-  const folder = join(checkout, '.build', 'readme');
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+test('the examples of the README compile against the package as published and print what they say', () => {
+  const { folder } = installPackage('readme');
   const examples = examplesOf('README.md');
   assert.equal(examples.length, expected.length);
   examples.forEach((code, i) => writeFileSync(join(folder, `example${i}.ts`), code));

@@ -1,0 +1,42 @@
+// node scripts/bundle.mjs [DIR]
+// Writes what the package ships, one file for each entry point and those they share, into DIR (default dist/kaon).
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+import { root } from './setup.mjs';
+
+/** The entry points of `exports` in package.json. */
+const entries = { index: 'src/index.ts', lint: 'src/lint/index.ts' };
+
+/**
+ * A file of its own, under this name: Kaon tells its own frames on a stack from the user's by the folder
+ * above it, whether that is the folder of the sources or that of the bundle.
+ */
+const errors = { name: 'base/errors', test: /[\\/]src[\\/]base[\\/]errors\.ts$/ };
+
+export async function bundle(to = 'dist/kaon') {
+  const build = await rolldown({
+    cwd: root,
+    input: entries,
+    // Nothing but what ships is in the bundle: Node's modules are imported when they are needed.
+    external: /^node:/,
+    resolve: { extensionAlias: { '.js': ['.ts'] } },
+    tsconfig: false,
+    onLog(level, log) {
+      throw new Error(`${level}: ${log.message}`);
+    },
+  });
+  await build.write({
+    dir: to,
+    format: 'esm',
+    cleanDir: true,
+    sourcemap: true,
+    // The declarations have the documentation, and the source maps the sources.
+    comments: { legal: true, annotation: true, jsdoc: false },
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name].js',
+    codeSplitting: { groups: [errors] },
+  });
+  await build.close();
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await bundle(process.argv[2]);
