@@ -35,7 +35,7 @@ export function dispatch(declaration: Declaration, call: Call): readonly NDArray
   const { capture } = mode;
   return perform(
     { declaration, attributes, regions },
-    capture === null ? operands : stretched(declaration, operands, capture),
+    capture === null ? operands : stretched(declaration, attributes, operands, capture),
   );
 }
 

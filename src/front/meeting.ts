@@ -1,7 +1,8 @@
 import { type Dim, isStatic, sameShape, symbolsOf } from '../base/dim.js';
+import type { Attributes } from '../base/schema.js';
 import type { Shape } from '../ir/types.js';
 import type { Declaration } from '../ops/declare.js';
-import { stretchTo } from '../ops/index.js';
+import { broadcastTo, stretchTo } from '../ops/index.js';
 import type { Capture } from './capture.js';
 import type { NDArray } from './ndarray.js';
 
@@ -15,10 +16,15 @@ import type { NDArray } from './ndarray.js';
  * their sizes.
  */
 export function stretched(
-  { name, lowering }: Declaration,
+  declaration: Declaration,
+  attributes: Attributes,
   operands: readonly NDArray[],
   capture: Capture,
 ): readonly NDArray[] {
+  if (declaration === broadcastTo.declaration) {
+    return [withSizesOf(attributes.shape as Shape, operands[0])];
+  }
+  const { name, lowering } = declaration;
   if (operands.length < 2 || lowering.kind !== 'point' || !lowering.elementwise) return operands;
   const shapes = operands.map(({ type }) => type.shape);
   if (shapes.every((shape) => shape.every(isStatic))) return operands;
@@ -35,6 +41,15 @@ export function stretched(
     );
     return sameShape(shape, wanted) ? operand : stretchTo(operand, wanted, name);
   });
+}
+
+/** `x` with the extents of a shape, counted from the last, in the place of those that are not known. */
+function withSizesOf(shape: Shape, x: NDArray): NDArray {
+  const from = x.type.shape;
+  const lead = shape.length - from.length;
+  if (lead < 0 || from.every(isStatic)) return x;
+  const wanted = from.map((extent, axis) => (isStatic(extent) ? extent : shape[axis + lead]));
+  return sameShape(wanted, from) ? x : stretchTo(x, wanted, broadcastTo.declaration.name);
 }
 
 /**

@@ -2,7 +2,7 @@ import * as attr from '../../base/attribute.js';
 import { type Dim, isStatic, sameDim, sameShape } from '../../base/dim.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import { equal, type Refusal, words } from '../../ir/requirement.js';
-import { type Shape, Tensor } from '../../ir/types.js';
+import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import {
   type DefaultTensor,
@@ -11,7 +11,6 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
-import { stretchTo } from '../dynamic/stretchTo.js';
 import { checkShape, normalizeAxes, reducedShape } from '../infer.js';
 import { callOf, example, integerDTypes, numericDTypes } from '../law.js';
 import { computeScalar, elementwise } from '../lowering.js';
@@ -64,10 +63,7 @@ export const broadcastTo: OperatorFunction<
   family: 'movement',
   attributes: { shape: attr.dims },
   operands: 'keep',
-  call: (x, shape) => {
-    const wanted = shapeList(shape);
-    return { inputs: [ofKnownSizes(x, wanted)], attributes: { shape: wanted } };
-  },
+  call: (x, shape) => ({ inputs: [x], attributes: { shape: shapeList(shape) } }),
   infer: ({ inputs: [x], attributes: { shape }, require }) => {
     checkShape('broadcastTo', shape, require);
     const lead = shape.length - x.shape.length;
@@ -82,7 +78,7 @@ export const broadcastTo: OperatorFunction<
     const stretched = shape.map((dim, axis): Dim => {
       const extent = x.shape[axis - lead] ?? 1;
       if (extent === 1) return dim;
-      // What a symbolic extent is meant to be cannot be told: it stretches where it turns out to be 1.
+      // A symbolic extent that turns out to be 1 would stretch, which `stretchTo` is for.
       require(isStatic(extent) ? equal(extent, dim) : sameDim(extent, dim), refusal);
       return extent;
     });
@@ -121,16 +117,6 @@ export const broadcastTo: OperatorFunction<
     { args: [tensor([]), [2]] },
   ],
 });
-
-/** `x` with its symbolic extents stretched as far as they turn out to be 1. */
-function ofKnownSizes(x: Input<Tensor>, shape: Shape): Input<Tensor> {
-  if (!(x instanceof Tensor) || x.type.shape.every(isStatic)) return x;
-  const from = x.type.shape;
-  const lead = shape.length - from.length;
-  if (lead < 0) return x;
-  const known = from.map((extent, axis) => (isStatic(extent) ? extent : shape[axis + lead]));
-  return sameShape(known, from) ? x : stretchTo(x, known, 'broadcastTo');
-}
 
 /** The adjoint of broadcasting: `x` summed over whatever axes `shape` had stretched or lacked. */
 export function sumTo<T extends Tensor>(x: T, shape: Shape): T {
