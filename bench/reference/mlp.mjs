@@ -1,22 +1,30 @@
 // The multilayer perceptron of the benchmark in plain float64 loops: what every contestant must agree with.
-
 import { multiply } from './multiply.mjs';
 
 export const sizes = [784, 256, 128, 10];
 export const batch = 64;
 export const rate = 0.05;
 
-/** The mean cross-entropy of a batch, and one step of gradient descent on weights (inputs, units) and biases. */
-export function step(weights, biases, x, labels) {
+/** The activations of all layers, the input first, for a batch of any size. */
+function activate(weights, biases, x, count) {
   const activations = [Float64Array.from(x)];
   weights.forEach((w, layer) => {
-    const z = multiply(activations[layer], w, batch, sizes[layer], sizes[layer + 1]);
+    const z = multiply(activations[layer], w, count, sizes[layer], sizes[layer + 1]);
     for (let i = 0; i < z.length; i++) {
       z[i] += biases[layer][i % sizes[layer + 1]];
       if (layer < weights.length - 1) z[i] = Math.max(0, z[i]);
     }
     activations.push(z);
   });
+  return activations;
+}
+
+/** The scores of a batch, for weights (inputs, units). */
+export const forward = (weights, biases, x, count) => activate(weights, biases, x, count).at(-1);
+
+/** The mean cross-entropy of a batch, and one step of gradient descent on weights (inputs, units) and biases. */
+export function step(weights, biases, x, labels) {
+  const activations = activate(weights, biases, x, batch);
   const classes = sizes.at(-1);
   let grad = Float64Array.from(activations.at(-1));
   let loss = 0;

@@ -1,9 +1,10 @@
-// node bench/trainingmemory.mjs all|auto|none|unrolled STEPS
+// node bench/cold/trainingmemory.mjs all|auto|none|unrolled STEPS
 // The memory that compiled programs work in while they train an LSTM over so many steps: forward and
 // backward as one program, in a process that has run nothing else. Prints bytes.
-import { cpu } from '../dist/src/runtime/device.js';
-import { randomData } from './harness.mjs';
-import * as kn from './kaon.mjs';
+import { randomData } from '../harness/data.mjs';
+import { kn, load } from '../kaon.mjs';
+
+const { cpu } = await load('src/runtime/device.js');
 
 const [form, given] = process.argv.slice(2);
 const steps = Number(given);

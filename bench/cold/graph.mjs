@@ -1,14 +1,10 @@
-// How long the program graph takes at a size: build, sort, rewrite, differentiate, print, read.
-// `root` is the address of the compiled sources, as a URL that ends with a slash.
-import { pathToFileURL } from 'node:url';
+// node bench/cold/graph.mjs COUNT
+// How long a program of so many nodes takes: build, sort, rewrite, differentiate, print, read. Prints
+// milliseconds by stage.
+import { load as loadFrom } from '../kaon.mjs';
 
-/**
- * @param {string} root compiled `src/`, such as `new URL('../dist/src/', import.meta.url).href`
- * @param {number} count nodes of the program
- * @returns {Promise<Record<string, number>>} milliseconds by stage
- */
-export async function graphTimings(root, count = 1_000_000) {
-  const load = (path) => import(`${root}${path}`);
+async function graphTimings(count) {
+  const load = (path) => loadFrom(`src/${path}`);
   const [program, arithmetic, movement, symbols] = await Promise.all(
     ['ir/program.js', 'ops/elementwise/arithmetic.js', 'ops/movement/fill.js', 'base/dim.js'].map(
       load,
@@ -70,13 +66,4 @@ function build(Program, n, [add, mul, neg], count) {
   return program;
 }
 
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const root = new URL(process.argv[2] ?? '../dist/src/', import.meta.url).href;
-  for (const count of [250_000, 500_000, 1_000_000]) {
-    const timings = await graphTimings(root, count);
-    console.log(
-      count,
-      Object.fromEntries(Object.entries(timings).map(([k, ms]) => [k, Math.round(ms)])),
-    );
-  }
-}
+console.log(JSON.stringify(await graphTimings(Number(process.argv[2]))));

@@ -1,9 +1,9 @@
-// node bench/firstresult.mjs inference|training eager|compiled
+// node bench/cold/firstresult.mjs inference|training eager|compiled
 // One cold start: the time from the first call of a network of 50 layers to its result, in a process that
 // has run nothing before. Prints it with the result, and with what eager code gives for the same. The
 // import of the library and the weights are not part of the time.
-import { randomData } from './harness.mjs';
-import * as kn from './kaon.mjs';
+import { randomData } from '../harness/data.mjs';
+import { kn } from '../kaon.mjs';
 
 const layers = 50;
 /** Several sizes, so that not all layers are one kernel. */

@@ -1,0 +1,62 @@
+import { parseArgs } from 'node:util';
+
+export const usage = `node bench/main.mjs [OPTION ...]
+  --only WORDS     rows whose title holds the words; may be given several times
+  --peers WORDS    contestants whose name holds the words, beside Kaon; 'none' for Kaon alone
+  --tier TIER      wasm, native or auto; default: wasm and native side by side
+  --threads N      threads for everybody; default 1
+  --rounds N       alternating rounds; default 7
+  --quick          3 short rounds: shows that rows run, not how fast
+  --dist DIR       compiled project; default dist
+  --list           titles of the rows, nothing measured
+  --json           everything, every round included
+  --markdown       the page docs/performance.md
+  --output FILE    also writes what --json prints, and shows rows as they come`;
+
+const tiers = ['wasm', 'native', 'auto'];
+
+function wholeNumber(name, text) {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1) {
+    throw new RangeError(`--${name} is a whole number of at least 1, not ${text}`);
+  }
+  return value;
+}
+
+/** @throws RangeError and TypeError for what is no option or no value of one */
+export function parseOptions(words) {
+  const { values } = parseArgs({
+    args: words,
+    options: {
+      only: { type: 'string', multiple: true, default: [] },
+      peers: { type: 'string', multiple: true, default: [] },
+      tier: { type: 'string' },
+      threads: { type: 'string', default: '1' },
+      rounds: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      dist: { type: 'string' },
+      list: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      markdown: { type: 'boolean', default: false },
+      output: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.tier !== undefined && !tiers.includes(values.tier)) {
+    throw new RangeError(`--tier is one of ${tiers.join(', ')}, not ${values.tier}`);
+  }
+  const { quick } = values;
+  return {
+    ...values,
+    tiers: values.tier === undefined ? ['wasm', 'native'] : [values.tier],
+    threads: wholeNumber('threads', values.threads),
+    rounds: wholeNumber('rounds', values.rounds ?? (quick ? '3' : '7')),
+    roundMilliseconds: quick ? 20 : 120,
+    warmupMilliseconds: quick ? 50 : 400,
+    limitMilliseconds: quick ? 10 : 40,
+  };
+}
+
+/** Whether one of the words is part of a title; no words ask for everything. */
+export const wanted = (words, title) =>
+  words.length === 0 || words.some((word) => title.toLowerCase().includes(word.toLowerCase()));

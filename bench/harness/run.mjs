@@ -1,0 +1,91 @@
+// One row from its description to its figures.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { kaon, peers } from '../contestants.mjs';
+import { measureEntries } from './measure.mjs';
+import { wanted } from './options.mjs';
+import { leastMilliseconds } from './statistics.mjs';
+import { judge } from './targets.mjs';
+
+/** Writes the inputs of a case where every process can read them. */
+function asFiles(inputs, folder) {
+  return Object.fromEntries(
+    Object.entries(inputs).map(([name, { data, shape }]) => {
+      const file = join(folder, `${name}.bin`);
+      writeFileSync(file, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+      return [name, { file, shape, dtype: data instanceof Int32Array ? 'int32' : 'float32' }];
+    }),
+  );
+}
+
+/** Kaon on each tier that is asked for, for rows about threads with each number of them. */
+function ownContestants({ threads }, options) {
+  if (threads === undefined) return options.tiers.map((tier) => kaon(tier, options));
+  return options.tiers.flatMap((tier) =>
+    threads.map((count) => {
+      const name = `kaon ${tier}, ${count} ${count === 1 ? 'thread' : 'threads'}`;
+      return kaon(tier, { ...options, threads: count, name });
+    }),
+  );
+}
+
+function otherContestants(row, options) {
+  if (row.threads !== undefined || row.kaonOnly) return [];
+  return peers(options.threads).filter(({ name }) => wanted(options.peers, name));
+}
+
+/** The share of the limit that applies to it that each contestant has reached. */
+function sharesOf(row, figures, limits, technologies) {
+  const shares = {};
+  for (const [name, { best }] of Object.entries(figures)) {
+    const limit = limits[technologies.get(name)];
+    if (limit === undefined) continue;
+    const rates = { compute: limit.compute?.best, copy: limit.copy?.best };
+    shares[name] = leastMilliseconds(row, rates).milliseconds / best;
+  }
+  return shares;
+}
+
+/**
+ * Measures a row:
+ *
+ * - `title`, `section`, `unit` (with `per`), `targets`;
+ * - either `kind` with the fields of the case and `build()` giving `{ inputs, reference, tolerance }`, or
+ *   `entries(context)` giving entries of its own (see measure.mjs);
+ * - `operations` and `bytes` of a run, where the machine limits it; `threads` for rows about threads;
+ *   `kaonOnly` where peers have nothing like it; `rounds` where fewer are enough.
+ */
+export async function runRow(row, { options, team, limits, folder }) {
+  const own = ownContestants(row, options);
+  const all = [...own, ...otherContestants(row, options)];
+  const scratch = mkdtempSync(join(folder, 'row-'));
+  const refused = [];
+  try {
+    const { build, entries: ownEntries, targets = [], ...work } = row;
+    const built = build === undefined ? {} : build();
+    const { reference, tolerance } = built;
+    const sent = { ...work, inputs: asFiles(built.inputs ?? {}, scratch) };
+    const entries = ownEntries === undefined ? [] : ownEntries({ options, contestants: all });
+    if (row.kind !== undefined) {
+      for (const contestant of all) {
+        entries.push(...(await team.entries(contestant, sent, join(scratch, 'result'), refused)));
+      }
+    }
+    const technologies = new Map(entries.map(({ name, technology }) => [name, technology]));
+    const limited = row.threads === undefined && (row.operations ?? row.bytes) !== undefined;
+    const measuredOn = new Set(row.technologies ?? technologies.values());
+    const meters = limited ? await limits.metersFor(row, measuredOn) : [];
+    const rounds = Math.min(options.rounds, row.rounds ?? Infinity);
+    const measured = await measureEntries(entries, meters, { reference, tolerance }, { ...options, rounds }); // prettier-ignore
+    for (const meter of meters) await meter.release();
+    for (const { release } of entries) await release?.();
+    const shares = limited ? sharesOf(row, measured.figures, measured.limits, technologies) : {};
+    const report = { ...work, ...measured, shares, refused: [...refused, ...measured.refused] };
+    const names = [...own.map(({ name }) => name), ...technologies.keys()];
+    const asked = targets.filter(({ who }) => names.some((name) => who.startsWith(name)));
+    return { ...report, targets: asked.map((target) => judge(target, report)) };
+  } finally {
+    team.endRow(all);
+    rmSync(scratch, { recursive: true });
+  }
+}

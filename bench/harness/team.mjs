@@ -1,0 +1,96 @@
+// The processes of the contestants: started when a row first needs them, asked once what they offer.
+import { readFileSync } from 'node:fs';
+import { ContestantProcess } from './process.mjs';
+
+/** A file of float64, as contestants leave their results. */
+function readResult(file) {
+  const bytes = readFileSync(file);
+  return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+}
+
+export class Team {
+  #running = new Map();
+  /** What each contestant said of its versions, and why others are missing, by name. */
+  versions = {};
+  missing = {};
+
+  /** The running process of a contestant with what it offers, or null where it is not available. */
+  async #start(contestant) {
+    const reasons = [];
+    for (const [command, ...parameters] of contestant.commands) {
+      const process = new ContestantProcess(command, parameters, contestant.environment);
+      try {
+        const hello = await process.request({ do: 'hello' });
+        if (hello.missing === undefined) {
+          this.versions[contestant.name] = hello.versions;
+          return { process, offers: hello.offers };
+        }
+        reasons.push(hello.missing);
+      } catch (error) {
+        reasons.push(error.message);
+      }
+      process.close();
+    }
+    this.missing[contestant.name] = [...new Set(reasons)].join('; ');
+    return null;
+  }
+
+  async #get(contestant) {
+    if (this.missing[contestant.name] !== undefined) return null;
+    const running = this.#running.get(contestant.name);
+    if (running !== undefined) return running;
+    const started = await this.#start(contestant);
+    if (started !== null) this.#running.set(contestant.name, started);
+    return started;
+  }
+
+  /**
+   * What a contestant enters for a case: an entry (see measure.mjs) for each form that it offers. `file` is
+   * where results may be written. Forms that cannot be prepared are pushed to `refused`.
+   */
+  async entries(contestant, work, file, refused) {
+    const running = await this.#get(contestant);
+    if (running === null) return [];
+    const entries = [];
+    for (const form of running.offers[work.kind] ?? []) {
+      const name = form === '' ? contestant.name : `${contestant.name} ${form}`;
+      const { technology } = contestant;
+      try {
+        const { id } = await running.process.request({ do: 'prepare', case: work, form });
+        entries.push({ name, technology, ...this.#actions(running.process, id, file) });
+      } catch (error) {
+        refused.push({ name, reason: error.message });
+      }
+    }
+    if (running.process.ended) this.#running.delete(contestant.name); // the next row starts another
+    return entries;
+  }
+
+  #actions(process, id, file) {
+    return {
+      result: async () => {
+        await process.request({ do: 'result', id, file });
+        return readResult(file);
+      },
+      round: async (milliseconds) => {
+        const answer = await process.request({ do: 'round', id, milliseconds });
+        return answer.milliseconds;
+      },
+      release: () => process.request({ do: 'release', id }).catch(() => {}),
+    };
+  }
+
+  /** Ends what a row had started, and the processes that are not to see another row. */
+  endRow(contestants) {
+    for (const { name, fresh } of contestants) {
+      if (!fresh) continue;
+      this.#running.get(name)?.process.close();
+      this.#running.delete(name);
+    }
+  }
+
+  close() {
+    for (const { process } of this.#running.values()) process.close();
+    this.#running.clear();
+  }
+}

@@ -1,0 +1,74 @@
+// All rows as the page docs/performance.md.
+import { comparisons, limitsText } from './cells.mjs';
+import { footer, machine } from './footer.mjs';
+import { digits, inUnit } from '../harness/units.mjs';
+
+function table(head, lines) {
+  const row = (cells) => `| ${cells.join(' | ')} |`;
+  return [row(head), row(head.map(() => '---')), ...lines.map(row)].join('\n');
+}
+
+function targetTable(rows) {
+  const lines = rows.flatMap(({ title, targets }) =>
+    targets.map(({ who, wanted, measured, met }) => [
+      title,
+      who.trim(),
+      wanted,
+      measured ?? 'not measured',
+      met === null ? '' : met ? 'met' : '**missed**',
+    ]),
+  );
+  return table(['work', 'who', 'target', 'measured', ''], lines);
+}
+
+function contestantLines(row, tiers) {
+  return Object.entries(row.figures).map(([name, figure], at) => {
+    const times = Object.fromEntries(comparisons(row, name).map((c) => [c.tier, c.times]));
+    const share = row.shares[name];
+    return [
+      at === 0 ? `${row.title}, ${row.unit}` : '',
+      name,
+      digits(inUnit(row, figure.best)),
+      digits(inUnit(row, figure.median)),
+      share === undefined ? '' : `${Math.round(share * 100)} %`,
+      ...tiers.map((tier) => times[tier] ?? ''),
+    ];
+  });
+}
+
+function section(name, rows) {
+  const tiers = ['kaon wasm', 'kaon native', 'kaon auto'].filter((tier) =>
+    rows.some(({ figures }) => Object.keys(figures).some((who) => who.startsWith(tier))),
+  );
+  const head = [
+    'work',
+    'who',
+    'best',
+    'median',
+    'of the limit',
+    ...tiers.map((tier) => `${tier} is`),
+  ];
+  const limited = rows.filter((row) => limitsText(row) !== '');
+  const lines = rows.flatMap((row) => contestantLines(row, tiers));
+  return [
+    `## ${name}`,
+    ...(lines.length === 0 ? [] : [table(head, lines)]),
+    ...(limited.length === 0
+      ? []
+      : [limited.map((row) => `- Limits, ${row.title}: ${limitsText(row)}.`).join('\n')]),
+  ].join('\n\n');
+}
+
+export function asMarkdown(report) {
+  const sections = [...new Set(report.rows.map((row) => row.section))];
+  return `${[
+    '# Measured',
+    'Printed by `npm run bench -- --markdown`. Contestants take turns in short rounds of one run, each in a process of its own, after their results were compared with a float64 reference. Best and median of the rounds; both are times, or rates where the unit is one. Columns such as "kaon wasm is" say how many times as fast as that contestant the fastest form of Kaon is on the tier, by the best rounds. "Of the limit" is the share of what the machine reaches in the same rounds, for contestants in WebAssembly what WebAssembly reaches: multiply-add on registers where computing takes longer, else copying as many bytes as the work must read and write.',
+    machine(report),
+    '## Targets',
+    targetTable(report.rows),
+    ...sections.map((name) => section(name, report.rows.filter((row) => row.section === name))), // prettier-ignore
+    '## What took part',
+    footer(report),
+  ].join('\n\n')}\n`;
+}

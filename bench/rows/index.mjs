@@ -1,0 +1,19 @@
+/** The rows of the benchmark, in the order in which they are measured: short work first. */
+const modules = [
+  'limits',
+  'eager',
+  'contraction',
+  'mlp',
+  'lstm',
+  'convolution',
+  'memory',
+  'loops',
+  'threads',
+  'hybridized',
+  'start',
+  'graph',
+];
+
+const loaded = await Promise.all(modules.map((name) => import(`./${name}.mjs`)));
+
+export const rows = loaded.flatMap((module) => module.rows);
