@@ -1,31 +1,80 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError } from '../base/errors.js';
+import { defaultTier, setDefaultTier, type Tier, tiers } from '../runtime/tiers.js';
 
 /** Settings of the whole library. */
 export interface Config {
   /** Whether `staticGraph` captures. When false its functions run as they are written. Default true. */
   useStaticGraph: boolean;
+  /**
+   * The code that operators and graphs become which are first used from then on: `auto` starts on
+   * WebAssembly and goes over to native code when something has run for some time, `wasm` stays there,
+   * `native` waits for the C compiler at first use. Default: the environment's `KAON_TIER`, or `auto`.
+   */
+  tier: Tier;
 }
 
-const settings: Config = { useStaticGraph: true };
+/** What a setting may be, and what happens besides when it is set. */
+interface Setting<T> {
+  readonly what: string;
+  readonly expected: string;
+  accepts(value: unknown): boolean;
+  get(): T;
+  set(value: T): void;
+}
+
+let useStaticGraph = true;
+
+const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
+  useStaticGraph: {
+    what: 'a switch',
+    expected: 'true or false',
+    accepts: (value) => typeof value === 'boolean',
+    get: () => useStaticGraph,
+    set: (value) => (useStaticGraph = value),
+  },
+  tier: {
+    what: 'a tier',
+    expected: tiers.join(', '),
+    accepts: (value) => tiers.includes(value as Tier),
+    get: defaultTier,
+    set: setDefaultTier,
+  },
+};
+
+const names = Object.keys(settings) as (keyof Config)[];
 
 /** Settings of the whole library; may be set at any time. Other names and other types are refused. */
-export const config: Config = new Proxy(settings, {
-  set(target, name, value) {
-    if (!Object.hasOwn(target, name)) {
+export const config: Config = new Proxy({} as Config, {
+  get: (_, name) => known(name)?.get(),
+  has: (_, name) => known(name) !== undefined,
+  ownKeys: () => names,
+  getOwnPropertyDescriptor: (_, name) => {
+    const setting = known(name);
+    if (setting === undefined) return undefined;
+    return { value: setting.get(), writable: true, enumerable: true, configurable: true };
+  },
+  set: (_, name, value) => {
+    const setting = known(name) as Setting<unknown> | undefined;
+    if (setting === undefined) {
       throw new ArgumentError(`there is no setting ${String(name)}`, {
         op: 'config',
-        expected: Object.keys(target).join(', '),
+        expected: names.join(', '),
         actual: String(name),
       });
     }
-    if (typeof value !== 'boolean') {
-      throw new ArgumentError(`config.${String(name)} is a switch`, {
+    if (!setting.accepts(value)) {
+      throw new ArgumentError(`config.${String(name)} is ${setting.what}`, {
         op: 'config',
-        expected: 'true or false',
+        expected: setting.expected,
         actual: describe(value),
       });
     }
-    return Reflect.set(target, name, value);
+    setting.set(value);
+    return true;
   },
 });
+
+function known(name: string | symbol): Setting<Config[keyof Config]> | undefined {
+  return Object.hasOwn(settings, name) ? settings[name as keyof Config] : undefined;
+}

@@ -1,3 +1,4 @@
+import type { TierReport } from '../runtime/executable.js';
 import { adviceFor, type Guard } from './guards.js';
 import { type Column, table } from './texttable.js';
 
@@ -19,6 +20,8 @@ export interface TraceReport {
   readonly milliseconds: number;
   /** What compiling and the first run cost together; null before the first run. */
   readonly firstRunMilliseconds: number | null;
+  /** The code that it runs as, part by part; empty before the first run. */
+  readonly tiers: readonly TierReport[];
 }
 
 /** A call that found no trace, and so made one. */
@@ -88,6 +91,7 @@ const traceColumns: readonly Column<TraceReport>[] = [
   { title: 'calls', align: 'right', show: ({ calls }) => String(calls) },
   { title: 'trace ms', align: 'right', show: ({ milliseconds }) => milliseconds.toFixed(1) },
   { title: 'first run ms', align: 'right', show: firstRun },
+  { title: 'tier', align: 'left', show: tiersInShort },
 ];
 
 const missColumns: readonly Column<Miss>[] = [
@@ -137,12 +141,32 @@ function render({
   if (obstacles.size > 0) lines.push('', 'sizes that stay numbers:');
   for (const obstacle of obstacles) lines.push(`  ${obstacle}`);
   if (advice.length > 0) lines.push('', ...advice.map((text) => `advice: ${text}`));
-  return lines.join('\n');
+  return [...lines, ...tierLines(traces)].join('\n');
 }
 
 function count(number: number, noun: string): string {
   const plural = noun.endsWith('s') ? 'es' : 's';
   return `${number} ${noun}${number === 1 ? '' : plural}`;
+}
+
+/** `native`, or `wasm and native` while parts differ. */
+function tiersInShort({ tiers }: TraceReport): string {
+  return [...new Set(tiers.map(({ tier }) => tier))].sort().reverse().join(' and ');
+}
+
+/** Since when code is native, or why it is not. What is the same for several parts is said once. */
+function tierLines(traces: readonly TraceReport[]): readonly string[] {
+  const lines = new Set<string>();
+  const notes = new Set<string>();
+  for (const { id, tiers } of traces) {
+    for (const { part, tier, since, reason, note } of tiers) {
+      const what = `trace ${id}${part === '' ? '' : `, ${part}`}`;
+      const why = since === null ? reason : `since run ${since}`;
+      lines.add(`${what}: ${tier}${why === null ? '' : `, ${why}`}`);
+      if (note !== null) notes.add(`note: ${note}`);
+    }
+  }
+  return lines.size === 0 ? [] : ['', ...lines, ...notes];
 }
 
 function firstRun({ firstRunMilliseconds }: Miss | TraceReport): string {

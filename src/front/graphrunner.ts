@@ -3,7 +3,8 @@ import type { Program } from '../ir/program.js';
 import { zerosLike } from '../ops/index.js';
 import { rematerialize, type SavePolicy } from '../passes/rematerialize.js';
 import { compile } from '../runtime/compile.js';
-import type { Executable, Operand } from '../runtime/executable.js';
+import type { Executable, Operand, TierReport } from '../runtime/executable.js';
+import type { Tier } from '../runtime/tiers.js';
 import type { Storage } from '../runtime/storage.js';
 import { arrayType } from './arraytype.js';
 import { hostNumber } from './capture.js';
@@ -33,18 +34,21 @@ export class GraphRunner {
   /** Null where only a run tells. */
   readonly #draws: number | null;
   readonly #save: SavePolicy;
+  readonly #tier: Tier | undefined;
   #executable: Executable | undefined;
   #checks: ElementChecks | undefined;
 
-  constructor(parts: GraphParts, save: SavePolicy = 'all') {
+  constructor(parts: GraphParts, save: SavePolicy = 'all', tier?: Tier) {
     this.parts = parts;
     this.#save = save;
+    this.#tier = tier;
     const { program, writes } = parts;
     this.#returned = program.outputs.length - writes.length;
     // What is written to the outside is a value there, never a path for gradients.
     this.#callable = new Callable(program, {
       flows: (output) => output < this.#returned,
       save,
+      tier,
     });
     const random = writes.find((write) => write.kind === 'random');
     this.#draws = random?.kind === 'random' ? random.draws : 0;
@@ -66,6 +70,11 @@ export class GraphRunner {
   operands(given: readonly NDArray[]): readonly NDArray[] {
     const holder = holderAmong(given);
     return [...given, ...this.parts.reads.map((source) => this.#fetch(source, holder))];
+  }
+
+  /** The code that it has become so far. */
+  tiers(): readonly TierReport[] {
+    return [...(this.#executable?.tiers() ?? []), ...this.#callable.tiers()];
   }
 
   #run(given: readonly NDArray[]): readonly NDArray[] {
@@ -116,7 +125,10 @@ export class GraphRunner {
   /** At once, and pinned state is computed where it lies. */
   #runInPlace(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
     const { program, writes } = this.parts;
-    this.#executable ??= compile(this.#kept(program), { replaced: this.#replaced() });
+    this.#executable ??= compile(this.#kept(program), {
+      replaced: this.#replaced(),
+      tier: this.#tier,
+    });
     for (const operand of operands) operand.computed();
     const homes = writes.map((write) => homeOf(write, holder));
     const into = homes.some((home) => home !== null)

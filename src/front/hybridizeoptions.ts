@@ -1,6 +1,7 @@
 import { describe } from '../base/attribute.js';
-import { ArgumentError, UnsupportedError } from '../base/errors.js';
+import { ArgumentError } from '../base/errors.js';
 import type { SavePolicy } from '../passes/rematerialize.js';
+import { type Tier, tiers } from '../runtime/tiers.js';
 import type { DynamicAxes } from './dynamic.js';
 import type { NDArray } from './ndarray.js';
 
@@ -20,8 +21,13 @@ export interface HybridizeOptions {
   readonly dynamic?: DynamicAxes | null;
   /** What is kept for a backward pass, and what is computed again there. Default `all`. */
   readonly save?: SavePolicy;
-  /** The code that graphs become. `auto`, the default, takes the fastest there is. */
-  readonly tier?: 'auto' | 'wasm' | 'native';
+  /**
+   * The code that graphs become. `wasm` stays WebAssembly; `native` waits for the C compiler at the first
+   * run; `auto` goes over to native code when a graph has run for some time and that has been compiled
+   * meanwhile. Where there is no native code graphs run on WebAssembly, and `explain` says why. Default:
+   * `config.tier`.
+   */
+  readonly tier?: Tier;
   /**
    * A budget: the call that would need one trace more is a `TraceError` that names the guard which
    * differs, and nothing of it runs. Default: none.
@@ -68,7 +74,7 @@ const rules: Readonly<Record<keyof HybridizeOptions, Rule>> = {
       value === 'auto' ||
       (typeof value === 'number' && value >= 0),
   },
-  tier: oneOf('auto', 'wasm', 'native'),
+  tier: oneOf(...tiers),
   maxTraces: {
     expected: 'a whole number of at least 1',
     accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 1,
@@ -81,7 +87,7 @@ const rules: Readonly<Record<keyof HybridizeOptions, Rule>> = {
 
 const publicNames = ['active', 'verify', 'dynamic', 'save', 'tier', 'maxTraces', 'name'];
 
-/** @throws ArgumentError for what is no option or no value of one; UnsupportedError for the native tier. */
+/** @throws ArgumentError for what is no option or no value of one. */
 export function checkOptions(options: HybridizeOptions): void {
   const op = 'hybridize';
   for (const [name, value] of Object.entries(options)) {
@@ -100,14 +106,5 @@ export function checkOptions(options: HybridizeOptions): void {
         actual: describe(value),
       });
     }
-  }
-  if (options.tier === 'native') {
-    throw new UnsupportedError('there is no native tier yet', {
-      op,
-      expected: "'auto' or 'wasm'",
-      actual: "'native'",
-      advice:
-        "take 'auto', which will choose native code where there is some; native code would need a C compiler and a library that loads what it makes",
-    });
   }
 }

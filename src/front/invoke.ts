@@ -3,6 +3,9 @@ import { isFloat } from '../base/dtype.js';
 import { call } from '../ops/structure/call.js';
 import { type JointProgram, jointProgram } from '../passes/joint.js';
 import type { SavePolicy } from '../passes/rematerialize.js';
+import type { TierReport } from '../runtime/executable.js';
+import type { Tier } from '../runtime/tiers.js';
+import { tiersOf, wantTier } from './eager/plan.js';
 import { isTracked } from './history.js';
 import { mode } from './mode.js';
 import type { NDArray } from './ndarray.js';
@@ -12,6 +15,8 @@ export interface CallableOptions {
   readonly flows?: (output: number) => boolean;
   /** What is kept for the backward pass. Default `all`. */
   readonly save?: SavePolicy;
+  /** The code that it becomes. Default: that of the process. */
+  readonly tier?: Tier | undefined;
 }
 
 /**
@@ -26,10 +31,13 @@ export class Callable {
   readonly #joint: Map<string, JointProgram> = new Map();
 
   readonly #save: SavePolicy;
+  readonly #tier: Tier | undefined;
 
-  constructor(program: Program, { flows, save = 'all' }: CallableOptions = {}) {
+  constructor(program: Program, { flows, save = 'all', tier }: CallableOptions = {}) {
     this.program = program;
     this.#save = save;
+    this.#tier = tier;
+    this.#want(program);
     this.#flows = program.outputs.map(
       ({ value }, k) => isFloat(value.type.dtype) && (flows?.(k) ?? true),
     );
@@ -51,7 +59,29 @@ export class Callable {
     if (joint === undefined) {
       joint = jointProgram(this.program, wrt, this.#flows, this.#save);
       this.#joint.set(key, joint);
+      this.#want(joint.forward);
+      this.#want(joint.backward);
     }
     return joint;
   }
+
+  /** The code that it has become so far. */
+  tiers(): readonly TierReport[] {
+    const joint = [...this.#joint.values()].flatMap(({ forward, backward }) => [
+      ...named('forward', forward),
+      ...named('backward', backward),
+    ]);
+    return [...tiersOf(this.program), ...joint];
+  }
+
+  #want(program: Program): void {
+    if (this.#tier !== undefined) wantTier(program, this.#tier);
+  }
+}
+
+function named(name: string, program: Program): readonly TierReport[] {
+  return tiersOf(program).map((report) => ({
+    ...report,
+    part: report.part === '' ? name : `${name}, ${report.part}`,
+  }));
 }

@@ -220,7 +220,7 @@ export class TraceCache {
       id: this.#made++,
       trace,
       symbolic,
-      runner: new TraceRunner(trace, this.#options.save, this.#mayRunCode),
+      runner: new TraceRunner(trace, this.#options, this.#mayRunCode),
       facts: symbolic.sizes.size === 0 ? facts : factsOf(signature, symbolic.types, parts),
       captured: trace.segments.flatMap(({ parts }) => capturedGuards(parts)),
       signature: describeSignature(signature, symbolic.types.map(typeToString)),
@@ -300,7 +300,7 @@ function smallSize(facts: Facts): Guard | null {
   return { kind: 'size', path: fact.path, expected: 'a size of 2 or more', actual: fact.text };
 }
 
-function reportOf({ id, trace, signature, symbolic, calls, cost }: Entry): TraceReport {
+function reportOf({ id, trace, runner, signature, symbolic, calls, cost }: Entry): TraceReport {
   const captured = new Set<string>();
   let operators = 0;
   for (const { parts } of trace.segments) {
@@ -319,5 +319,6 @@ function reportOf({ id, trace, signature, symbolic, calls, cost }: Entry): Trace
     calls,
     milliseconds: cost.trace,
     firstRunMilliseconds: cost.firstRun,
+    tiers: runner.tiers(),
   };
 }

@@ -1,7 +1,8 @@
 import { flatten, unflatten } from '../base/tree.js';
-import type { SavePolicy } from '../passes/rematerialize.js';
+import type { TierReport } from '../runtime/executable.js';
 import { checkResult } from './cuts.js';
 import { GraphRunner } from './graphrunner.js';
+import type { HybridizeOptions } from './hybridizeoptions.js';
 import type { NDArray } from './ndarray.js';
 import type { CodeCall, Segment } from './segments.js';
 import { isArray } from './signature.js';
@@ -19,10 +20,21 @@ export class TraceRunner {
   locals: readonly NDArray[] | null = null;
   readonly #keepsLocals: boolean;
 
-  constructor(trace: Trace, save: SavePolicy | undefined, keepsLocals: boolean) {
+  constructor(trace: Trace, { save, tier }: HybridizeOptions, keepsLocals: boolean) {
     this.trace = trace;
-    this.graphs = trace.segments.map(({ parts }) => new GraphRunner(parts, save));
+    this.graphs = trace.segments.map(({ parts }) => new GraphRunner(parts, save, tier));
     this.#keepsLocals = keepsLocals;
+  }
+
+  /** The code that its graphs have become so far. */
+  tiers(): readonly TierReport[] {
+    if (this.graphs.length === 1) return this.graphs[0].tiers();
+    return this.graphs.flatMap((graph, k) =>
+      graph.tiers().map((report) => ({
+        ...report,
+        part: `graph ${k}${report.part === '' ? '' : `, ${report.part}`}`,
+      })),
+    );
   }
 
   run(given: readonly NDArray[]): readonly NDArray[] {

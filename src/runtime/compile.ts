@@ -11,10 +11,12 @@ import { cpu } from './device.js';
 import { DynamicExecutor } from './dynamic/executor.js';
 import { partitionLines } from './dynamic/text.js';
 import { type Backend, backends } from './entry.js';
-import type { CompileOptions, Executable } from './executable.js';
+import type { CompileOptions, Executable, Inspectable } from './executable.js';
 import { Executor } from './executor.js';
 import { CompilationLog, counted } from './log.js';
 import { Storage } from './storage.js';
+import { Tiered } from './tiered.js';
+import { defaultTier } from './tiers.js';
 
 /**
  * Compiles a program for the CPU. Where its data decides sizes, or the host has to run loops, it becomes
@@ -50,7 +52,7 @@ function build(
   options: CompileOptions,
   context: PassContext,
   what: string | null,
-): Executor | DynamicExecutor {
+): Inspectable {
   const log = what === null ? null : CompilationLog.of(program, what);
   const lowest = lower(program, context, log);
   const parts = partition(lowest);
@@ -86,8 +88,8 @@ function executor(
   lowest: Program,
   options: CompileOptions,
   log: CompilationLog | null,
-): Executor {
-  const { target = 'wasm', device = cpu } = options;
+): Inspectable {
+  const { target = 'wasm', device = cpu, tier = defaultTier(), replaced } = options;
   const backend = backends[target];
   const planned = plan(lowest, backend, options, log);
   const entry = stage(
@@ -96,7 +98,8 @@ function executor(
     () => backend.entry(planned.module, device),
     () => 'code that can be called',
   );
-  return new Executor(program, planned, device, entry);
+  const made = new Executor(program, planned, device, entry);
+  return target === 'wasm' ? new Tiered(made, device, tier, replaced) : made;
 }
 
 function plan(

@@ -114,6 +114,11 @@ export class Device {
     return this.#arena;
   }
 
+  /** Fills the arena with what no program leaves there by intention. */
+  scramble(): void {
+    if (this.#arena >= 0) new Uint8Array(this.buffer, this.#arena, this.#arenaBytes).fill(0xff);
+  }
+
   #grow(bytes: number): void {
     const wanted = Math.max(bytes, this.buffer.byteLength / 4);
     try {

@@ -1,5 +1,7 @@
 import type { Program } from '../ir/program.js';
+import type { Plan } from '../passes/lower/plan.js';
 import type { Device } from './device.js';
+import type { Tier } from './tiers.js';
 import type { Storage } from './storage.js';
 
 /** An array at rest, as it enters and leaves an executable. */
@@ -20,6 +22,25 @@ export interface CompileOptions {
   readonly replaced?: readonly (number | null)[];
   /** Whose memory programs work on. Default `cpu`. */
   readonly device?: Device;
+  /**
+   * `wasm` stays there, `native` waits for native code at the first run, `auto` goes over to it when a
+   * program has run for some time. Where there is no native code, programs run on wasm. Default: that of
+   * the process.
+   */
+  readonly tier?: Tier;
+}
+
+/** The code that a program, or one of its parts, runs as. */
+export interface TierReport {
+  /** What it is of the whole; empty for all of it. */
+  readonly part: string;
+  readonly tier: 'wasm' | 'native' | 'interpreter';
+  /** The run from which on it is native; null where it is not. */
+  readonly since: number | null;
+  /** Why it is not native, or not yet; null where it is. */
+  readonly reason: string | null;
+  /** What is wrong with the place where native code is kept; null for nothing. */
+  readonly note: string | null;
 }
 
 /**
@@ -37,6 +58,13 @@ export interface Executable {
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[];
   /** Gives its memory back at once; it must not be run again. Otherwise the collector sees to it. */
   release(): void;
+  /** The code that it runs as, part by part. */
+  tiers(): readonly TierReport[];
   /** The groups, the generated kernels and the places in memory as text, for people. */
   toString(): string;
+}
+
+/** A compiled program that can show what it consists of. */
+export interface Inspectable extends Executable {
+  parts(): readonly { readonly title: string; readonly plan: Plan }[];
 }

@@ -5,7 +5,7 @@ import { placeBytes } from '../passes/lower/plan.js';
 import { type Binding, bind, checkDistinct, fits } from './binding.js';
 import type { Device } from './device.js';
 import type { Entry } from './entry.js';
-import type { Executable, Operand } from './executable.js';
+import type { Inspectable, Operand, TierReport } from './executable.js';
 import { planToString } from './explain.js';
 import { copyElements, Storage } from './storage.js';
 
@@ -23,7 +23,7 @@ const fewElements = 24;
  * A plan with code and memory. Owns one region of the device, which holds its constants and the table
  * that `main` reads; everything else lies in the shared arena or in pinned storage.
  */
-export class Executor implements Executable {
+export class Executor implements Inspectable {
   readonly program: Program;
   readonly #plan: Plan;
   readonly #device: Device;
@@ -71,6 +71,11 @@ export class Executor implements Executable {
   /** It is all of its program. */
   parts(): readonly [{ readonly title: string; readonly plan: Plan }] {
     return [{ title: '', plan: this.#plan }];
+  }
+
+  /** By itself it is as it was made: `Tiered` knows more. */
+  tiers(): readonly TierReport[] {
+    return [{ part: '', tier: 'interpreter', since: null, reason: 'asked for', note: null }];
   }
 
   toString(): string {

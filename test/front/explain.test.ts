@@ -85,9 +85,12 @@ test('the text is a table for people', () => {
   const [traces, misses] = [lines.slice(2, 7), lines.slice(8, 13)];
   assert.match(
     traces[0],
-    /^trace {2}signature +operators +captured +calls +trace ms +first run ms$/,
+    /^trace {2}signature +operators +captured +calls +trace ms +first run ms {2}tier$/,
   );
-  assert.match(traces[3], /^ {4}2 {2}\(float32\[n0, 3\], true\) +\d+ +2 +3 +\d+\.\d +\d+\.\d$/);
+  assert.match(
+    traces[3],
+    /^ {4}2 {2}\(float32\[n0, 3\], true\) +\d+ +2 +3 +\d+\.\d +\d+\.\d {2}wasm$/,
+  );
   assert.match(misses[0], /^miss {2}because of +from +to +trace ms +first run ms +at$/);
   assert.match(misses[1], /nothing alike/);
   assert.match(

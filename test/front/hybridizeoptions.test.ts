@@ -26,16 +26,6 @@ test('values that options do not have are refused, naming those they have', () =
   }
 });
 
-test('the native tier says what it would need', () => {
-  const error = refuses(
-    () => kn.hybridize(identity, { tier: 'native' }),
-    kn.UnsupportedError,
-    'native',
-    'C compiler',
-  );
-  assert.equal(error.op, 'hybridize');
-});
-
 test('all that is there is accepted', () => {
   const x = kn.ones([2]);
   for (const tier of ['auto', 'wasm'] as const) {

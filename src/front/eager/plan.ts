@@ -3,8 +3,9 @@ import { symbol } from '../../base/dim.js';
 import type { Program } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
 import type { Declaration } from '../../ops/declare.js';
-import type { Executable } from '../../runtime/executable.js';
+import type { Executable, TierReport } from '../../runtime/executable.js';
 import { compile } from '../../runtime/compile.js';
+import type { Tier } from '../../runtime/tiers.js';
 import { type ArrayType, staticType } from '../arraytype.js';
 import { generalize } from './generalize.js';
 import { attributeKey } from './key.js';
@@ -111,12 +112,26 @@ function planKey(
 }
 
 const executables = new WeakMap<Program, Executable>();
+const wantedTiers = new WeakMap<Program, Tier>();
 
 /** The compiled form of a program that lives longer than one call. Kept as long as the program is. */
 export function executableOf(program: Program): Executable {
   let executable = executables.get(program);
-  if (executable === undefined) executables.set(program, (executable = compile(program)));
+  if (executable === undefined) {
+    executable = compile(program, { tier: wantedTiers.get(program) });
+    executables.set(program, executable);
+  }
   return executable;
+}
+
+/** Chooses the code that a program becomes; to be said before it first runs. */
+export function wantTier(program: Program, tier: Tier): void {
+  wantedTiers.set(program, tier);
+}
+
+/** The code that a program runs as; nothing before it first runs. */
+export function tiersOf(program: Program): readonly TierReport[] {
+  return executables.get(program)?.tiers() ?? [];
 }
 
 const byOperator = new Map<Declaration, OperatorCache>();

@@ -4,8 +4,7 @@ import type { TensorType } from '../../ir/types.js';
 import { whileLoop } from '../../ops/control/whileLoop.js';
 import type { WhileForm } from '../../ops/lowering.js';
 import { carrierOf, openSymbols, partition } from '../../passes/partition.js';
-import type { Executable, Operand } from '../executable.js';
-import type { Executor } from '../executor.js';
+import type { Executable, Inspectable, Operand } from '../executable.js';
 import { Storage } from '../storage.js';
 import { type HostCall, within } from './hostcall.js';
 import { copyOf, leastCapacity, StackedRows } from './rows.js';
@@ -54,7 +53,7 @@ export function chunkOf(
 export class HostChunks implements HostCall {
   readonly #call: CallNode;
   readonly #form: WhileForm;
-  readonly #chunk: Executor;
+  readonly #chunk: Inspectable;
   readonly #symbols: readonly string[];
   readonly #condition: () => Executable;
 
@@ -63,7 +62,7 @@ export class HostChunks implements HostCall {
     call: CallNode,
     form: WhileForm,
     { symbols }: Chunk,
-    chunk: Executor,
+    chunk: Inspectable,
     condition: () => Executable,
   ) {
     this.#call = call;

@@ -2,7 +2,7 @@ import { InternalError } from '../../base/errors.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { controlOf } from '../../passes/lower/control.js';
-import type { Executor } from '../executor.js';
+import type { Inspectable } from '../executable.js';
 import { HostBranch } from './branch.js';
 import { chunkOf, HostChunks } from './chunks.js';
 import { HostForeach } from './foreach.js';
@@ -14,7 +14,7 @@ export function hostCallOf(
   call: CallNode,
   operands: readonly TensorType[],
   regions: Regions,
-  compile: (program: Program) => Executor,
+  compile: (program: Program) => Inspectable,
 ): HostCall {
   const control = controlOf(call);
   switch (control?.kind) {

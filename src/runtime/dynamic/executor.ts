@@ -6,11 +6,10 @@ import type { BoundaryCheck, Island, Partition, Stage } from '../../passes/parti
 import { controlOf } from '../../passes/lower/control.js';
 import { viewed } from '../../passes/views.js';
 import { checkDistinct, checkInto } from '../binding.js';
-import type { Operand } from '../executable.js';
-import type { Executor } from '../executor.js';
+import type { Inspectable, Operand, TierReport } from '../executable.js';
 import { copyElements, type Storage } from '../storage.js';
 import { hostCallOf } from './control.js';
-import { type HostCall, type Inspectable, Regions } from './hostcall.js';
+import { type HostCall, Regions } from './hostcall.js';
 import { copyOf } from './rows.js';
 import { bindExtents, bindResults, carrying, refuseElements, shapeAt } from './sizes.js';
 import { Slots } from './slots.js';
@@ -19,14 +18,14 @@ import { dynamicText } from './text.js';
 /** How the parts of a program become executable. */
 export interface PartCompiler {
   /** A program without cuts; `replaced` as in `CompileOptions`. */
-  part(name: string, program: Program, replaced?: readonly (number | null)[]): Executor;
+  part(name: string, program: Program, replaced?: readonly (number | null)[]): Inspectable;
   region(region: Program): Inspectable;
 }
 
 /** A compiled part of a program. */
 export interface Part {
   readonly name: string;
-  readonly executor: Executor;
+  readonly executor: Inspectable;
 }
 
 /** A value that is there between stages, and the shape it is read in. */
@@ -38,7 +37,7 @@ interface Source {
 /** A stage, ready to run. */
 interface ReadyStage {
   readonly checks: readonly { readonly check: BoundaryCheck; readonly slot: number }[];
-  readonly executor: Executor | null;
+  readonly executor: Inspectable | null;
   /** The symbols whose sizes the island is told. */
   readonly symbols: readonly string[];
   readonly reads: readonly number[];
@@ -148,6 +147,20 @@ export class DynamicExecutor implements Inspectable {
     return [...parts, ...regions];
   }
 
+  /** Of what has been compiled so far. */
+  tiers(): readonly TierReport[] {
+    const parts = this.#parts.map(({ name, executor }) => ({ title: name, executable: executor }));
+    const regions = [...this.#regions.compiled].map((executable, number) => ({
+      title: `region ${number}`,
+      executable,
+    }));
+    return [...parts, ...regions].flatMap(({ title, executable }) =>
+      executable
+        .tiers()
+        .map((report) => ({ ...report, part: [title, report.part].filter(Boolean).join(', ') })),
+    );
+  }
+
   toString(): string {
     return dynamicText(this.#partition, this.#parts, this.#regions);
   }
@@ -192,7 +205,7 @@ export class DynamicExecutor implements Inspectable {
     };
   }
 
-  #part(name: string, program: Program, replaced?: readonly (number | null)[]): Executor {
+  #part(name: string, program: Program, replaced?: readonly (number | null)[]): Inspectable {
     const executor = this.#compiler.part(name, program, replaced);
     this.#parts.push({ name, executor });
     return executor;

@@ -1,8 +1,7 @@
 import type { DimBindings } from '../../base/dim.js';
 import { inContext, type KaonError } from '../../base/errors.js';
 import type { CallNode, Program } from '../../ir/program.js';
-import type { Plan } from '../../passes/lower/plan.js';
-import type { Executable, Operand } from '../executable.js';
+import type { Inspectable, Operand } from '../executable.js';
 
 /** A loop or branch that the host runs. */
 export interface HostCall {
@@ -11,11 +10,6 @@ export interface HostCall {
    * own, which is no operand's.
    */
   run(operands: readonly Operand[], sizes: DimBindings): readonly Operand[];
-}
-
-/** A compiled program that can show what it consists of. */
-export interface Inspectable extends Executable {
-  parts(): readonly { readonly title: string; readonly plan: Plan }[];
 }
 
 /** The regions of one program in compiled form: each at most once, and when it is first asked for. */

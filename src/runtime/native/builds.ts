@@ -1,0 +1,151 @@
+import type { CachedFunction, DiskCache } from './cache.js';
+import { commonFlags, type Compiler, firstLine } from './compiler.js';
+import { Job, type JobResult } from './job.js';
+import type { Environment, NodeModules } from './node.js';
+import type { NativeSource } from './source.js';
+
+/** What became of a program: a function on disk, or why there is none. */
+export type Built = CachedFunction | string;
+
+/** A program on its way through the compiler. */
+export interface Building {
+  readonly source: NativeSource;
+  /** Null until it is done. */
+  built: Built | null;
+  /** Whether it failed with others, and is to be compiled by itself. */
+  isAlone: boolean;
+}
+
+interface Running {
+  readonly members: readonly Building[];
+  readonly folder: string;
+  readonly job: Job;
+}
+
+/** Programs that wait are compiled together, up to so many and so much text at a time. */
+const mostMembers = 32;
+const mostText = 2 ** 18;
+
+export interface BuildSettings {
+  readonly node: NodeModules;
+  readonly env: Environment;
+  readonly compiler: Compiler;
+  readonly cache: DiskCache;
+  /** How many compilers run at once. */
+  readonly width: number;
+  readonly limitMilliseconds: number;
+}
+
+/** Compiles programs in other processes, few at a time; those that come meanwhile go together. */
+export class Builds {
+  readonly #settings: BuildSettings;
+  readonly #byKey: Map<string, Building> = new Map();
+  readonly #waiting: Building[] = [];
+  readonly #running: Set<Running> = new Set();
+
+  constructor(settings: BuildSettings) {
+    this.#settings = settings;
+  }
+
+  add(source: NativeSource): Building {
+    let building = this.#byKey.get(source.key);
+    if (building === undefined) {
+      const built = this.#settings.cache.find(source.key);
+      building = { source, built, isAlone: false };
+      if (built === null) {
+        this.#byKey.set(source.key, building);
+        this.#waiting.push(building);
+        this.advance();
+      }
+    }
+    return building;
+  }
+
+  /** Sees to what has ended, and starts what waits. */
+  advance(): void {
+    for (const running of this.#running) {
+      const result = running.job.poll();
+      if (result === null) continue;
+      this.#running.delete(running);
+      this.#finish(running, result);
+    }
+    while (this.#waiting.length > 0 && this.#running.size < this.#settings.width) {
+      const members = this.#next();
+      try {
+        this.#running.add(this.#start(members));
+      } catch (error) {
+        this.#withoutFolder(members, (error as Error).message);
+      }
+    }
+  }
+
+  #next(): readonly Building[] {
+    const [first] = this.#waiting;
+    let text = 0;
+    let count = 0;
+    for (const { source, isAlone } of this.#waiting) {
+      text += source.text.length;
+      if (count > 0 && (isAlone || first.isAlone || text > mostText || count === mostMembers))
+        break;
+      count++;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  #start(members: readonly Building[]): Running {
+    const { node, env, compiler, cache, limitMilliseconds } = this.#settings;
+    const folder = cache.buildFolder();
+    const names = members.map((_, i) => `program${i}.c`);
+    members.forEach(({ source }, i) => {
+      node.files.writeFileSync(node.path.join(folder, names[i]), source.text);
+    });
+    const flags = [...compiler.processorFlags, ...commonFlags];
+    const args = [...compiler.command, ...flags, '-o', libraryName, ...names, '-lm'];
+    const job = new Job({
+      node, env, folder, script: '"$@"', args, limitMilliseconds, ended: () => this.advance(),
+    }); // prettier-ignore
+    return { members, folder, job };
+  }
+
+  #finish({ members, folder }: Running, { code, stderr }: JobResult): void {
+    const { node, cache } = this.#settings;
+    try {
+      if (code === 0) {
+        cache.add(
+          node.path.join(folder, libraryName),
+          members.map(({ source }) => source.key),
+        );
+        for (const member of members) this.#done(member, cache.find(member.source.key));
+      } else if (/no space left/i.test(stderr)) {
+        this.#withoutFolder(members, firstLine(stderr));
+      } else if (members.length > 1) {
+        for (const member of members) member.isAlone = true;
+        this.#waiting.push(...members);
+      } else {
+        this.#done(members[0], `the compiler failed: ${firstLine(stderr)}`);
+      }
+    } catch (error) {
+      this.#withoutFolder(members, (error as Error).message);
+    } finally {
+      node.files.rmSync(folder, { recursive: true, force: true });
+    }
+  }
+
+  /** The cache's folder takes nothing: once more in a temporary one, and then not at all. */
+  #withoutFolder(members: readonly Building[], why: string): void {
+    const { cache } = this.#settings;
+    if (!cache.isTemporary) {
+      cache.leaveFolder(`the cache folder takes nothing: ${why}`);
+      this.#waiting.push(...members);
+      return;
+    }
+    for (const member of members) this.#done(member, `there is no place for what is made: ${why}`);
+  }
+
+  #done(member: Building, built: Built | null): void {
+    member.built = built ?? 'what was compiled has gone from the cache';
+    this.#byKey.delete(member.source.key);
+  }
+}
+
+const libraryName = 'library.so';

@@ -1,0 +1,153 @@
+import { type CacheFolder, openFolder, temporaryFolder } from './folder.js';
+import type { Environment, NodeModules } from './node.js';
+import { prune } from './prune.js';
+
+/** One function in a library on disk. */
+export interface CachedFunction {
+  readonly file: string;
+  readonly name: string;
+}
+
+/** What an entry says: the program with its key is in the library with this digest. */
+interface Entry {
+  readonly library: string;
+}
+
+const digestForm = /^[0-9a-f]{64}$/;
+
+/** What libraries are called in the cache. */
+export const libraryEnding = '.so';
+const entryEnding = '.json';
+
+/** The name of the function of a program. */
+export function functionName(key: string): string {
+  return `kaon_${key}`;
+}
+
+/**
+ * Compiled programs on disk. A library is named by the digest of its content, which is checked before it
+ * is loaded, and never changes; an entry for each program in it says which one it is in. Files appear
+ * whole, by renaming, so any number of processes may share a folder.
+ */
+export class DiskCache {
+  readonly #node: NodeModules;
+  #folder: CacheFolder;
+  readonly #most: number;
+  readonly #checked: Set<string> = new Set();
+
+  /**
+   * @param most Bytes that it may take.
+   * @throws Error of the system where no folder at all can be written.
+   */
+  constructor(node: NodeModules, env: Environment, most: number) {
+    this.#node = node;
+    this.#most = most;
+    this.#folder = openFolder(node, env);
+  }
+
+  /** What is wrong with the folder; null for nothing. */
+  get note(): string | null {
+    return this.#folder.note;
+  }
+
+  get isTemporary(): boolean {
+    return this.#folder.isTemporary;
+  }
+
+  /** Goes on in a temporary folder. */
+  leaveFolder(why: string): void {
+    this.#folder = temporaryFolder(this.#node, why);
+    this.#checked.clear();
+  }
+
+  /** A new folder to build in, on the same disk. */
+  buildFolder(): string {
+    return this.#node.files.mkdtempSync(this.#path('kaon-build-'));
+  }
+
+  /** The function of a program; null where there is none that is as it was made. */
+  find(key: string): CachedFunction | null {
+    const { files } = this.#node;
+    const entryFile = this.#path(key + entryEnding);
+    const library = this.#libraryOf(entryFile);
+    if (library === null) return null;
+    const file = this.#path(library + libraryEnding);
+    if (!this.#checked.has(library)) {
+      if (this.#digestOf(file) !== library) {
+        files.rmSync(file, { force: true });
+        files.rmSync(entryFile, { force: true });
+        return null;
+      }
+      this.#checked.add(library);
+    }
+    this.#touch(file);
+    this.#touch(entryFile);
+    return { file, name: functionName(key) };
+  }
+
+  /** Takes over a library that was built in `buildFolder`, with the programs of these keys. */
+  add(built: string, keys: readonly string[]): void {
+    const { files } = this.#node;
+    const library = this.#digestOf(built)!;
+    const file = this.#path(library + libraryEnding);
+    files.chmodSync(built, 0o600);
+    files.renameSync(built, file);
+    for (const key of keys) {
+      const entry: Entry = { library };
+      this.#write(this.#path(key + entryEnding), JSON.stringify(entry));
+    }
+    this.#checked.add(library);
+    prune(this.#node, this.#folder.path, this.#most, file);
+  }
+
+  #path(name: string): string {
+    return this.#node.path.join(this.#folder.path, name);
+  }
+
+  #libraryOf(entryFile: string): string | null {
+    const { files } = this.#node;
+    let text: string;
+    try {
+      text = files.readFileSync(entryFile, 'utf8');
+    } catch {
+      return null; // there is none, or none that can be read: it is made again
+    }
+    try {
+      const { library } = JSON.parse(text) as Partial<Entry>;
+      if (typeof library === 'string' && digestForm.test(library)) return library;
+    } catch {
+      // Not what was written.
+    }
+    files.rmSync(entryFile, { force: true });
+    return null;
+  }
+
+  /** Null where there is no file, or not one of this user's. */
+  #digestOf(file: string): string | null {
+    const { files, crypto } = this.#node;
+    try {
+      const found = files.lstatSync(file);
+      if (!found.isFile() || found.uid !== process.getuid?.()) return null;
+      return crypto.createHash('sha256').update(files.readFileSync(file)).digest('hex');
+    } catch {
+      return null;
+    }
+  }
+
+  /** What was not used for the longest time goes first. */
+  #touch(file: string): void {
+    const now = new Date();
+    try {
+      this.#node.files.utimesSync(file, now, now);
+    } catch {
+      // The folder may have become read-only; what is in it is good all the same.
+    }
+  }
+
+  #write(file: string, text: string): void {
+    const { files, crypto } = this.#node;
+    const part = `${file}.${crypto.randomUUID()}.part`;
+    files.writeFileSync(part, text, { mode: 0o600, flag: 'wx' });
+    files.renameSync(part, file);
+  }
+}

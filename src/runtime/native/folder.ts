@@ -1,0 +1,55 @@
+import type { Environment, NodeModules } from './node.js';
+
+/** A folder that only this user can write to. */
+export interface CacheFolder {
+  readonly path: string;
+  /** Whether it goes with this process. */
+  readonly isTemporary: boolean;
+  /** What is wrong with the place where it should have been; null for nothing. */
+  readonly note: string | null;
+}
+
+/** Where compiled programs are kept: `KAON_CACHE`, or the place that this system has for such things. */
+export function cachePath({ path, system }: NodeModules, env: Environment): string {
+  const wanted = env['KAON_CACHE'];
+  if (wanted !== undefined && wanted !== '') return path.resolve(wanted);
+  const home = system.homedir();
+  const place =
+    process.platform === 'darwin'
+      ? path.join(home, 'Library', 'Caches')
+      : env['XDG_CACHE_HOME'] || path.join(home, '.cache');
+  return path.join(place, 'kaon');
+}
+
+/**
+ * The cache's folder, made where it is missing. Code from it is run, so one that others own or can write
+ * to is not used; then, and where it cannot be written, a new temporary folder takes its place.
+ * @throws Error of the system when there is not even that.
+ */
+export function openFolder(node: NodeModules, env: Environment): CacheFolder {
+  const wanted = cachePath(node, env);
+  const note = problemWith(node, wanted);
+  return note === null ? { path: wanted, isTemporary: false, note } : temporaryFolder(node, note);
+}
+
+/** A folder that goes with this process. */
+export function temporaryFolder({ files, path, system }: NodeModules, note: string): CacheFolder {
+  const made = files.mkdtempSync(path.join(system.tmpdir(), 'kaon-'));
+  process.on('exit', () => files.rmSync(made, { recursive: true, force: true }));
+  return { path: made, isTemporary: true, note };
+}
+
+function problemWith({ files, path }: NodeModules, folder: string): string | null {
+  try {
+    files.mkdirSync(path.dirname(folder), { recursive: true });
+    files.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const found = files.statSync(folder);
+    if (found.uid !== process.getuid?.())
+      return `the cache folder ${folder} belongs to another user`;
+    if ((found.mode & 0o022) !== 0) return `others may write to the cache folder ${folder}`;
+    files.accessSync(folder, files.constants.W_OK);
+    return null;
+  } catch (error) {
+    return `the cache folder cannot be used: ${(error as Error).message}`;
+  }
+}

@@ -1,0 +1,117 @@
+import type { ChildProcess } from 'node:child_process';
+import type { Environment, NodeModules } from './node.js';
+
+/** How a job ended. */
+export interface JobResult {
+  /** Null where it took too long, or could not be started. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface JobOptions {
+  readonly node: NodeModules;
+  readonly env: Environment;
+  /** Where the script runs, and leaves what it prints. Belongs to the job. */
+  readonly folder: string;
+  /** For the shell; `$1` and so on are `args`. */
+  readonly script: string;
+  readonly args: readonly string[];
+  readonly limitMilliseconds: number;
+  /** Called when it has ended, if the event loop gets to hear of it. */
+  readonly ended?: () => void;
+}
+
+/** All that run, to be ended with the process. */
+const running = new Set<Job>();
+
+function endAll(): void {
+  for (const job of running) job.end();
+}
+
+/**
+ * A shell script in a process of its own. It says with a file that it is done, so that code which never
+ * goes back to the event loop can see it; nothing of it keeps this process alive, and it ends with it.
+ */
+export class Job {
+  readonly #options: JobOptions;
+  readonly #child: ChildProcess;
+  readonly #deadline: number;
+  readonly #timer: ReturnType<typeof setTimeout>;
+  #problem: string | null = null;
+  #result: JobResult | null = null;
+
+  constructor(options: JobOptions) {
+    this.#options = options;
+    const { node, env, folder, script, args, limitMilliseconds } = options;
+    const whole = `(\n${script}\n) >stdout 2>stderr; echo $? >code.part; mv code.part code`;
+    if (running.size === 0) process.on('exit', endAll);
+    running.add(this);
+    this.#child = node.childProcess.spawn('/bin/sh', ['-c', whole, 'sh', ...args], {
+      cwd: folder,
+      // A group of its own, so that compilers which it has started can be ended along with it.
+      detached: true,
+      stdio: 'ignore',
+      env: { ...env, LC_ALL: 'C', TMPDIR: folder },
+    });
+    this.#child.on('error', ({ message }) => (this.#problem = message));
+    this.#child.on('exit', () => {
+      // Ended from outside, it leaves no code.
+      if (this.poll() === null) this.#problem ??= 'it was ended by something else';
+      options.ended?.();
+    });
+    this.#child.unref();
+    this.#deadline = performance.now() + limitMilliseconds;
+    this.#timer = setTimeout(() => this.poll(), limitMilliseconds + 1);
+    this.#timer.unref();
+  }
+
+  /** Looks whether it is done; null while it runs. */
+  poll(): JobResult | null {
+    if (this.#result !== null) return this.#result;
+    const { limitMilliseconds } = this.#options;
+    const code = this.#read('code');
+    if (code !== '') return this.#finish(Number(code));
+    if (this.#child.pid === undefined) return this.#finish(null, 'there is no shell');
+    if (this.#problem !== null) return this.#finish(null, this.#problem);
+    if (performance.now() < this.#deadline) return null;
+    return this.#finish(null, `it took longer than ${limitMilliseconds / 1000} s`);
+  }
+
+  /** Ends it if it still runs. */
+  end(): void {
+    if (this.#result === null) this.#finish(null, 'it was ended');
+  }
+
+  #finish(code: number | null, problem?: string): JobResult {
+    this.#result = { code, stdout: this.#read('stdout'), stderr: problem ?? this.#read('stderr') };
+    clearTimeout(this.#timer);
+    running.delete(this);
+    if (running.size === 0) process.off('exit', endAll);
+    const { pid, exitCode, signalCode } = this.#child;
+    // Until this process has been told that it is gone, its number belongs to nobody else.
+    if (code === null && pid !== undefined && exitCode === null && signalCode === null) kill(pid);
+    return this.#result;
+  }
+
+  #read(name: string): string {
+    const { files, path } = this.#options.node;
+    const file = path.join(this.#options.folder, name);
+    return files.existsSync(file) ? files.readFileSync(file, 'utf8') : '';
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended in the meantime.
+  }
+}
+
+const cell = new Int32Array(new SharedArrayBuffer(4));
+
+/** Waits without the event loop. */
+export function sleep(milliseconds: number): void {
+  Atomics.wait(cell, 0, 0, milliseconds);
+}

@@ -1,0 +1,41 @@
+import type { NodeModules } from './node.js';
+
+/** A compiled `main`: the memory, the address of its table. */
+export type NativeFunction = (memory: Uint8Array, table: number) => void;
+
+interface Library {
+  func(name: string, result: string, parameters: readonly string[]): NativeFunction;
+}
+
+/** What is used of `koffi`, an optional dependency. */
+export interface Loader {
+  load(file: string): Library;
+}
+
+/** `koffi`, or what is missing. It is loaded when there is something to load with it. */
+export function findLoader({ module }: NodeModules): Loader | string {
+  const require = module.createRequire(import.meta.url);
+  try {
+    require.resolve('koffi');
+  } catch {
+    return 'koffi is not installed: npm install koffi';
+  }
+  return { load: (file) => (require('koffi') as Loader).load(file) };
+}
+
+/** The libraries that this process has loaded. They stay, since nobody knows who still calls them. */
+export class Libraries {
+  readonly #loader: Loader;
+  readonly #loaded: Map<string, Library> = new Map();
+
+  constructor(loader: Loader) {
+    this.#loader = loader;
+  }
+
+  /** @throws Error of the loader for what is no library or has no such function. */
+  function(file: string, name: string): NativeFunction {
+    let library = this.#loaded.get(file);
+    if (library === undefined) this.#loaded.set(file, (library = this.#loader.load(file)));
+    return library.func(name, 'void', ['uint8_t *', 'int32_t']);
+  }
+}

@@ -1,0 +1,40 @@
+import { moduleToC } from '../../codegen/c/index.js';
+import type { Module } from '../../loop/nodes.js';
+import { mainName } from '../../passes/lower/main.js';
+import { functionName } from './cache.js';
+import { commonFlags, type Compiler } from './compiler.js';
+import type { NodeModules } from './node.js';
+
+/** A program, ready for the compiler. */
+export interface NativeSource {
+  /** Equal for programs that become the same code. */
+  readonly key: string;
+  /** A whole file of C, with a function of the key's name. */
+  readonly text: string;
+}
+
+/** Counts the ways in which functions are called, so that code made for an earlier one is not found. */
+const callingConvention = 1;
+
+/** The C of an optimised module. */
+export function nativeSource(
+  { crypto }: NodeModules,
+  { command, processorFlags, macros }: Compiler,
+  module: Module,
+): NativeSource {
+  const { source, nameOf } = moduleToC(module);
+  const main = module.kernels.find(({ name }) => name === mainName)!;
+  const facts = [
+    callingConvention, process.platform, process.arch,
+    command, processorFlags, commonFlags, [...macros].sort(([a], [b]) => (a < b ? -1 : 1)), source,
+  ]; // prettier-ignore
+  const key = crypto.createHash('sha256').update(JSON.stringify(facts)).digest('hex');
+  // The table, and behind it the memory from its first byte on.
+  const args = ['memory', ...main.params.map((_, i) => (i === 0 ? 'table' : '0'))];
+  const entry = [
+    `__attribute__((visibility("default"))) void ${functionName(key)}(uint8_t *memory, int32_t table) {`,
+    `  ${nameOf(main)}(${args.join(', ')});`,
+    '}',
+  ];
+  return { key, text: `${source}\n${entry.join('\n')}\n` };
+}

@@ -1,0 +1,143 @@
+import type { Module } from '../../loop/nodes.js';
+import type { Target } from '../../loop/target.js';
+import { type Building, Builds } from './builds.js';
+import { type CachedFunction, DiskCache } from './cache.js';
+import { type Compiler, CompilerSearch } from './compiler.js';
+import { sleep } from './job.js';
+import { findLoader, Libraries, type Loader, type NativeFunction } from './library.js';
+import { type Environment, isNodeLoading, nodeModules, type NodeModules } from './node.js';
+import { nativeSource } from './source.js';
+
+/** A function that does what a program's `main` does, or why there is none. */
+export type NativeCode = NativeFunction | string;
+
+/** A program that is to become native code. */
+export interface NativeRequest {
+  /** What has become of it; null while that is open. */
+  poll(): NativeCode | null;
+  /** Waits for it; null only where that takes a turn of the event loop. */
+  wait(): NativeCode | null;
+}
+
+export interface NativeSettings {
+  /** Variables of the environment. Default: those of the process. */
+  readonly env?: Environment;
+  /** Loads libraries, or says why it cannot. Default: `koffi`. */
+  readonly findLoader?: (node: NodeModules) => Loader | string;
+  /** How long a compiler may take. Default two minutes. */
+  readonly limitMilliseconds?: number;
+  /** How long a program has to have run before it is compiled. Default 100 ms. */
+  readonly hotMilliseconds?: number;
+  /** Bytes that the cache may take on disk. Default 256 MiB. */
+  readonly cacheBytes?: number;
+  /** How many compilers run at once. Default 2. */
+  readonly width?: number;
+}
+
+/** What is there while a compiler is searched for. */
+interface Setup {
+  readonly node: NodeModules;
+  readonly loader: Loader;
+  readonly cache: DiskCache;
+  readonly search: CompilerSearch;
+  /** Where the search works. */
+  readonly folder: string;
+}
+
+/** What is there once a compiler has been found. */
+interface Workshop {
+  readonly node: NodeModules;
+  readonly compiler: Compiler;
+  readonly builds: Builds;
+  readonly libraries: Libraries;
+}
+
+/** All that makes and loads native code. */
+export class NativeTier {
+  readonly hotMilliseconds: number;
+  readonly #settings: NativeSettings;
+  #setup: Setup | string | null = null;
+  #workshop: Workshop | string | null = null;
+
+  constructor(settings: NativeSettings = {}) {
+    this.#settings = settings;
+    this.hotMilliseconds = settings.hotMilliseconds ?? 100;
+  }
+
+  /** What is wrong with the cache; null for nothing. */
+  get note(): string | null {
+    return this.#setup === null || typeof this.#setup === 'string' ? null : this.#setup.cache.note;
+  }
+
+  /** @param lower Makes the program for what the compiler compiles for. */
+  request(lower: (target: Target) => Module): NativeRequest {
+    let building: Building | null = null;
+    let code: NativeCode | null = null;
+    const poll = (): NativeCode | null => {
+      if (code !== null) return code;
+      const workshop = this.#opened();
+      if (workshop === null) return null;
+      if (typeof workshop === 'string') return (code = workshop);
+      if (building === null) {
+        const { node, compiler, builds } = workshop;
+        building = builds.add(nativeSource(node, compiler, lower(compiler.target)));
+      } else workshop.builds.advance();
+      const { built } = building;
+      if (built === null) return null;
+      return (code = typeof built === 'string' ? built : functionOf(workshop, built));
+    };
+    const wait = (): NativeCode | null => {
+      for (let made = poll(); ; made = poll()) {
+        if (made !== null || isNodeLoading()) return made;
+        sleep(1);
+      }
+    };
+    return { poll, wait };
+  }
+
+  #opened(): Workshop | string | null {
+    try {
+      return (this.#workshop ??= this.#open());
+    } catch (error) {
+      return (this.#workshop = `native code has no place to be made in: ${(error as Error).message}`);
+    }
+  }
+
+  #open(): Workshop | string | null {
+    this.#setup ??= this.#prepare();
+    if (this.#setup === null || typeof this.#setup === 'string') return this.#setup;
+    const { node, loader, cache, search, folder } = this.#setup;
+    const compiler = search.poll();
+    if (compiler === null) return null;
+    node.files.rmSync(folder, { recursive: true, force: true });
+    if (typeof compiler === 'string') return compiler;
+    const { env = process.env, limitMilliseconds = 120_000, width = 2 } = this.#settings;
+    return {
+      node,
+      compiler,
+      builds: new Builds({ node, env, compiler, cache, width, limitMilliseconds }),
+      libraries: new Libraries(loader),
+    };
+  }
+
+  #prepare(): Setup | string | null {
+    const node = nodeModules();
+    if (node === null) return isNodeLoading() ? null : 'there is no Node here';
+    if (process.platform === 'win32')
+      return 'compilers are started by /bin/sh, which Windows lacks';
+    const { env = process.env, cacheBytes = 2 ** 28 } = this.#settings;
+    const loader = (this.#settings.findLoader ?? findLoader)(node);
+    if (typeof loader === 'string') return loader;
+    const cache = new DiskCache(node, env, cacheBytes);
+    const folder = cache.buildFolder();
+    return { node, loader, cache, folder, search: new CompilerSearch(node, env, folder) };
+  }
+}
+
+function functionOf({ libraries }: Workshop, { file, name }: CachedFunction): NativeCode {
+  try {
+    return libraries.function(file, name);
+  } catch (error) {
+    return `what was compiled cannot be loaded: ${(error as Error).message}`;
+  }
+}

@@ -1,0 +1,120 @@
+import type { HostArray } from '../../base/dtype.js';
+import type { Device } from '../device.js';
+import type { Executable, Operand } from '../executable.js';
+import { copyElements, Storage } from '../storage.js';
+import { difference } from './compare.js';
+import { onPerturbed } from './perturb.js';
+import { slackOf } from './slack.js';
+
+/** A run in which new code was tried beside the old. */
+export interface Trial {
+  /** Of the old code: they count. */
+  readonly results: readonly Operand[];
+  /** Why the new code must not take over; null for nothing. */
+  readonly objection: string | null;
+}
+
+type Into = readonly (Storage | null)[] | undefined;
+
+/**
+ * Runs new code and then the code it is to replace on the same operands, and compares. Both write where
+ * results are to go, as they would later; in between everything is put back, so that state is updated
+ * once, by the old code.
+ */
+export function tryBeside(
+  old: Executable,
+  next: Executable,
+  device: Device,
+  inputs: readonly Operand[],
+  into: Into,
+): Trial {
+  const before = contentsOf(into);
+  let actual: readonly Operand[] | string;
+  // What the new code forgets to write must not be there from the last run of the old.
+  device.scramble();
+  try {
+    actual = copied(next.run(inputs, into), into);
+  } catch (error) {
+    actual = `it fails: ${(error as Error).message}`;
+  } finally {
+    restore(before);
+  }
+  const results = old.run(inputs, into);
+  if (typeof actual === 'string') return { results, objection: actual };
+  const { outputs } = old.program;
+  const slack = slackOf(old.program);
+  const objectionWith = (nearby: readonly Operand[] | null): string | null => {
+    for (let k = 0; k < results.length; k++) {
+      const found = difference({ expected: results[k], actual: actual[k], nearby: nearby?.[k] ?? null, slack }); // prettier-ignore
+      if (found !== null) return `its result ${outputs[k].name} is wrong: ${found}`;
+    }
+    return null;
+  };
+  if (objectionWith(null) === null) return { results, objection: null };
+  const after = contentsOf(into);
+  try {
+    restore(before);
+    const nearby = onPerturbed(inputs, slack, (operands) => copied(old.run(operands, into), into));
+    restore(after);
+    return { results, objection: objectionWith(nearby) };
+  } finally {
+    restore(after);
+  }
+}
+
+function contentsOf(into: Into): ReadonlyMap<Storage, HostArray> {
+  const contents = new Map<Storage, HostArray>();
+  for (const storage of into ?? [])
+    if (storage !== null) contents.set(storage, storage.host.slice());
+  return contents;
+}
+
+function restore(contents: ReadonlyMap<Storage, HostArray>): void {
+  for (const [storage, elements] of contents) copyElements(storage.host, elements);
+}
+
+/** Results that nobody else writes to. */
+function copied(results: readonly Operand[], into: Into): readonly Operand[] {
+  if (into === undefined) return results;
+  return results.map(({ storage, shape }) => ({
+    storage: new Storage(storage.dtype, storage.host.slice()),
+    shape,
+  }));
+}
+
+/** Programs that take longer than this are not run for nothing but their time, in milliseconds. */
+const longest = 1;
+/** How long one measurement takes, and how many there are of each code. */
+const measured = 0.05;
+const rounds = 12;
+
+/** How long two codes take, in milliseconds. */
+export interface Pace {
+  readonly old: number;
+  readonly next: number;
+}
+
+/**
+ * Runs both codes in turn for the time that they take; `milliseconds` is about how long the old one does.
+ * Null for programs that are too long for that. For short ones the way into the code may matter more than
+ * the code.
+ */
+export function paceOf(
+  old: Executable,
+  next: Executable,
+  inputs: readonly Operand[],
+  milliseconds: number,
+): Pace | null {
+  if (milliseconds > longest) return null;
+  const times = Math.max(1, Math.round(measured / milliseconds));
+  const once = (executable: Executable): number => {
+    const start = performance.now();
+    for (let i = 0; i < times; i++) executable.run(inputs);
+    return (performance.now() - start) / times;
+  };
+  let pace: Pace = { old: Infinity, next: Infinity };
+  for (let round = 0; round < rounds; round++) {
+    pace = { old: Math.min(pace.old, once(old)), next: Math.min(pace.next, once(next)) };
+  }
+  return pace;
+}
