@@ -2,6 +2,7 @@
 // Writes what the package ships, one file for each entry point and those they share, into DIR (default dist/kaon).
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
+import { parseSync } from 'rolldown/utils';
 import { root } from './setup.mjs';
 
 /** The entry points of `exports` in package.json. */
@@ -13,6 +14,35 @@ const entries = { index: 'src/index.ts', lint: 'src/lint/index.ts' };
  */
 const errors = { name: 'base/errors', test: /[\\/]src[\\/]base[\\/]errors\.ts$/ };
 
+/** What operators declare for tests alone: ways to call them, and programs that a law applies to. */
+const forTests = new Set(['samples', 'cases']);
+
+/** Empties the lists that only tests read. Blanks take their place, so that source maps stay right. */
+const withoutSamples = {
+  name: 'without-samples',
+  transform: {
+    filter: { id: /[\\/]src[\\/]ops[\\/]/ },
+    handler(code, id) {
+      let shipped = code;
+      walk(parseSync(id, code).program, ({ type, key, value }) => {
+        if (type !== 'Property' || !forTests.has(key.name) || value.type !== 'ArrayExpression')
+          return;
+        const list = code.slice(value.start + 1, value.end - 1);
+        shipped = `${shipped.slice(0, value.start + 1)}${list.replace(/./g, ' ')}${shipped.slice(value.end - 1)}`;
+      });
+      return { code: shipped, map: null };
+    },
+  },
+};
+
+function walk(node, visit) {
+  if (Array.isArray(node)) for (const item of node) walk(item, visit);
+  else if (typeof node?.type === 'string') {
+    visit(node);
+    for (const child of Object.values(node)) if (typeof child === 'object') walk(child, visit);
+  }
+}
+
 export async function bundle(to = 'dist/kaon') {
   const build = await rolldown({
     cwd: root,
@@ -21,6 +51,7 @@ export async function bundle(to = 'dist/kaon') {
     external: /^node:/,
     resolve: { extensionAlias: { '.js': ['.ts'] } },
     tsconfig: false,
+    plugins: [withoutSamples],
     onLog(level, log) {
       throw new Error(`${level}: ${log.message}`);
     },

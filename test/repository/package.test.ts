@@ -43,6 +43,12 @@ test('the package has what its entry points need, and nothing else', () => {
   }
 });
 
+test('what operators declare for tests alone is not shipped', () => {
+  for (const file of scripts()) {
+    assert.doesNotMatch(read(installed, file), /\b(samples|cases): \[[^\]]/, file);
+  }
+});
+
 test('the entry points share one copy of everything', () => {
   const paths = scripts().flatMap((file) =>
     (JSON.parse(read(installed, `${file}.map`)) as { sources: string[] }).sources.map((source) =>

@@ -69,8 +69,20 @@ function mayMatch(patterns: readonly Expr[], operands: readonly Expr[]): boolean
   return true;
 }
 
-/** Laws by the kind and operation of their left side, so that few are tried on a node. */
+/**
+ * Laws by the kind and operation of their left side, so that few are tried on a node. Those of a scalar
+ * are made when it is first seen: what is imported makes none, and few programs have all of them. It is
+ * seen before a law of it can match, since operands are simplified before what they are operands of.
+ */
 export class LawTable {
+  readonly #laws: readonly Law[];
+  readonly #seen: Record<Scalar, boolean> = {
+    f32: false,
+    f64: false,
+    i32: false,
+    i64: false,
+    bool: false,
+  };
   readonly #byRoot: Readonly<Record<Scalar, Map<string, Candidate[]>>> = {
     f32: new Map(),
     f64: new Map(),
@@ -80,20 +92,29 @@ export class LawTable {
   };
 
   constructor(laws: readonly Law[]) {
-    for (const law of laws) {
-      for (const scalar of law.scalars) {
-        const sides = law.sides(scalar);
-        const table = this.#byRoot[sides.left.type.scalar];
-        const candidate = { sides, operands: children(sides.left) };
-        const list = table.get(rootName(sides.left));
-        if (list === undefined) table.set(rootName(sides.left), [candidate]);
-        else list.push(candidate);
-      }
-    }
+    this.#laws = laws;
+  }
+
+  #see(scalar: Scalar): void {
+    if (this.#seen[scalar]) return;
+    this.#seen[scalar] = true;
+    this.#laws.forEach((law, order) => {
+      if (!law.scalars.includes(scalar)) return;
+      const sides = law.sides(scalar);
+      const table = this.#byRoot[sides.left.type.scalar];
+      const candidate = { sides, operands: children(sides.left), order };
+      const list = table.get(rootName(sides.left)) ?? [];
+      // In the order of the laws, whatever was seen first.
+      const at = list.findIndex((other) => other.order > order);
+      list.splice(at < 0 ? list.length : at, 0, candidate);
+      table.set(rootName(sides.left), list);
+    });
   }
 
   /** The result of the first law that matches; `operands` are those of the expression. */
   apply(expr: Expr, operands: readonly Expr[]): Expr | null {
+    this.#see(expr.type.scalar);
+    for (const operand of operands) this.#see(operand.type.scalar);
     const list = this.#byRoot[expr.type.scalar].get(rootName(expr));
     if (list === undefined) return null;
     for (const candidate of list) {
@@ -109,6 +130,8 @@ interface Candidate {
   readonly sides: Sides;
   /** Of the left side. */
   readonly operands: readonly Expr[];
+  /** Its place among the laws. */
+  readonly order: number;
 }
 
 /** No operation has the name of a kind. */

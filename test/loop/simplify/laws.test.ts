@@ -4,8 +4,8 @@ import * as e from '../../../src/loop/build.js';
 import { interpret } from '../../../src/loop/interpret.js';
 import type { Buffer, Const, Expr, Scalar, Storage, Var } from '../../../src/loop/nodes.js';
 import { laws } from '../../../src/loop/simplify/expressions.js';
-import { applySides, type Sides } from '../../../src/loop/simplify/pattern.js';
-import { substitution, variablesOf } from '../../../src/loop/visit.js';
+import { applySides, LawTable, type Sides } from '../../../src/loop/simplify/pattern.js';
+import { children, substitution, variablesOf } from '../../../src/loop/visit.js';
 
 const rows = 256;
 const floats = [0, -0, 1, -1, 0.5, -2.5, 1.5, NaN, Infinity, -Infinity, 1e-40, -1e-310, 3e38, 1e300, 2 ** 31, -(2 ** 63), 2 ** 24 + 1]; // prettier-ignore
@@ -150,6 +150,25 @@ describe('every law holds on random and edge values', () => {
       }
     });
   }
+
+  it('a table that has seen the operands of an expression has a law for it', () => {
+    for (const law of laws) {
+      for (const scalar of law.scalars) {
+        const sides = law.sides(scalar);
+        const [constants] = constantChoices(sides);
+        const left = substitution(constants)(sides.left);
+        // Nothing else has been seen by this table.
+        const table = new LawTable(laws);
+        const found = (expr: Expr): Expr | null => {
+          const operands = children(expr);
+          if (operands.length === 0) return null;
+          for (const operand of operands) found(operand);
+          return table.apply(expr, operands);
+        };
+        assert.notEqual(found(left), null, `${law.name} for ${scalar}`);
+      }
+    }
+  });
 
   it('a law matches vectors, and equal holes need equal operands', () => {
     const t = 'f32';
