@@ -1,7 +1,7 @@
 import type { CachedFunction, DiskCache } from './cache.js';
 import { commonFlags, type Compiler, firstLine } from './compiler.js';
 import { Job, type JobResult } from './job.js';
-import type { Environment, NodeModules } from './node.js';
+import type { Environment, NodeModules } from '../../base/node.js';
 import type { NativeSource } from './source.js';
 
 /** What became of a program: a function on disk, or why there is none. */

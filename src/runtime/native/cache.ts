@@ -1,5 +1,5 @@
 import { type CacheFolder, openFolder, temporaryFolder } from './folder.js';
-import type { Environment, NodeModules } from './node.js';
+import type { Environment, NodeModules } from '../../base/node.js';
 import { prune } from './prune.js';
 
 /** One function in a library on disk. */

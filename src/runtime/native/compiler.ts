@@ -1,6 +1,6 @@
 import type { Target } from '../../loop/target.js';
 import { Job } from './job.js';
-import type { Environment, NodeModules } from './node.js';
+import type { Environment, NodeModules } from '../../base/node.js';
 import { type Macros, obstacleIn, parseMacros, targetOf } from './processor.js';
 
 /** A C compiler that works. */

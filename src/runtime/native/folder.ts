@@ -1,4 +1,4 @@
-import type { Environment, NodeModules } from './node.js';
+import type { Environment, NodeModules } from '../../base/node.js';
 
 /** A folder that only this user can write to. */
 export interface CacheFolder {

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import type { Environment, NodeModules } from './node.js';
+import type { Environment, NodeModules } from '../../base/node.js';
 
 /** How a job ended. */
 export interface JobResult {

@@ -1,4 +1,4 @@
-import type { NodeModules } from './node.js';
+import type { NodeModules } from '../../base/node.js';
 
 /** A compiled `main`: the memory, the address of its table. */
 export type NativeFunction = (memory: Uint8Array, table: number) => void;

@@ -1,4 +1,4 @@
-import type { NodeModules } from './node.js';
+import type { NodeModules } from '../../base/node.js';
 
 /** What a process that was ended has left behind is older than this. */
 const abandonedMilliseconds = 3_600_000;

@@ -3,7 +3,7 @@ import type { Module } from '../../loop/nodes.js';
 import { mainName } from '../../passes/lower/main.js';
 import { functionName } from './cache.js';
 import { commonFlags, type Compiler } from './compiler.js';
-import type { NodeModules } from './node.js';
+import type { NodeModules } from '../../base/node.js';
 
 /** A program, ready for the compiler. */
 export interface NativeSource {

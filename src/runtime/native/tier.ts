@@ -5,7 +5,7 @@ import { type CachedFunction, DiskCache } from './cache.js';
 import { type Compiler, CompilerSearch } from './compiler.js';
 import { sleep } from './job.js';
 import { findLoader, Libraries, type Loader, type NativeFunction } from './library.js';
-import { type Environment, isNodeLoading, nodeModules, type NodeModules } from './node.js';
+import { type Environment, isNodeLoading, nodeModules, type NodeModules } from '../../base/node.js';
 import { nativeSource } from './source.js';
 
 /** A function that does what a program's `main` does, or why there is none. */

@@ -4,8 +4,9 @@ import type * as Files from 'node:fs';
 import type * as Module from 'node:module';
 import type * as System from 'node:os';
 import type * as Path from 'node:path';
+import type * as Workers from 'node:worker_threads';
 
-/** What the native tier uses of Node. */
+/** The modules of Node that are used anywhere but for reading and writing users' files. */
 export interface NodeModules {
   readonly childProcess: typeof ChildProcess;
   readonly crypto: typeof Crypto;
@@ -13,6 +14,7 @@ export interface NodeModules {
   readonly module: typeof Module;
   readonly system: typeof System;
   readonly path: typeof Path;
+  readonly workers: typeof Workers;
 }
 
 /** Variables of the process. */
@@ -52,18 +54,20 @@ function collect(builtin: Builtin): NodeModules {
     module: builtin('node:module') as typeof Module,
     system: builtin('node:os') as typeof System,
     path: builtin('node:path') as typeof Path,
+    workers: builtin('node:worker_threads') as typeof Workers,
   };
 }
 
 /** @internal For Node before 20.16. */
 export async function importAll(): Promise<NodeModules> {
-  const [childProcess, crypto, files, module, system, path] = await Promise.all([
+  const [childProcess, crypto, files, module, system, path, workers] = await Promise.all([
     import('node:child_process'),
     import('node:crypto'),
     import('node:fs'),
     import('node:module'),
     import('node:os'),
     import('node:path'),
+    import('node:worker_threads'),
   ]);
-  return { childProcess, crypto, files, module, system, path };
+  return { childProcess, crypto, files, module, system, path, workers };
 }
