@@ -26,7 +26,7 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
     const { training } = mode;
     const rerun = (inputs: readonly NDArray[]): unknown =>
       madeInside(fn(...(unflatten(structure, inputs) as Parameters<F>)));
-    const { results, outputs, used, moment } = firstRun(() => rerun(leaves), leaves);
+    const { results, outputs, used, moment } = firstRun(() => rerun(leaves));
     const recomputing = customGradient({
       forward: () => results.map(aliasOf),
       backward: (headGrads, { inputs }) => {
@@ -80,13 +80,16 @@ interface Moment {
 interface FirstRun {
   readonly results: readonly NDArray[];
   readonly outputs: Structure;
-  /** Arrays from outside that gradients may reach: they may be asked for by name. */
+  /**
+   * Arrays from outside that gradients may reach: they may be asked for by name. Arguments are among them,
+   * since the function may use those as what surrounds it as well.
+   */
   readonly used: readonly NDArray[];
   readonly moment: Moment;
 }
 
 /** Runs the function to get its results, and to see what it depends on. */
-function firstRun(fn: () => unknown, leaves: readonly NDArray[]): FirstRun {
+function firstRun(fn: () => unknown): FirstRun {
   const session = new Session();
   const moment = { generator: generatorState(), state: new StateLog(mode.stateLog) };
   const result = withMode({ session, stateLog: moment.state }, op, fn);
@@ -108,7 +111,6 @@ function firstRun(fn: () => unknown, leaves: readonly NDArray[]): FirstRun {
   for (const array of [...outside, ...session.participants]) {
     if (!array.isShared) joinRecording(array);
   }
-  for (const leaf of leaves) outside.delete(leaf);
   return { results, outputs, used: [...outside].filter(({ dtype }) => isFloat(dtype)), moment };
 }
 

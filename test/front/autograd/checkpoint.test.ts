@@ -167,3 +167,35 @@ test('what the function reads takes part in the recording, and may change when t
     [[1], [3]],
   );
 });
+
+test('an argument that the function uses by another name as well', () => {
+  const f = (wrap: Wrap) => (x: kn.NDArray) =>
+    wrap((y) => y.mul(x).add(wrap((z) => z.mul(x).mul(y))(y).sin()))(x).sum();
+  const x = kn.array([1, 2]);
+  for (const orders of [1, 2, 3]) {
+    const [expected, actual] = [f((fn) => fn), f(kn.checkpoint)].map((code) => {
+      let slope = code;
+      for (let k = 0; k < orders; k++) {
+        const before = slope;
+        slope = (y) => kn.grad(before)(y).sum();
+      }
+      return slope(x).item();
+    });
+    near(actual, expected, 1e-4);
+  }
+});
+
+test('a loop that keeps nothing starts from what its body also reads', () => {
+  const x = kn.ones([1]);
+  const f = (save: 'all' | 'none') => (start: kn.NDArray) => {
+    const outer = (_: kn.NDArray, s: kn.NDArray): [kn.NDArray, kn.NDArray] => {
+      const inner = (_: kn.NDArray, t: kn.NDArray): [never[], kn.NDArray] => [[], t.add(s)];
+      return [s, kn.foreach(inner, kn.ones([2]), s, { save })[1]];
+    };
+    return kn.foreach(outer, kn.ones([3]), start, { save })[0].sum();
+  };
+  // Each state is three times the one before.
+  for (const save of ['all', 'none'] as const) {
+    assert.deepEqual(kn.grad(f(save))(x).tolist(), [1 + 3 + 9]);
+  }
+});
