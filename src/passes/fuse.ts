@@ -10,7 +10,10 @@ import { viewed } from './views.js';
 
 /** Nodes that become one kernel. */
 export interface Group {
-  /** The nodes that give the loops their shape: one, or several reductions in one nest. */
+  /**
+   * The nodes that give the loops their shape: one, or several reductions in one nest, which may depend on
+   * each other if they go through the same rows (`rows.ts`).
+   */
   readonly anchors: readonly NodeId[];
   /** All nodes that are computed inside, ascending. Cheap ones may be members of several groups. */
   readonly members: readonly NodeId[];
@@ -26,6 +29,8 @@ export interface Group {
    * other results of reductions and kernels have the domain of the anchors' results.
    */
   readonly beside: readonly Value[];
+  /** What is dear to compute and needed in the kernel only: kept for a row that is looked at again. */
+  readonly kept: readonly Value[];
   /**
    * For a result, the operands whose memory it may take over: each of their elements is read for the
    * last time before the element of the result at the same index is stored.
@@ -48,6 +53,7 @@ export function separate(program: Program): readonly Group[] {
       reads: [...reads, ...sizes.of(id)],
       writes: program.results(id),
       beside: [],
+      kept: [],
       reuses: new Map(),
     });
   }

@@ -15,9 +15,9 @@ export interface Draft {
   domain: readonly Dim[];
   /**
    * A loop or branch, or what makes sizes of data, is no kernel: it neither computes what it reads nor
-   * what reads it.
+   * what reads it. `rows`: several reductions, one behind the other, that go through the same rows.
    */
-  kind: 'point' | 'reduce' | 'kernel' | 'control';
+  kind: 'point' | 'reduce' | 'rows' | 'kernel' | 'control';
   /**
    * How members are indexed. The value of a member may be asked for at several indices for one point
    * of the domain; each is a path, named here, with the number of times it is evaluated in all.

@@ -7,7 +7,9 @@ import { declarationOf } from './facets.js';
 import type { Group } from './fuse.js';
 import type { Costs } from './fuseCost.js';
 import { type Draft, identityPath, mostMembers } from './fuseInline.js';
+import { fitsRows } from './fuseRows.js';
 import { isNumber } from './places.js';
+import { inputLevel, isWide, rowFrame, rowLevels } from './rows.js';
 import { SizeReads } from './sizereads.js';
 import { viewed } from './views.js';
 
@@ -30,6 +32,7 @@ const searchLimit = 2000;
  * - point groups with the point groups that read them at the same index (one kernel, several results);
  * - point groups into the reductions that fold them (the reduction writes what it folds);
  * - point groups into the reductions and kernels whose results they continue (epilogues);
+ * - reductions into what reads their results for the same rows (`fuseRows.ts`);
  * - reductions of inputs of one shape over the same axes, where neither needs the other.
  */
 export function mergeGroups(
@@ -47,6 +50,8 @@ interface Cluster {
   reads: Set<Value>;
   writes: Set<Value>;
   beside: Set<Value>;
+  /** What was to be written and is not, since it is needed inside only. */
+  kept: Set<Value>;
   /** A topological number: what a cluster reads is written by clusters of lower numbers. */
   order: number;
 }
@@ -70,13 +75,14 @@ class Merger {
   }
 
   /**
-   * Point groups first join each other, then what they continue, and only what is left joins the
-   * reductions that read it: an epilogue saves a store and a load, a side result only a load.
+   * Point groups first join each other, then what they continue, then rows, and only what is left joins
+   * the reductions that read it: an epilogue saves a store and a load, a side result only a load.
    */
   run(): void {
     this.#mergeWhere((from, into) => from.kind === 'point' && into.kind === 'point');
     this.#mergeWhere((from) => from.kind !== 'point');
-    this.#mergeWhere(() => true);
+    this.#mergeWhere((from, into) => from.kind !== 'point' || into.kind === 'rows', true);
+    this.#mergeWhere(() => true, true);
     const readersOf = Array.from(this.#readers, ([value, readers]) => ({
       value,
       all: [...readers],
@@ -85,17 +91,23 @@ class Merger {
   }
 
   /** Readers first, so that a chain grows from its end. */
-  #mergeWhere(wanted: (from: Draft, into: Draft) => boolean): void {
+  #mergeWhere(wanted: (from: Draft, into: Draft) => boolean, inRows: boolean = false): void {
     for (const cluster of [...this.#clusters].sort((a, b) => b.order - a.order)) {
       // A cluster that was merged into another one is gone from the set.
       if (!this.#clusters.has(cluster)) continue;
       let current: Cluster = cluster;
       for (;;) {
         const partner = this.#producers(current).find(
-          (other) => wanted(other.draft, current.draft) && this.#canMerge(other, current),
+          (other) => wanted(other.draft, current.draft) && this.#canMerge(other, current, false),
         );
-        if (partner === undefined) break;
-        current = this.#merge(partner, current);
+        if (partner !== undefined) {
+          current = this.#merge(partner, current);
+          continue;
+        }
+        if (!inRows) break;
+        const rows = this.#producers(current).find((other) => this.#canMerge(other, current, true));
+        if (rows === undefined) break;
+        current = this.#merge(rows, current, true);
       }
     }
   }
@@ -107,6 +119,7 @@ class Merger {
       reads: [...cluster.reads],
       writes: [...cluster.writes],
       beside: [...cluster.beside],
+      kept: [...cluster.kept],
       reuses: this.#reuses(cluster),
     }));
   }
@@ -115,16 +128,28 @@ class Merger {
     const reuses = new Map<Value, Value[]>();
     // What follows a fold may compute again what was written beside it, from the same operands; it alone
     // reads operands of another shape.
-    const isRepeated = cluster.beside.size > 0 && cluster.writes.size > cluster.beside.size;
+    const isRepeated =
+      cluster.draft.kind !== 'rows' &&
+      cluster.beside.size > 0 &&
+      cluster.writes.size > cluster.beside.size;
     const overwritten = this.#overwritten(cluster);
+    const last = cluster.draft.kind === 'rows' ? this.#lastOfRows(cluster) : cluster.writes;
     for (const operand of cluster.reads) {
       if (isRepeated && sameShape(operand.type.shape, cluster.draft.domain)) continue;
-      const takers = [...cluster.writes].filter(({ type }) => sameType(type, operand.type));
+      const takers = [...last].filter(({ type }) => sameType(type, operand.type));
       if (takers.length === 0) continue;
       if (operand !== overwritten && !this.#readOnlyAtIdentity(operand, cluster)) continue;
       for (const value of takers) reuses.set(value, [...(reuses.get(value) ?? []), operand]);
     }
     return reuses;
+  }
+
+  /** What is written when a row is looked at for the last time, element by element. */
+  #lastOfRows({ draft, beside }: Cluster): ReadonlySet<Value> {
+    const levels = rowLevels(this.#program, [...draft.members], draft.anchors);
+    const looks = draft.anchors.map((id) => inputLevel(this.#program, id, levels));
+    const last = Math.max(...looks, ...[...beside].map(({ node }) => levels.get(node)!));
+    return new Set([...beside].filter(({ node }) => levels.get(node) === last));
   }
 
   /** The operand that a kernel on its own writes over, if it is read as that only. */
@@ -147,6 +172,7 @@ class Merger {
       reads: new Set(),
       writes: new Set(draft.anchors.flatMap((id) => this.#program.results(id))),
       beside: new Set(),
+      kept: new Set(),
       order: draft.anchors[0],
     };
     for (const id of members) {
@@ -182,12 +208,19 @@ class Merger {
     return producers.length < 2 ? producers : producers.sort((a, b) => b.order - a.order);
   }
 
-  #canMerge(from: Cluster, into: Cluster): boolean {
-    return this.#agree(from, into) && !this.#hasDetour(from, into);
+  #canMerge(from: Cluster, into: Cluster, inRows: boolean): boolean {
+    return (
+      (inRows ? this.#areRows(from, into) : this.#agree(from, into)) && !this.#hasDetour(from, into)
+    );
+  }
+
+  #areRows(from: Cluster, into: Cluster): boolean {
+    return isSmallEnough(from, into) && fitsRows(this.#program, from, into);
   }
 
   #agree(from: Cluster, into: Cluster): boolean {
     if (from.draft.kind === 'control' || into.draft.kind === 'control') return false;
+    if (from.draft.kind === 'rows') return false;
     const isEpilogue = from.draft.kind !== 'point';
     if (isEpilogue ? into.draft.kind !== 'point' : into.draft.kind === 'kernel') return false;
     if (!isSmallEnough(from, into)) return false;
@@ -322,7 +355,7 @@ class Merger {
     return numbers[first.length];
   }
 
-  #merge(from: Cluster, into: Cluster): Cluster {
+  #merge(from: Cluster, into: Cluster, inRows: boolean = false): Cluster {
     const order = this.#joinOrder(from, into);
     for (const cluster of [from, into]) {
       this.#clusters.delete(cluster);
@@ -330,10 +363,11 @@ class Merger {
     }
     const isEpilogue = from.draft.kind !== 'point';
     const [shaping, joining] = isEpilogue ? [from, into] : [into, from];
-    const bothReduce = from.draft.kind === 'reduce' && into.draft.kind === 'reduce';
+    const bothFold = folds(from.draft) && folds(into.draft);
     const draft: Draft = {
       ...shaping.draft,
-      anchors: bothReduce ? [...from.draft.anchors, ...into.draft.anchors] : shaping.draft.anchors,
+      kind: inRows ? 'rows' : shaping.draft.kind,
+      anchors: bothFold ? [...from.draft.anchors, ...into.draft.anchors] : shaping.draft.anchors,
       members: new Set([...shaping.draft.members, ...joining.draft.members]),
       paths: joinPaths(joining.draft.paths, shaping.draft.paths),
     };
@@ -347,13 +381,22 @@ class Merger {
     const reads = new Set(
       [...from.reads, ...into.reads].filter((value) => !draft.members.has(value.node)),
     );
-    const isBeside = from.draft.kind === 'point' && into.draft.kind === 'reduce';
-    const joined = [...from.beside, ...into.beside, ...(isBeside ? from.writes : [])];
+    const frame = inRows ? rowFrame(this.#program, draft.anchors[0]) : null;
+    const joined = [
+      ...from.beside,
+      ...into.beside,
+      ...(from.draft.kind === 'point' && folds(into.draft) ? from.writes : []),
+      ...(frame !== null && isWide(frame, into.draft.domain) && into.draft.kind === 'point'
+        ? into.writes
+        : []),
+    ];
+    const dropped = [...from.writes, ...into.writes].filter((value) => !writes.has(value));
     const merged: Cluster = {
       draft,
       reads,
       writes,
       beside: new Set(joined.filter((value) => writes.has(value))),
+      kept: new Set([...from.kept, ...into.kept, ...dropped]),
       order,
     };
     this.#register(merged);
@@ -389,6 +432,10 @@ class Merger {
     for (const value of into.reads) if (from.writes.has(value)) return true;
     return this.#hasDetour(from, into);
   }
+}
+
+function folds({ kind }: Draft): boolean {
+  return kind === 'reduce' || kind === 'rows';
 }
 
 function isSmallEnough(from: Cluster, into: Cluster): boolean {

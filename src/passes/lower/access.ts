@@ -138,6 +138,12 @@ function regroup(
   return moved;
 }
 
+/** An index into a shape: the given parts in order along axes of more than one element, zero along others. */
+export function inOrder(shape: readonly Expr[], parts: readonly Expr[]): readonly Expr[] {
+  let next = 0;
+  return shape.map((extent) => (isConst(extent, 1) ? zero : parts[next++]));
+}
+
 function sameExtent(a: Expr, b: Expr): boolean {
   return a === b || (a.kind === 'const' && b.kind === 'const' && a.value === b.value);
 }

@@ -26,18 +26,26 @@ export interface Beside {
   at(index: readonly Expr[]): Expr;
 }
 
-/** All that the ways to fold need to know of a nest of reductions. */
-export interface Fold {
-  readonly parts: readonly Part[];
-  readonly beside: readonly Beside[];
-  /** The neutral states of all parts. */
-  readonly initial: readonly Expr[];
+/** The loops over a domain of which some axes are folded. */
+export interface FoldLoops {
   readonly rank: number;
   readonly loops: readonly Loop[];
   /** The loops over folded axes, and over kept ones. */
   readonly inner: readonly Loop[];
   readonly outer: readonly Loop[];
+}
+
+/** One look at what is folded. */
+export interface FoldStage extends FoldLoops {
+  readonly parts: readonly Part[];
+  readonly beside: readonly Beside[];
+  /** The neutral states of all parts. */
+  readonly initial: readonly Expr[];
   readonly lanes: number;
+}
+
+/** All that the ways to fold need to know of a nest of reductions. */
+export interface Fold extends FoldStage {
   /** Memory for states, for the length of the kernel. */
   scratch(name: string, scalar: Scalar, length: Expr): Buffer;
   storeResults(state: readonly Expr[], index: readonly Expr[]): Stmt;
@@ -58,14 +66,14 @@ export function declareState(
 
 /** One more element into a state: the new state is complete before any part of the old is replaced. */
 export function step(
-  fold: Fold,
+  fold: FoldStage,
   keptAt: readonly Expr[],
   foldedAt: readonly Expr[],
   state: readonly Var[],
 ): Stmt {
   const index = place(fold, keptAt, foldedAt);
   const position = flatIndex(foldedAt, rowMajorStrides(fold.inner.map(({ extent }) => extent)));
-  const { lanes } = state[0].type;
+  const lanes = state[0]?.type.lanes ?? 1;
   const next = fold.parts.flatMap(({ lowering, context, element, initial, offset }) =>
     lowering.step(
       state.slice(offset, offset + initial.length),
@@ -87,7 +95,7 @@ export function step(
 }
 
 /** Joins two partial states of all parts. */
-export function combine(fold: Fold, a: readonly Expr[], b: readonly Expr[]): readonly Expr[] {
+export function combine(fold: FoldStage, a: readonly Expr[], b: readonly Expr[]): readonly Expr[] {
   return fold.parts.flatMap(({ lowering, context, initial, offset }) => {
     const end = offset + initial.length;
     return lowering.combine(a.slice(offset, end), b.slice(offset, end), context);
@@ -105,11 +113,14 @@ export function replace(state: readonly Var[], next: readonly Expr[]): Stmt {
 }
 
 /** The index into the input at which kept and folded loops stand. */
-export function place(fold: Fold, keptAt: readonly Expr[], foldedAt: readonly Expr[]): Expr[] {
-  const { loops, inner, outer } = fold;
+export function place(
+  { rank, loops, inner, outer }: FoldLoops,
+  keptAt: readonly Expr[],
+  foldedAt: readonly Expr[],
+): Expr[] {
   const at = loops.map((loop) => {
     const kept = outer.indexOf(loop);
     return kept >= 0 ? keptAt[kept] : (foldedAt[inner.indexOf(loop)] ?? zero);
   });
-  return indexOf(fold.rank, loops, at);
+  return indexOf(rank, loops, at);
 }

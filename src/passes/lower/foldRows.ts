@@ -1,43 +1,64 @@
 import * as e from '../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../loop/nodes.js';
-import { combine, copiesInFlight, declareState, type Fold, place, replace, step } from './fold.js';
+import {
+  combine,
+  copiesInFlight,
+  declareState,
+  type Fold,
+  type FoldStage,
+  place,
+  replace,
+  step,
+} from './fold.js';
 import { type Loop, nest } from './nest.js';
 import { cut, type Stage, stageLoop } from './stages.js';
 
 /** Folds along the innermost axis: lanes and copies hold partial states, joined at the end of a row. */
 export function foldRows(fold: Fold, row: Loop): Stmt {
+  return nest(fold.outer, (keptAt) => {
+    const { total, statements } = foldRow(fold, row, keptAt);
+    return e.block(...statements, fold.storeResults(total, place(fold, keptAt, [])));
+  });
+}
+
+/** What looks at one row once, and the locals that then hold the state of all of it. */
+export function foldRow(
+  fold: FoldStage,
+  row: Loop,
+  keptAt: readonly Expr[],
+): { readonly total: readonly Var[]; readonly statements: readonly Stmt[] } {
   const stages = cut(row.extent, fold.lanes, copiesInFlight);
   const total = declareState('total', fold.initial, 1);
-  return nest(fold.outer, (keptAt) => {
-    const partial = partialStates(fold, stages);
-    const body = nest(fold.inner.slice(0, -1), (foldedAt) =>
-      e.block(
-        ...stages.map((stage) => {
-          const states = stage.lanes * stage.copies === 1 ? [total.state] : partial.states;
-          return stageLoop('i', stage, (indices) =>
-            stepAll(
-              fold,
-              keptAt,
-              indices.map((index) => [...foldedAt, index]),
-              states,
-            ),
-          );
-        }),
-      ),
-    );
-    return e.block(
+  const partial = partialStates(fold, stages);
+  const body = nest(fold.inner.slice(0, -1), (foldedAt) =>
+    e.block(
+      ...stages.map((stage) => {
+        const states = stage.lanes * stage.copies === 1 ? [total.state] : partial.states;
+        return stageLoop('i', stage, (indices) =>
+          stepAll(
+            fold,
+            keptAt,
+            indices.map((index) => [...foldedAt, index]),
+            states,
+          ),
+        );
+      }),
+    ),
+  );
+  return {
+    total: total.state,
+    statements: [
       ...total.declarations,
       ...partial.declarations,
       body,
       ...joinCopies(fold, partial.states),
       ...joinLanes(fold, partial.states[0], total.state),
-      fold.storeResults(total.state, place(fold, keptAt, [])),
-    );
-  });
+    ],
+  };
 }
 
 function partialStates(
-  fold: Fold,
+  fold: FoldStage,
   stages: readonly Stage[],
 ): { readonly states: readonly (readonly Var[])[]; readonly declarations: readonly Stmt[] } {
   const wide = stages.filter((stage) => stage.lanes * stage.copies > 1);
@@ -52,7 +73,7 @@ function partialStates(
 }
 
 function stepAll(
-  fold: Fold,
+  fold: FoldStage,
   keptAt: readonly Expr[],
   foldedAt: readonly (readonly Expr[])[],
   states: readonly (readonly Var[])[],
@@ -60,8 +81,9 @@ function stepAll(
   return e.block(...foldedAt.map((at, copy) => step(fold, keptAt, at, states[copy])));
 }
 
-function joinCopies(fold: Fold, states: readonly (readonly Var[])[]): readonly Stmt[] {
+function joinCopies(fold: FoldStage, states: readonly (readonly Var[])[]): readonly Stmt[] {
   const statements: Stmt[] = [];
+  if (fold.parts.length === 0) return statements;
   for (let distance = 1; distance < states.length; distance *= 2) {
     for (let copy = 0; copy + distance < states.length; copy += 2 * distance) {
       const joined = combine(fold, states[copy], states[copy + distance]);
@@ -72,11 +94,11 @@ function joinCopies(fold: Fold, states: readonly (readonly Var[])[]): readonly S
 }
 
 function joinLanes(
-  fold: Fold,
+  fold: FoldStage,
   state: readonly Var[] | undefined,
   total: readonly Var[],
 ): readonly Stmt[] {
-  if (state === undefined) return [];
+  if (state === undefined || fold.parts.length === 0) return [];
   let parts: (readonly Expr[])[] = Array.from({ length: fold.lanes }, (_, lane) =>
     state.map((part) => e.extract(part, lane)),
   );

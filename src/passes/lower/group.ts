@@ -5,11 +5,13 @@ import type { Stmt } from '../../loop/nodes.js';
 import type { Target } from '../../loop/target.js';
 import { declarationOf } from '../facets.js';
 import type { Group } from '../fuse.js';
+import { isStaged } from '../rows.js';
 import { KernelBuilder, type LoweredKernel } from './builder.js';
 import { Epilogue } from './epilogue.js';
 import { kernelNest } from './kernel.js';
 import { pointNest } from './point.js';
 import { reduceNest } from './reduce.js';
+import { rowNest } from './rowNest.js';
 import { type Placement, Scope } from './scope.js';
 
 /** Lowers the nodes of a group to one kernel. `number` makes its name unique. */
@@ -38,6 +40,7 @@ function groupBody(program: Program, group: Group, scope: Scope, target: Target)
         group.writes.map((value) => ({ sink: scope.sink(value), at: scope.compute(value) })),
       );
     case 'reduce': {
+      if (isStaged(program, group)) return rowNest(scope, group, target);
       const epilogue = new Epilogue(program, group, scope);
       const beside = group.beside.map((value) => ({
         sink: scope.sink(value),

@@ -9,7 +9,7 @@ import type { Target } from '../../loop/target.js';
 import { visitExprs } from '../../loop/visit.js';
 import type { ReduceContext, ReduceLowering } from '../../ops/lowering.js';
 import { declarationOf } from '../facets.js';
-import { mulIndex, one, zero } from './access.js';
+import { inOrder, mulIndex, one, zero } from './access.js';
 import type { Epilogue } from './epilogue.js';
 import type { Beside, Fold, Part } from './fold.js';
 import { foldColumns } from './foldColumns.js';
@@ -18,7 +18,7 @@ import { planLoops, type Probe } from './nest.js';
 import type { Scope } from './scope.js';
 
 /** The dtypes in which states lie in memory. */
-const stateTypes: Readonly<Record<Scalar, DType>> = {
+export const stateTypes: Readonly<Record<Scalar, DType>> = {
   f32: 'float32',
   f64: 'float64',
   i32: 'int32',
@@ -55,9 +55,8 @@ export function reduceNest(
       lowering.finish(state.slice(offset, offset + initial.length), context),
     );
     const values = new Map(results.map((result, k) => [result, elements[k]]));
-    const kept = index.filter((_, axis) => !folded.has(axis));
-    const full = index.map((part, axis) => (folded.has(axis) ? zero : part));
-    return epilogue.store(values, ({ type }) => (type.shape.length === rank ? full : kept));
+    const at = index.filter((_, axis) => !folded.has(axis) && input.type.shape[axis] !== 1);
+    return epilogue.store(values, ({ type }) => inOrder(scope.shape(type.shape), at));
   };
   const initial = parts.flatMap((part) => part.initial);
   const probe = (index: readonly Expr[]): Probe =>
@@ -92,13 +91,13 @@ export function reduceNest(
     : foldColumns(fold, last);
 }
 
-function reductionOf(call: CallNode): ReduceLowering<Attributes> {
+export function reductionOf(call: CallNode): ReduceLowering<Attributes> {
   const { lowering } = declarationOf(call.op);
   if (lowering.kind !== 'reduce') throw new InternalError(`${call.op.name} is not a reduction`);
   return lowering;
 }
 
-function partsOf(scope: Scope, anchors: readonly NodeId[], count: Expr): readonly Part[] {
+export function partsOf(scope: Scope, anchors: readonly NodeId[], count: Expr): readonly Part[] {
   let offset = 0;
   return anchors.map((id) => {
     const call = scope.program.node(id) as CallNode;
@@ -119,7 +118,11 @@ function partsOf(scope: Scope, anchors: readonly NodeId[], count: Expr): readonl
 }
 
 /** As many lanes as a vector register has for the widest scalar that the nest handles. */
-function lanesOf(parts: readonly Part[], { values }: Probe, { vectorBytes }: Target): number {
+export function lanesOf(
+  parts: readonly Part[],
+  { values }: Probe,
+  { vectorBytes }: Target,
+): number {
   let widest = 4;
   const steps = parts.flatMap(({ lowering, context, initial, element }) =>
     lowering.step(initial, element.at(element.shape.map(() => zero)), zero, context),
@@ -131,7 +134,7 @@ function lanesOf(parts: readonly Part[], { values }: Probe, { vectorBytes }: Tar
 }
 
 /** What the nest evaluates: the elements, and all that the stores of a statement without loops need. */
-function probeOf(elements: readonly Expr[], stores: Stmt): Probe {
+export function probeOf(elements: readonly Expr[], stores: Stmt): Probe {
   const values = [...elements];
   const addresses: Expr[] = [];
   const visit = (stmt: Stmt): void => {
