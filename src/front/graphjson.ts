@@ -63,7 +63,7 @@ export function graphToJSON(parts: GraphParts): Json {
 }
 
 /** The graph without the gradients that it writes, which belong to arrays of this process. */
-function withoutGradients({ program, reads, writes }: GraphParts): GraphParts {
+export function withoutGradients({ program, reads, writes }: GraphParts): GraphParts {
   const returned = program.outputs.length - writes.length;
   const isKept = program.outputs.map((_, k) => writes[k - returned]?.kind !== 'gradient');
   if (isKept.every((kept) => kept)) return { program, reads, writes };

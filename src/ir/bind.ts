@@ -135,7 +135,7 @@ interface Equation {
 }
 
 /** `scale * unknown + offset` in the actual world; without an unknown, just `offset`. */
-interface Linear {
+export interface Linear {
   readonly unknown: { readonly name: string; readonly bounds: Bounds } | null;
   readonly scale: Dim;
   readonly offset: Dim;
@@ -183,7 +183,8 @@ function settle(equation: Equation, bindings: Map<string, Dim>, op: string | und
   return true;
 }
 
-function linearForm(dim: Dim, bindings: ReadonlyMap<string, Dim>): Linear | null {
+/** A dimension in terms of the one symbol in it that is not bound yet; null where that is not its form. */
+export function linearForm(dim: Dim, bindings: ReadonlyMap<string, Dim>): Linear | null {
   const known = (offset: Dim): Linear => ({ unknown: null, scale: 0, offset });
   return fold<Linear | null>(dim, {
     constant: known,

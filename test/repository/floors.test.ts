@@ -16,6 +16,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
   runtime: ['passes', 'codegen', 'formats', 'ops', 'loop', 'ir', 'graph'],
   front: ['runtime', 'passes', 'formats', 'ops', 'ir', 'graph'],
   nn: ['front', 'formats', 'ops', 'ir'],
+  artifact: ['front', 'runtime', 'passes', 'codegen', 'ops', 'loop', 'ir'],
   lint: ['front', 'ops'],
   'index.ts': ['nn', 'front', 'formats', 'ops', 'ir', 'graph'],
 };

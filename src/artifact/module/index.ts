@@ -1,0 +1,41 @@
+import type { StaticGraph } from '../../front/staticgraph.js';
+import { reservedBytes } from '../../codegen/wasm/index.js';
+import { wasmTarget } from '../../loop/target.js';
+import { mainName } from '../../passes/lower/main.js';
+import { artifactOf } from '../artifact.js';
+import { checkArtifact, type Elements, type Feeds } from '../check.js';
+import { type ModuleParts, modulePartsOf, moduleText } from './writer.js';
+
+export interface ToModuleOptions {
+  /** Whether the graph may change its own state: a training step, for example. Default false. */
+  readonly train?: boolean;
+  /** Inputs on which the module must compute what the graph does before it is returned. */
+  readonly check?: Feeds;
+}
+
+/**
+ * A graph as the text of one ES module with its WebAssembly and weights inside. It runs in Node, Deno, Bun
+ * and browsers, without this library: `run(feeds)` returns `{ data, shape, dtype }` by output name; types
+ * are in its comments, which TypeScript reads.
+ *
+ * @throws ArgumentError for graphs that update state without `train`; UnsupportedError for graphs whose
+ * data decides sizes; InternalError when a check fails.
+ */
+export function toModule(graph: StaticGraph, options: ToModuleOptions = {}): string {
+  const { train = false, check } = options;
+  const op = 'toModule';
+  const artifact = artifactOf(graph, { op, target: wasmTarget, base: reservedBytes, train });
+  const parts = modulePartsOf(op, artifact);
+  if (check !== undefined) checkArtifact(op, graph, check, (given) => openHere(parts).run(given));
+  return moduleText(parts, artifact);
+}
+
+/** The module's own code, run in this process. */
+function openHere({ body, wasm }: ModuleParts): { run(feeds: Given): Given } {
+  const memory = new WebAssembly.Memory({ initial: 1, maximum: 32768 });
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(wasm), { env: { memory } });
+  const make = new Function('main', 'memory', `'use strict';${body}; return open(main, memory);`);
+  return make(exports[mainName], memory) as { run(feeds: Given): Given };
+}
+
+type Given = Readonly<Record<string, Elements>>;
