@@ -6,7 +6,11 @@ import { parseSync } from 'rolldown/utils';
 import { root } from './setup.mjs';
 
 /** The entry points of `exports` in package.json. */
-const entries = { index: 'src/index.ts', lint: 'src/lint/index.ts' };
+const entries = {
+  index: 'src/index.ts',
+  artifact: 'src/artifact/index.ts',
+  lint: 'src/lint/index.ts',
+};
 
 /**
  * A file of its own, under this name: Kaon tells its own frames on a stack from the user's by the folder
