@@ -23,7 +23,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 type Builtin = (name: string) => unknown;
 
 let modules: NodeModules | null = null;
-let loading: Promise<void> | null = null;
+let search: 'not begun' | 'under way' | 'over' = 'not begun';
 
 /**
  * Node's modules, without importing them, since the same code is loaded in browsers. Null where there is
@@ -35,15 +35,24 @@ export function nodeModules(): NodeModules | null {
   if (typeof process === 'undefined' || process.versions?.node === undefined) return null;
   const { getBuiltinModule } = process as { readonly getBuiltinModule?: Builtin };
   if (getBuiltinModule !== undefined) return (modules = collect(getBuiltinModule));
-  loading ??= importAll().then((all) => {
-    modules = all;
-  });
+  if (search === 'not begun') void load();
   return null;
 }
 
 /** Whether `nodeModules` will have an answer later. */
 export function isNodeLoading(): boolean {
-  return modules === null && loading !== null;
+  return search === 'under way';
+}
+
+async function load(): Promise<void> {
+  search = 'under way';
+  try {
+    modules = await importAll();
+  } catch {
+    // Something that only calls itself Node: it stays as if there were none.
+  } finally {
+    search = 'over';
+  }
 }
 
 function collect(builtin: Builtin): NodeModules {
