@@ -1,10 +1,11 @@
 import type { Dim } from '../base/dim.js';
-import { substituteDim, symbolsOf } from '../base/dim.js';
+import { isStatic, sameShape, substituteDim, symbolsOf } from '../base/dim.js';
 import { mapAttributeDims } from '../base/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import { Program, type Value } from '../ir/program.js';
 import { dimsOf, requireAt, type Requirement, requireOrKeep } from '../ir/requirement.js';
 import type { TensorType } from '../ir/types.js';
+import { reshape } from '../ops/index.js';
 import { stopGradient } from '../ops/structure/identity.js';
 import { collectOrigins, type Origin } from './history.js';
 import type { NDArray } from './ndarray.js';
@@ -116,10 +117,11 @@ export function layOut({
     if (origin.isBackward && results.length > 0) backward.add(results[0].node);
     origin.results.forEach((array, i) => {
       if (values.has(array)) return;
-      values.set(array, results[i]);
       const captured = origin.captured?.[i] ?? array.type;
-      noteNames(captured, results[i].type, renamed);
-      noteSymbols(captured, results[i].type, names);
+      const value = withKnownSizes(results[i], captured, names);
+      values.set(array, value);
+      noteNames(captured, value.type, renamed);
+      noteSymbols(captured, value.type, names);
     });
   }
   program.setOutputs(
@@ -147,6 +149,22 @@ function inNamesOf(
     if (symbols.every((name) => names.has(name))) requireAt(requirement, names, keep);
   }
   return kept;
+}
+
+/**
+ * A size that what the program is given has, and that a call in it finds once more, is one size: one mask
+ * selects before side-effect code and behind it.
+ */
+function withKnownSizes(
+  value: Value,
+  captured: TensorType,
+  names: ReadonlyMap<string, Dim>,
+): Value {
+  const { shape } = value.type;
+  const known = shape.map((dim, axis) =>
+    isStatic(dim) ? dim : (names.get(String(captured.shape[axis])) ?? dim),
+  );
+  return sameShape(shape, known) ? value : reshape(value, known);
 }
 
 /** Notes what a capture's symbols are in the program, wherever an extent is just one. */

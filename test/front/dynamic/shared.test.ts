@@ -73,3 +73,24 @@ test('sizes that are computed alike from the same arrays are one size', () => {
     assert.deepEqual(hybrid(x, y, kn.array(n, { dtype: 'int32' })).tolist(), expected);
   }
 });
+
+test('a mask selects before side-effect code and behind it', () => {
+  const look = kn.staticCode((r: kn.NDArray) => void r.dataSync());
+  const f = (a: kn.NDArray, m: kn.NDArray): kn.NDArray => {
+    const before = a.booleanMask(m).mul(2);
+    look(a);
+    return before.add(a.booleanMask(m)).add(kn.zeros(m.sum().reshape([1])));
+  };
+  const slope = (g: typeof f, m: kn.NDArray): unknown =>
+    kn
+      .grad((a: kn.NDArray) => g(a, m).square().sum())(x)
+      .tolist();
+  const pieces = kn.staticGraph(f);
+  const whole = kn.staticGraph((m: kn.NDArray) => kn.grad((a: kn.NDArray) => f(a, m).sum())(x));
+  for (const bits of [[1, 0, 1, 1], [0, 0, 0, 0], [0, 1, 0, 0]]) {
+    const m = kn.array(bits, { dtype: 'bool' });
+    assert.deepEqual(pieces(x, m).tolist(), f(x, m).tolist());
+    assert.deepEqual(slope(pieces, m), slope(f, m));
+    assert.deepEqual(whole(m).tolist(), bits.map((bit) => 3 * bit));
+  } // prettier-ignore
+});
