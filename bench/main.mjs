@@ -16,7 +16,11 @@ if (options.dist !== undefined) {
   options.dist = resolve(options.dist);
   process.env.KAON_DIST = options.dist;
 }
-const asked = rows.filter(({ title }) => wanted(options.only, title));
+process.env.KAON_BENCH_CLOCK = options.clock; // every process that is started measures by it
+const asked = rows.filter(
+  ({ title, threads }) =>
+    wanted(options.only, title) && (threads === undefined || options.clock === 'wall'),
+);
 
 if (options.help) console.log(usage);
 else if (options.list) console.log(asked.map(({ title }) => title).join('\n'));
@@ -34,6 +38,7 @@ async function measureAll() {
     compiler: limits.compiler,
     rounds: options.rounds,
     threads: options.threads,
+    clock: options.clock,
     versions: team.versions,
     missing: team.missing,
     rows: [],

@@ -6,6 +6,7 @@ export const usage = `node bench/main.mjs [OPTION ...]
   --tier TIER      wasm, native or auto; default: wasm and native side by side
   --threads N      threads for everybody; default 1
   --rounds N       alternating rounds; default 7
+  --clock CLOCK    wall, or cpu where others use the machine: the processor's time, one thread only
   --quick          3 short rounds: shows that rows run, not how fast
   --dist DIR       compiled project; default dist
   --list           titles of the rows, nothing measured
@@ -13,6 +14,7 @@ export const usage = `node bench/main.mjs [OPTION ...]
   --markdown       the page docs/performance.md
   --output FILE    also writes what --json prints, and shows rows as they come`;
 
+const clocks = ['wall', 'cpu'];
 const tiers = ['wasm', 'native', 'auto'];
 
 function wholeNumber(name, text) {
@@ -33,6 +35,7 @@ export function parseOptions(words) {
       tier: { type: 'string' },
       threads: { type: 'string', default: '1' },
       rounds: { type: 'string' },
+      clock: { type: 'string', default: 'wall' },
       quick: { type: 'boolean', default: false },
       dist: { type: 'string' },
       list: { type: 'boolean', default: false },
@@ -45,11 +48,18 @@ export function parseOptions(words) {
   if (values.tier !== undefined && !tiers.includes(values.tier)) {
     throw new RangeError(`--tier is one of ${tiers.join(', ')}, not ${values.tier}`);
   }
+  if (!clocks.includes(values.clock)) {
+    throw new RangeError(`--clock is one of ${clocks.join(', ')}, not ${values.clock}`);
+  }
+  const threads = wholeNumber('threads', values.threads);
+  if (values.clock === 'cpu' && threads > 1) {
+    throw new RangeError("the processor's time says nothing about several threads");
+  }
   const { quick } = values;
   return {
     ...values,
+    threads,
     tiers: values.tier === undefined ? ['wasm', 'native'] : [values.tier],
-    threads: wholeNumber('threads', values.threads),
     rounds: wholeNumber('rounds', values.rounds ?? (quick ? '3' : '7')),
     roundMilliseconds: quick ? 20 : 120,
     warmupMilliseconds: quick ? 50 : 400,

@@ -1,7 +1,7 @@
 /** Where the figures come from, in a line. */
-export function machine({ processor, cores, node, date, rounds, threads, compiler }) {
+export function machine({ processor, cores, node, date, rounds, threads, compiler, clock }) {
   const share = threads === 1 ? 'one thread' : `${threads} threads`;
-  return `${processor}, ${cores} cores, ${share} (but for the rows about threads), Node ${node}, C compiler for the native limits: ${compiler}, ${date}; ${rounds} alternating rounds.`;
+  return `${processor}, ${cores} cores, ${share} (but for the rows about threads), Node ${node}, C compiler for the native limits: ${compiler}, ${date}; ${rounds} alternating rounds${clock === 'cpu' ? ", the processor's time" : ''}.`;
 }
 
 /** Versions of who took part, and why others did not. */
