@@ -51,6 +51,8 @@ export { StaticGraph, type TypeRequest } from './front/staticgraph.js';
 export { hybridize, type Hybridized } from './front/hybridize.js';
 export type { HybridizeOptions } from './front/hybridizeoptions.js';
 export type { Explanation, Miss, TraceReport } from './front/explain.js';
+export type { TierReport } from './runtime/executable.js';
+export type { Tier } from './runtime/tiers.js';
 export type { Guard, GuardKind } from './front/guards.js';
 export type { ArgumentAxes, DynamicAxes } from './front/dynamic.js';
 export * as nn from './nn/index.js';

@@ -154,10 +154,8 @@ export class Tiered implements Inspectable {
       return this.#executor.run(inputs, into);
     }
     const { results, objection } = tryBeside(this.#executor, native, device, inputs, into);
-    const slower =
-      objection === null && tier === 'auto'
-        ? slowness(this.#executor, native, inputs, watch)
-        : null;
+    const mayBeSlower = tier === 'native' || nativeTier().atAnySpeed || objection !== null;
+    const slower = mayBeSlower ? null : slowness(this.#executor, native, inputs, watch);
     if (objection === null && slower === null) {
       this.#executor.release();
       this.#executor = native;

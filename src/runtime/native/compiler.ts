@@ -32,7 +32,10 @@ export const commonFlags: readonly string[] = [
 ];
 
 /** Commands that may be compilers, those that are asked for first. */
-function candidates(node: NodeModules, env: Environment): readonly (readonly string[])[] {
+export function compilerCommands(
+  node: NodeModules,
+  env: Environment,
+): readonly (readonly string[])[] {
   const { path } = node;
   const folders = (env['PATH'] ?? '').split(path.delimiter).filter((folder) => folder !== '');
   const wanted = [env['KAON_CC'], env['CC'], 'cc', 'clang', 'gcc'];
@@ -82,7 +85,7 @@ export class CompilerSearch {
     this.#node = node;
     this.#folder = folder;
     this.#env = env;
-    this.#commands = [...candidates(node, env)];
+    this.#commands = [...compilerCommands(node, env)];
   }
 
   /** The compiler, or why there is none; null while it is searched for. */

@@ -28,6 +28,8 @@ export interface NativeSettings {
   readonly limitMilliseconds?: number;
   /** How long a program has to have run before it is compiled. Default 100 ms. */
   readonly hotMilliseconds?: number;
+  /** Whether native code takes over even where it is no faster. Default false. */
+  readonly atAnySpeed?: boolean;
   /** Bytes that the cache may take on disk. Default 256 MiB. */
   readonly cacheBytes?: number;
   /** How many compilers run at once. Default 2. */
@@ -55,6 +57,7 @@ interface Workshop {
 /** All that makes and loads native code. */
 export class NativeTier {
   readonly hotMilliseconds: number;
+  readonly atAnySpeed: boolean;
   readonly #settings: NativeSettings;
   #setup: Setup | string | null = null;
   #workshop: Workshop | string | null = null;
@@ -62,6 +65,7 @@ export class NativeTier {
   constructor(settings: NativeSettings = {}) {
     this.#settings = settings;
     this.hotMilliseconds = settings.hotMilliseconds ?? 100;
+    this.atAnySpeed = settings.atAnySpeed ?? false;
   }
 
   /** What is wrong with the cache; null for nothing. */
