@@ -149,7 +149,7 @@ export interface KernelContext<A> {
   /** The value of a dimension of an attribute or a type, i32. */
   extent(dim: Dim): Expr;
   readonly target: Target;
-  /** Who runs the kernel: results are stored in the share of this thread only (`shareOf`). */
+  /** Who runs the kernel: more than one thread only where it `divides` its results. */
   readonly team: Team;
   /**
    * Temporary memory of at least `length` elements, uninitialised, for the length of the kernel; each
@@ -172,6 +172,11 @@ export interface KernelLowering<A> {
    * kernel writes only what differs. None when absent.
    */
   readonly overwrites?: number;
+  /**
+   * True when each thread of the team stores only its share of the results (`shareOf`), on every path, and
+   * no result depends on where shares are cut. Otherwise one thread runs the kernel alone. Default false.
+   */
+  readonly divides?: boolean;
   kernel(context: KernelContext<A>): Stmt;
 }
 

@@ -51,7 +51,8 @@ export class Memory {
   readonly #bound: Set<string> = new Set();
 
   place(role: PlaceRole, dtype: DType, length: Dim, first: number, last: number = first): number {
-    const most = this.#most(length);
+    const most = this.roomFor(length);
+    if (most === null) throw new InternalError(`nothing bounds the size ${String(length)}`);
     return this.places.push({ role, dtype, length: most, first, last, taken: null }) - 1;
   }
 
@@ -60,17 +61,14 @@ export class Memory {
     this.#bound.add(symbol);
   }
 
-  /** Room for whatever a length will be. */
-  #most(length: Dim): Dim {
-    if (this.#bound.size === 0) return length;
-    const most = roomFor(length, this.#bound);
-    if (most === null) throw new InternalError(`nothing bounds the size ${String(length)}`);
-    return most;
+  /** Room for whatever a length will be, in sizes that are known before the program runs; null for none. */
+  roomFor(length: Dim): Dim | null {
+    return this.#bound.size === 0 ? length : roomFor(length, this.#bound);
   }
 
   /** A location inside of others, at the address that a variable of `main` has. */
   address(variable: Var, ...within: readonly number[]): number {
-    const places = within.flatMap((location) => this.#placesOf(location));
+    const places = within.flatMap((location) => this.placesOf(location));
     return -this.#addresses.push({ variable, within: places });
   }
 
@@ -81,12 +79,13 @@ export class Memory {
 
   /** Keeps what lies at a location until a step. */
   keep(location: number, step: number): void {
-    for (const place of this.#placesOf(location)) {
+    for (const place of this.placesOf(location)) {
       this.places[place].last = Math.max(this.places[place].last, step);
     }
   }
 
-  #placesOf(location: number): readonly number[] {
+  /** The places that a location may lie in. */
+  placesOf(location: number): readonly number[] {
     return location < 0 ? this.#addresses[-location - 1].within : [location];
   }
 }

@@ -34,6 +34,8 @@ export interface Binding {
   readonly inPlace: readonly boolean[];
   /** Whether all outputs get fresh storage. */
   readonly isFresh: boolean;
+  /** What several threads would save in a run (`Plan.gain`). */
+  readonly gain: number;
   /** Whether several outputs go to storages that have no address to tell them apart by. */
   readonly mayCollide: boolean;
 }
@@ -129,6 +131,7 @@ export function bind(
     ),
     isFresh: targets.every((target) => target === fresh),
     mayCollide: targets.filter((target) => target === unpinned).length > 1,
+    gain: evaluateDim(plan.gain, sizes),
   };
 }
 

@@ -95,7 +95,7 @@ function executor(
   const entry = stage(
     log,
     target,
-    () => backend.entry(planned.module, device),
+    () => backend.entry(planned.module, device, planned.threads),
     () => 'code that can be called',
   );
   const made = new Executor(program, planned, device, entry);
@@ -105,7 +105,7 @@ function executor(
 function plan(
   simplest: Program,
   { target }: Backend,
-  { fuse: fusing = true, replaced }: CompileOptions,
+  { fuse: fusing = true, replaced, device = cpu }: CompileOptions,
   log: CompilationLog | null,
 ): Plan {
   const lowest = prepareControl(simplest);
@@ -115,7 +115,7 @@ function plan(
   const planned = stage(
     log,
     'lower',
-    () => lowerProgram(lowest, order, target, replaced),
+    () => lowerProgram(lowest, order, target, replaced, device.threads),
     ({ module, places }) =>
       `${counted(module.kernels.length, 'kernel')}, ${counted(places.length, 'place')}`,
   );

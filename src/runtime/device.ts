@@ -1,7 +1,9 @@
 import { type DType, type HostArray, viewOf } from '../base/dtype.js';
 import { reservedBytes } from '../codegen/wasm/index.js';
-import { DeviceError } from '../base/errors.js';
+import { ArgumentError, DeviceError } from '../base/errors.js';
 import { Regions } from '../passes/memory.js';
+import { Pool } from './threads/pool.js';
+import { threadsOfEnvironment, whyUnshared } from './threads/settings.js';
 
 const pageBytes = 65536;
 /** Addresses are i32 and stay below the sign bit. */
@@ -18,23 +20,72 @@ export class Device {
   readonly #regions: Regions = new Regions(reservedBytes);
   readonly #mostPages: number;
   #memory: WebAssembly.Memory | null = null;
-  #buffer: ArrayBuffer | null = null;
+  #buffer: ArrayBufferLike | null = null;
+  #threads: number | (() => number);
+  #pool: Pool | null = null;
   #epoch = 0;
   #arena = -1;
   #arenaBytes = 0;
 
-  /** Nothing is allocated before it is needed. */
-  constructor(options: { readonly maximumBytes?: number } = {}) {
-    const { maximumBytes = mostPages * pageBytes } = options;
+  /**
+   * Nothing is allocated before it is needed. `threads` is how many run programs together, at most; a
+   * function is asked when that matters first. Default 1.
+   */
+  constructor(
+    options: { readonly maximumBytes?: number; readonly threads?: number | (() => number) } = {},
+  ) {
+    const { maximumBytes = mostPages * pageBytes, threads = 1 } = options;
     this.#mostPages = Math.min(Math.ceil(maximumBytes / pageBytes), mostPages);
+    this.#threads = threads;
+  }
+
+  /** How many threads are wanted. */
+  get wantedThreads(): number {
+    if (typeof this.#threads === 'function') this.#threads = this.#threads();
+    return this.#threads;
+  }
+
+  /**
+   * Programs that are compiled from here on are for so many threads.
+   * @throws ArgumentError for more than one when there is memory already that they could not share.
+   */
+  set wantedThreads(threads: number) {
+    if (threads > 1 && this.#memory !== null && !this.isShared && whyUnshared() === null) {
+      throw new ArgumentError('it is too late for more than one thread', {
+        op: 'config.threads',
+        expected: 'a number that is set before the first array is computed',
+        actual: `${threads}, with memory that threads cannot share`,
+        advice:
+          'set config.threads first of all, or start with the environment variable KAON_THREADS',
+      });
+    }
+    this.#threads = threads;
+  }
+
+  /** How many threads programs are compiled for: one where memory cannot be shared. */
+  get threads(): number {
+    const wanted = this.wantedThreads;
+    if (wanted === 1) return 1;
+    return (this.#memory === null ? whyUnshared() === null : this.isShared) ? wanted : 1;
+  }
+
+  /** The threads that run programs on this memory, which must be shared. */
+  get pool(): Pool {
+    return (this.#pool ??= new Pool(this));
+  }
+
+  /** Whether the memory can be shared with other threads. */
+  get isShared(): boolean {
+    return typeof SharedArrayBuffer === 'function' && this.buffer instanceof SharedArrayBuffer;
   }
 
   /** @throws DeviceError when the engine gives no memory at all. */
   get memory(): WebAssembly.Memory {
     if (this.#memory !== null) return this.#memory;
     const initial = Math.min(16, this.#mostPages);
+    const shared = this.threads > 1;
     try {
-      this.#memory = new WebAssembly.Memory({ initial, maximum: this.#mostPages });
+      this.#memory = new WebAssembly.Memory({ initial, maximum: this.#mostPages, shared });
     } catch (cause) {
       throw new DeviceError('the engine gives no memory to the device', {
         expected: `an address range of ${this.#mostPages * pageBytes} bytes`,
@@ -51,7 +102,7 @@ export class Device {
   }
 
   /** The memory's bytes; another object after the memory has grown. */
-  get buffer(): ArrayBuffer {
+  get buffer(): ArrayBufferLike {
     return (this.#buffer ??= this.memory.buffer);
   }
 
@@ -132,4 +183,4 @@ export class Device {
 }
 
 /** The device that programs run on unless told otherwise. */
-export const cpu: Device = new Device();
+export const cpu: Device = new Device({ threads: threadsOfEnvironment });

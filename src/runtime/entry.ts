@@ -1,4 +1,4 @@
-import { instantiate } from '../codegen/wasm/index.js';
+import { compileModule, type WasmKernel } from '../codegen/wasm/index.js';
 import { KernelCache } from '../loop/cache.js';
 import { interpret } from '../loop/interpret.js';
 import { optimizeModule } from '../loop/module.js';
@@ -7,16 +7,20 @@ import { type Target, wasmTarget } from '../loop/target.js';
 import { mainName } from '../passes/lower/main.js';
 import type { Device } from './device.js';
 import type { CompileOptions } from './executable.js';
+import type { TeamEntry } from './threads/recipe.js';
 
-/** Runs `main` of a module on the table at an address of the device's memory. */
-export type Entry = (table: number) => void;
+/**
+ * Runs `main` of a module on the table at an address of the device's memory. `gain` is what several threads
+ * would save (`Plan.gain`, for the sizes of this run); it is nothing to a module for one.
+ */
+export type Entry = (table: number, gain: number) => void;
 
 /** A way to run modules. */
 export interface Backend {
   /** What programs are lowered for. */
   readonly target: Target;
-  /** Makes a module callable. */
-  entry(module: Module, device: Device): Entry;
+  /** Makes a module, which is for some number of threads, callable. */
+  entry(module: Module, device: Device, threads?: number): Entry;
 }
 
 /** The address of the memory's first byte: a `main` with conditions in it looks at them from there. */
@@ -32,17 +36,24 @@ export const backends: Readonly<Record<NonNullable<CompileOptions['target']>, Ba
     entry: (module, device) => {
       const { params } = module.kernels.find(({ name }) => name === mainName)!;
       return (table) => {
-        const args = params.map((_, i) => (i === 0 ? table : wholeMemory));
+        const args = [table, wholeMemory, wholeMemory, wholeMemory, 0, 1].slice(0, params.length);
         interpret(module, device.buffer, mainName, args);
       };
     },
   },
   wasm: {
     target: wasmTarget,
-    entry: (module, device) => {
+    entry: (module, device, threads = 1) => {
       const optimized = optimizeModule(module, wasmTarget, optimizedKernels);
-      const main = instantiate(optimized, device.memory)[mainName];
-      return (table) => main(table, wholeMemory, wholeMemory);
+      const { memory, isShared } = device;
+      const compiled = compileModule(optimized, { shared: isShared });
+      const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
+      const main = exports[mainName] as WasmKernel;
+      if (threads === 1) return (table) => main(table, wholeMemory, wholeMemory);
+      const { pool } = device;
+      const own: TeamEntry = (table, thread, count) =>
+        main(table, wholeMemory, wholeMemory, pool.meetingAddress, thread, count);
+      return pool.entry({ kind: 'wasm', module: compiled }, own, threads);
     },
   },
 };

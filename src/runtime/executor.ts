@@ -62,7 +62,7 @@ export class Executor implements Inspectable {
       const place = staging[i];
       if (place !== null) copy(place, inputs[i].storage.host);
     }
-    this.#entry(this.#table);
+    this.#entry(this.#table, binding.gain);
     return into === undefined
       ? this.#freshResults(binding, inputs)
       : this.#resultsInto(binding, inputs, into);

@@ -120,13 +120,17 @@ export function instantiate(
   memory: WebAssembly.Memory,
   options: WasmOptions = {},
 ): Readonly<Record<string, WasmKernel>> {
+  const compiled = compileModule(module, options);
+  const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
+  return exports as Readonly<Record<string, WasmKernel>>;
+}
+
+/** Compiles at once. A module the engine refuses is a `DeviceError`. */
+export function compileModule(module: Module, options: WasmOptions = {}): WebAssembly.Module {
   try {
-    const compiled = new WebAssembly.Module(encodeModule(module, options));
-    const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
-    return exports as Readonly<Record<string, WasmKernel>>;
+    return new WebAssembly.Module(encodeModule(module, options));
   } catch (cause) {
-    if (!(cause instanceof WebAssembly.CompileError || cause instanceof WebAssembly.LinkError))
-      throw cause;
+    if (!(cause instanceof WebAssembly.CompileError)) throw cause;
     throw new DeviceError('the engine refused a generated module', {
       op: 'compile',
       actual: cause.message,

@@ -3,6 +3,7 @@ import type { DType } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
 import * as e from '../../loop/build.js';
 import type { Buffer, Expr, Kernel, Stmt, Var } from '../../loop/nodes.js';
+import type { Team } from '../../loop/team.js';
 import { storageOf } from './elements.js';
 import { Extents } from './extents.js';
 
@@ -15,11 +16,19 @@ export type KernelArgument =
       readonly name: string;
       readonly dtype: DType;
       readonly length: Dim;
-    };
+    }
+  /** The number of the thread that calls, and how many do. */
+  | { readonly kind: 'thread' }
+  | { readonly kind: 'threads' };
 
 export interface LoweredKernel {
   readonly kernel: Kernel;
   readonly args: readonly KernelArgument[];
+  /**
+   * For a kernel that several threads call, each for its share of the results: the stretches of work that
+   * are worth a thread of their own. Null where the first thread does everything.
+   */
+  readonly grains: Dim | null;
 }
 
 /** Collects the parameters of one kernel while its body is made. */
@@ -27,6 +36,7 @@ export class KernelBuilder {
   readonly extents: Extents = new Extents();
   readonly #buffers: Map<number, Buffer> = new Map();
   readonly #params: { readonly param: Buffer; readonly argument: KernelArgument }[] = [];
+  #team: { readonly index: Var; readonly count: Var } | null = null;
 
   /** The buffer of a place; one object however often it is asked for, so that kernels see aliases. */
   buffer(place: number, name: string, dtype: DType): Buffer {
@@ -49,13 +59,30 @@ export class KernelBuilder {
     return param;
   }
 
-  finish(name: string, body: Stmt): LoweredKernel {
+  /** The threads that call the kernel. Whoever asks divides the results among them. */
+  get team(): Team {
+    return (this.#team ??= {
+      index: e.variable('thread', 'i32'),
+      count: e.variable('threads', 'i32'),
+    });
+  }
+
+  /** Whether the kernel divides its results. */
+  get isDivided(): boolean {
+    return this.#team !== null;
+  }
+
+  finish(name: string, body: Stmt, grains: Dim = 0): LoweredKernel {
     const params: (Buffer | Var)[] = this.#params.map(({ param }) => param);
     const args = this.#params.map(({ argument }) => argument);
     for (const { dim, param } of this.extents.params) {
       params.push(param);
       args.push({ kind: 'size', dim });
     }
-    return { kernel: e.kernel(name, params, body), args };
+    if (this.#team !== null) {
+      params.push(this.#team.index, this.#team.count);
+      args.push({ kind: 'thread' }, { kind: 'threads' });
+    }
+    return { kernel: e.kernel(name, params, body), args, grains: this.isDivided ? grains : null };
   }
 }

@@ -1,12 +1,15 @@
+import { boundsOf } from '../../base/dim.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { Stmt } from '../../loop/nodes.js';
 import type { Target } from '../../loop/target.js';
+import { alone, type Team } from '../../loop/team.js';
 import { declarationOf } from '../facets.js';
 import type { Group } from '../fuse.js';
 import { isStaged } from '../rows.js';
 import { KernelBuilder, type LoweredKernel } from './builder.js';
+import { grainsOf } from './cost.js';
 import { Epilogue } from './epilogue.js';
 import { kernelNest } from './kernel.js';
 import { pointNest } from './point.js';
@@ -14,21 +17,43 @@ import { reduceNest } from './reduce.js';
 import { rowNest } from './rowNest.js';
 import { type Placement, Scope } from './scope.js';
 
-/** Lowers the nodes of a group to one kernel. `number` makes its name unique. */
+/**
+ * Lowers the nodes of a group to one kernel. `number` makes its name unique. Where there are `threads` and
+ * enough to do, the kernel divides its results among them.
+ */
 export function lowerGroup(
   program: Program,
   group: Group,
   placement: Placement,
   number: number,
   target: Target,
+  threads: number = 1,
 ): LoweredKernel {
-  const builder = new KernelBuilder();
-  const scope = new Scope(program, builder, placement, new Set(group.members));
-  const body = groupBody(program, group, scope, target);
-  return builder.finish(kernelName(program, number, group.members), body);
+  const name = kernelName(program, number, group.members);
+  const members = new Set(group.members);
+  const lower = (divided: boolean): { readonly builder: KernelBuilder; readonly body: Stmt } => {
+    const builder = new KernelBuilder();
+    const scope = new Scope(program, builder, placement, members);
+    const body = groupBody(program, group, scope, target, divided ? () => builder.team : null);
+    return { builder, body };
+  };
+  const single = lower(false);
+  const whole = single.builder.finish(name, single.body);
+  if (threads === 1) return whole;
+  const grains = grainsOf(whole.kernel, single.builder.extents, target.vectorBytes);
+  if (boundsOf(grains).max < 2) return whole;
+  const { builder, body } = lower(true);
+  return builder.isDivided ? builder.finish(name, body, grains) : whole;
 }
 
-function groupBody(program: Program, group: Group, scope: Scope, target: Target): Stmt {
+/** `team`, where it is not null, gives the threads that may divide the results. */
+function groupBody(
+  program: Program,
+  group: Group,
+  scope: Scope,
+  target: Target,
+  team: (() => Team) | null,
+): Stmt {
   const [anchor] = group.anchors;
   const call = program.node(anchor) as CallNode;
   const { lowering } = declarationOf(call.op);
@@ -38,6 +63,7 @@ function groupBody(program: Program, group: Group, scope: Scope, target: Target)
         scope.builder.extents,
         call.types[0].shape,
         group.writes.map((value) => ({ sink: scope.sink(value), at: scope.compute(value) })),
+        team,
       );
     case 'reduce': {
       if (isStaged(program, group)) return rowNest(scope, group, target);
@@ -51,7 +77,8 @@ function groupBody(program: Program, group: Group, scope: Scope, target: Target)
     case 'kernel': {
       const epilogue = new Epilogue(program, group, scope);
       const sinks = program.results(anchor).map((result) => epilogue.sink(result));
-      return kernelNest(scope, anchor, call, lowering, sinks, target);
+      const members = team !== null && lowering.divides === true ? team() : alone;
+      return kernelNest(scope, anchor, call, lowering, sinks, target, members);
     }
     default:
       throw new InternalError(`${call.op.name} cannot be the anchor of a kernel`);

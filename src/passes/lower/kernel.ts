@@ -2,7 +2,7 @@ import type { Attributes } from '../../base/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode } from '../../ir/program.js';
 import type { Stmt } from '../../loop/nodes.js';
-import { alone } from '../../loop/team.js';
+import type { Team } from '../../loop/team.js';
 import type { Target } from '../../loop/target.js';
 import type { KernelLowering, Sink } from '../../ops/lowering.js';
 import type { Scope } from './scope.js';
@@ -15,6 +15,7 @@ export function kernelNest(
   lowering: KernelLowering<Attributes>,
   sinks: readonly Sink[],
   target: Target,
+  team: Team,
 ): Stmt {
   const operands = scope.program.operands(node);
   return lowering.kernel({
@@ -24,7 +25,7 @@ export function kernelNest(
     inputTypes: operands.map(({ type }) => type),
     outputTypes: call.types,
     target,
-    team: alone,
+    team,
     extent: (dim) => scope.builder.extents.extent(dim),
     scratch: (name, dtype, length) => scope.builder.scratch(name, dtype, length),
   });

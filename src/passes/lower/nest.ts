@@ -1,6 +1,7 @@
 import { type Dim, mulDim, sameDim } from '../../base/dim.js';
 import * as e from '../../loop/build.js';
 import type { Expr, For, Stmt, Var } from '../../loop/nodes.js';
+import { alone, shareOf, type Team } from '../../loop/team.js';
 import { children } from '../../loop/visit.js';
 import { mulIndex, zero } from './access.js';
 import type { Extents } from './extents.js';
@@ -129,22 +130,70 @@ export function indexOf(rank: number, loops: readonly Loop[], at: readonly Expr[
   return index;
 }
 
+/** One loop of a nest, of which each thread of a team runs its share, in steps that stay whole. */
+export interface SharedLoop {
+  readonly team: Team;
+  readonly loop: Loop;
+  readonly step: number;
+}
+
+/** Neighbouring elements that one thread stores together: whole cache lines, whatever their dtype. */
+export const elementsTogether = 64;
+
+/** More shares than threads, so that each gets about as many. */
+const manyShares = 16;
+
+/**
+ * The loop to divide among threads: the outermost one that certainly has many steps, else one whose extent
+ * is not known yet, else the one with most steps. `stepOf` says what must stay together in a loop; a loop
+ * for which it gives 0 cannot be divided. Null where nothing is left to divide.
+ */
+export function loopToShare(
+  loops: readonly Loop[],
+  team: () => Team,
+  stepOf: (loop: Loop) => number,
+): SharedLoop | null {
+  let best: Loop | null = null;
+  let most = 1;
+  for (const loop of loops) {
+    const step = stepOf(loop);
+    if (step === 0) continue;
+    const { extent } = loop;
+    const steps = extent.kind === 'const' ? Math.ceil(Number(extent.value) / step) : manyShares - 1;
+    if (steps <= most) continue;
+    [best, most] = [loop, steps];
+    if (steps >= manyShares) break;
+  }
+  return best === null ? null : { team: team(), loop: best, step: stepOf(best) };
+}
+
 /** Nested loops around a body that receives their variables, outermost first. */
 export function nest(
   loops: readonly Loop[],
   body: (at: readonly Expr[]) => Stmt,
   innermost: For['mode'] = 'serial',
+  shared: SharedLoop | null = null,
   outer: readonly Expr[] = [],
 ): Stmt {
   if (loops.length === 0) return body(outer);
   const [loop, ...rest] = loops;
   const mode = rest.length === 0 ? innermost : 'serial';
   const name = `i${loop.axes.join('')}`;
+  const { begin, end } = rangeOf(loop, shared);
   return e.forLoop(
     name,
-    zero,
-    loop.extent,
-    (index) => nest(rest, body, innermost, [...outer, index]),
+    begin,
+    end,
+    (index) => nest(rest, body, innermost, shared, [...outer, index]),
     { mode },
   );
+}
+
+/** What this thread runs of a loop. */
+export function rangeOf(
+  loop: Loop,
+  shared: SharedLoop | null,
+): { readonly begin: Expr; readonly end: Expr } {
+  const isShared = shared?.loop === loop;
+  return shareOf(isShared ? shared.team : alone, zero, loop.extent, isShared ? shared.step : 1);
 }

@@ -3,8 +3,9 @@ import * as e from '../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../loop/nodes.js';
 import type { Sink } from '../../ops/lowering.js';
 import type { Extents } from './extents.js';
-import { indexOf, nest, planLoops } from './nest.js';
-import { loopsToTile, tiledNest } from './tile.js';
+import type { Team } from '../../loop/team.js';
+import { elementsTogether, indexOf, type Loop, loopToShare, nest, planLoops } from './nest.js';
+import { loopsToTile, tileExtent, tiledNest } from './tile.js';
 
 /** A result of a point nest: what its elements are and where they go. */
 export interface PointResult {
@@ -14,12 +15,14 @@ export interface PointResult {
 
 /**
  * One nest that writes several results of one shape. All elements at an index are computed before the
- * first is stored, since a result may take the place of an operand that another result still reads.
+ * first is stored, since a result may take the place of an operand that another result still reads. Where
+ * `team` gives one, each thread stores its share.
  */
 export function pointNest(
   extents: Extents,
   shape: readonly Dim[],
   results: readonly PointResult[],
+  team: (() => Team) | null,
 ): Stmt {
   if (shape.includes(0)) return e.block();
   const plan = planLoops(extents, shape, (index) => {
@@ -30,7 +33,15 @@ export function pointNest(
   const { loops } = plan;
   const body = (at: readonly Expr[]): Stmt => storeAll(results, indexOf(shape.length, loops, at));
   const tiled = loopsToTile(plan);
-  return tiled === null ? nest(loops, body, 'vector') : tiledNest(loops, tiled, body);
+  const last = loops[loops.length - 1];
+  const stepOf = (loop: Loop): number => {
+    if (tiled?.includes(loop) === true) return tileExtent;
+    return loop === last ? elementsTogether : 1;
+  };
+  const shared = team === null ? null : loopToShare(loops, team, stepOf);
+  return tiled === null
+    ? nest(loops, body, 'vector', shared)
+    : tiledNest(loops, tiled, body, shared);
 }
 
 function storeAll(results: readonly PointResult[], index: readonly Expr[]): Stmt {

@@ -107,7 +107,8 @@ export class RegionLowering {
     const call = controlCall(block.program, group);
     if (call === null) {
       if (!makesSizes(block.program, group)) return null;
-      controls.set(group, bindSizes(block.program, group, places));
+      const { first } = this.#spanOf(group);
+      controls.set(group, bindSizes(block.program, group, places, first));
       return new Map();
     }
     const site = new Site(block.program, group, call, places, this.#spanOf(group));
@@ -127,6 +128,7 @@ export class RegionLowering {
     const outputs = results.map((location) => (): number => location);
     return {
       kind: 'branch',
+      span: site.span,
       predicate,
       consequent: this.#region(consequent, site.places, captures, outputs),
       alternate: this.#region(alternate, site.places, captures, outputs),
@@ -159,6 +161,7 @@ export class RegionLowering {
     states.finish(stacked.length);
     return {
       kind: 'foreach',
+      span: site.span,
       length,
       reverse,
       count: counted ? site.operands[site.operands.length - 1] : null,
@@ -188,6 +191,7 @@ export class RegionLowering {
     const count = site.values[site.values.length - 1];
     return {
       kind: 'while',
+      span: site.span,
       limit: form.limit,
       rows: stacked.map(({ row }) => row),
       states: states.all,
@@ -220,7 +224,12 @@ export class RegionLowering {
   }
 }
 
-function bindSizes(program: Program, { anchors: [id] }: Group, places: Places): BindStep {
+function bindSizes(
+  program: Program,
+  { anchors: [id] }: Group,
+  places: Places,
+  step: number,
+): BindStep {
   const [sizes] = program.operands(id);
   const [{ type }] = program.results(id);
   const names = type.shape.map((dim) => [...symbolsOfTypes([{ ...type, shape: [dim] }])][0]);
@@ -230,6 +239,7 @@ function bindSizes(program: Program, { anchors: [id] }: Group, places: Places): 
     from: places.placeOf(sizes)!,
     isWide: sizes.type.dtype === 'int64',
     sizes: names.map(([name, bounds]) => ({ name, bounds })),
+    step,
   };
 }
 

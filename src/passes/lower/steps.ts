@@ -1,5 +1,6 @@
 import { type Bounds, type Dim, type DimExpr, symbol, symbolTable } from '../../base/dim.js';
 import type { Storage, Var } from '../../loop/nodes.js';
+import type { Span } from '../places.js';
 import type { LoweredKernel } from './builder.js';
 
 /** What `main` does, one after the other, before it is known where in its table sizes and places stand. */
@@ -20,6 +21,8 @@ export interface BindStep {
   readonly isWide: boolean;
   /** In the order of the data. */
   readonly sizes: readonly { readonly name: string; readonly bounds: Bounds }[];
+  /** The number of the step in the whole. */
+  readonly step: number;
 }
 
 /** A row of something that is iterated over. */
@@ -48,6 +51,7 @@ export interface Padding {
 
 export interface ForeachStep {
   readonly kind: 'foreach';
+  readonly span: Span;
   readonly length: Dim;
   readonly reverse: boolean;
   /** The location of the number of rows to iterate over. */
@@ -60,6 +64,7 @@ export interface ForeachStep {
 
 export interface WhileStep {
   readonly kind: 'while';
+  readonly span: Span;
   readonly limit: Dim | null;
   readonly rows: readonly Row[];
   readonly states: readonly State[];
@@ -74,6 +79,7 @@ export interface WhileStep {
 
 export interface BranchStep {
   readonly kind: 'branch';
+  readonly span: Span;
   readonly predicate: number;
   readonly consequent: readonly Step[];
   readonly alternate: readonly Step[];
@@ -102,7 +108,10 @@ function dimsOf(steps: readonly Step[], bound: Set<string>): readonly Dim[] {
   return steps.flatMap((step): readonly Dim[] => {
     switch (step.kind) {
       case 'kernel':
-        return step.kernel.args.flatMap((arg) => (arg.kind === 'size' ? [arg.dim] : []));
+        return [
+          ...step.kernel.args.flatMap((arg) => (arg.kind === 'size' ? [arg.dim] : [])),
+          ...(step.kernel.grains === null ? [] : [step.kernel.grains]),
+        ];
       case 'bind':
         for (const { name } of step.sizes) bound.add(name);
         return [];

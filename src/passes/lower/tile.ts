@@ -1,9 +1,9 @@
 import * as e from '../../loop/build.js';
 import type { Expr, Stmt } from '../../loop/nodes.js';
-import { type Loop, nest, type NestPlan } from './nest.js';
+import { type Loop, nest, type NestPlan, rangeOf, type SharedLoop } from './nest.js';
 
 /** Iterations of each of two loops in one tile: measured best of 16, 32 and 64. */
-const tileExtent = 64;
+export const tileExtent = 64;
 
 /**
  * Two loops that move through memory in opposite ways, as in a transposition: the innermost one jumps
@@ -31,40 +31,52 @@ export function tiledNest(
   loops: readonly Loop[],
   [along, inner]: readonly [Loop, Loop],
   body: (at: readonly Expr[]) => Stmt,
+  shared: SharedLoop | null = null,
 ): Stmt {
   const others = loops.filter((loop) => loop !== along && loop !== inner);
-  return nest(others, (othersAt) =>
-    tiles('tile', along, (alongBegin, alongEnd) =>
-      tiles('tile', inner, (innerBegin, innerEnd) =>
-        e.forLoop('i', alongBegin, alongEnd, (alongAt) =>
-          e.forLoop(
-            'j',
-            innerBegin,
-            innerEnd,
-            (innerAt) =>
-              body(
-                loops.map((loop) => {
-                  if (loop === along) return alongAt;
-                  return loop === inner ? innerAt : othersAt[others.indexOf(loop)];
-                }),
-              ),
-            { mode: 'vector' },
+  const tile = (othersAt: readonly Expr[], alongRange: Range, innerRange: Range): Stmt =>
+    e.forLoop('i', alongRange.begin, alongRange.end, (alongAt) =>
+      e.forLoop(
+        'j',
+        innerRange.begin,
+        innerRange.end,
+        (innerAt) =>
+          body(
+            loops.map((loop) => {
+              if (loop === along) return alongAt;
+              return loop === inner ? innerAt : othersAt[others.indexOf(loop)];
+            }),
           ),
-        ),
+        { mode: 'vector' },
       ),
-    ),
+    );
+  return nest(
+    others,
+    (othersAt) =>
+      tiles(along, shared, (alongRange) =>
+        tiles(inner, shared, (innerRange) => tile(othersAt, alongRange, innerRange)),
+      ),
+    'serial',
+    shared,
   );
 }
 
-function tiles(name: string, { extent }: Loop, body: (begin: Expr, end: Expr) => Stmt): Stmt {
+interface Range {
+  readonly begin: Expr;
+  readonly end: Expr;
+}
+
+function tiles(loop: Loop, shared: SharedLoop | null, body: (tile: Range) => Stmt): Stmt {
+  const { extent } = loop;
   const isWhole = extent.kind === 'const' && Number(extent.value) % tileExtent === 0;
+  const all = rangeOf(loop, shared);
   return e.forLoop(
-    name,
-    0,
-    extent,
+    'tile',
+    all.begin,
+    all.end,
     (begin) => {
       const end = e.add(begin, tileExtent);
-      return body(begin, isWhole ? end : e.min(end, extent));
+      return body({ begin, end: isWhole ? end : e.min(end, extent) });
     },
     { step: tileExtent },
   );
