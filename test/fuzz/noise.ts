@@ -1,6 +1,7 @@
 import { type HostArray, isFloat } from '../../src/base/dtype.js';
 import { isCapturing } from '../../src/front/capture.js';
 import type { NDArray } from '../../src/index.js';
+import * as kn from '../../src/index.js';
 import { type Declaration, type Invoke, installFrontend } from '../../src/ops/declare.js';
 import { generator } from '../support/samples.js';
 import { isInexact } from './facts.js';
@@ -26,7 +27,9 @@ export class Noise {
   /** For the steps of a program: disturbs what those read whose order may change. */
   readonly around: RunOptions['around'] = (step, run, operands) => {
     // The body of a loop that does not run is only traced: there is nothing to disturb.
-    if (!isInexact(step.op) || isCapturing()) return run();
+    if (isCapturing()) return run();
+    if (step.regions !== undefined) return reached(run(), operands);
+    if (!isInexact(step.op)) return run();
     const results = this.#disturbed(operands, run);
     for (const result of results) this.#nudge(result);
     return results;
@@ -90,6 +93,22 @@ export class Noise {
     if (magnitude === 0 || magnitude >= infinite - 1) return bits;
     return bits + Math.floor(this.#random() * 3) - 1;
   }
+}
+
+/**
+ * The results of a loop or a branch with gradients for all that it ends with and reads, be they zeros:
+ * captured code starts from these where nothing else gets there, and where they meet an infinite slope that
+ * makes a NaN (decision 23).
+ */
+function reached(results: readonly NDArray[], operands: readonly NDArray[]): readonly NDArray[] {
+  if (!kn.autograd.isRecording()) return results;
+  const zero = [...results, ...operands]
+    .filter(({ dtype }) => isFloat(dtype))
+    .map((each) => kn.where(kn.isFinite(each), each, 0).mul(0).sum().astype('float32'))
+    .reduce((total, part) => total.add(part), kn.zeros([]));
+  return results.map((result) =>
+    isFloat(result.dtype) ? result.add(zero.astype(result.dtype)) : result,
+  );
 }
 
 function isView({ lowering }: Declaration): boolean {

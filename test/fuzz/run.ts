@@ -6,7 +6,7 @@ import * as kn from '../../src/index.js';
 import { generator } from '../support/samples.js';
 import { type Callable, calls, resultArrays } from './calls.js';
 import { byFunctions, type Control, type Given } from './control.js';
-import { type FuzzProgram, type Input, mapRefs, type Region, shapeAt, sizeOf, type Sizes, type Step } from './program.js'; // prettier-ignore
+import { type FuzzProgram, type Input, mapRefs, refsOf, type Region, shapeAt, sizeOf, type Sizes, type Step } from './program.js'; // prettier-ignore
 
 /** The variant in which little is true, so that masks select little or nothing. */
 const sparse = 2;
@@ -148,6 +148,8 @@ export class Runner {
           return value;
         }),
       );
+      const outer = step.regions === undefined ? [] : refsOf({ ...step, args: [] });
+      operands.push(...outer.map((id) => this.#values.get(id)!));
       const run = (): readonly kn.NDArray[] => this.#call(step, args);
       const { around } = this.#options;
       const results = around === undefined ? run() : around(step, run, operands, this.#depth);
