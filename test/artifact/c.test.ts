@@ -122,6 +122,32 @@ for (const [name, make] of Object.entries(corpus)) {
   }
 }
 
+test('a check compiles and runs the C, and leaves the graph as it is', (context) => {
+  if (compilers.length === 0) return context.skip('there is no C compiler here');
+  for (const name of ['a network for any batch', 'a training step', 'halves and doubles']) {
+    const { graph, feeds, train = false } = corpus[name]();
+    const before = JSON.stringify(graph.toJSON());
+    toC(graph, { name: 'model', train, check: feeds[0] });
+    assert.equal(JSON.stringify(graph.toJSON()), before, name);
+  }
+});
+
+test('a check without a compiler says so', () => {
+  const { graph, feeds } = corpus['a network']();
+  const { PATH, CC, KAON_CC } = process.env;
+  process.env['PATH'] = '';
+  delete process.env['CC'];
+  delete process.env['KAON_CC'];
+  try {
+    assert.throws(() => toC(graph, { name: 'model', check: feeds[0] }), {
+      name: 'UnsupportedError',
+      message: /no compiler/,
+    });
+  } finally {
+    Object.assign(process.env, { PATH }, CC === undefined ? {} : { CC }, KAON_CC === undefined ? {} : { KAON_CC }); // prettier-ignore
+  }
+});
+
 test('sizes and arenas that do not fit are told', (context) => {
   const [compiler] = compilers;
   if (compiler === undefined) return context.skip('there is no C compiler here');

@@ -20,10 +20,20 @@ interface Named<P extends Port> {
   readonly port: P;
 }
 
+/** What the fields of structures are called, in order. */
+export interface CFields {
+  /** By field, the symbol whose size it is. */
+  readonly sizes: ReadonlyMap<string, string>;
+  readonly outputs: readonly string[];
+}
+
 /** An artifact as C99 that allocates nothing. Functions and types begin with `name`. */
-export function artifactToC(artifact: Artifact, name: string): CFiles {
+export function artifactToC(
+  artifact: Artifact,
+  name: string,
+): CFiles & { readonly fields: CFields } {
   const writer = new CWriter(artifact, name);
-  return { source: writer.source(), header: writer.header() };
+  return { source: writer.source(), header: writer.header(), fields: writer.fields() };
 }
 
 class CWriter {
@@ -49,6 +59,13 @@ class CWriter {
     this.#states = named(artifact.residents.filter(({ isState }) => isState));
     const ids = new Identifiers();
     this.#sizes = new Map([...artifact.symbols.keys()].map((symbol) => [symbol, ids.of(symbol)]));
+  }
+
+  fields(): CFields {
+    return {
+      sizes: new Map([...this.#sizes].map(([symbol, id]) => [id, symbol])),
+      outputs: this.#outputs.map(({ id }) => id),
+    };
   }
 
   header(): string {

@@ -1,0 +1,93 @@
+import type { HostArray } from '../../base/dtype.js';
+import { UnsupportedError } from '../../base/errors.js';
+import { nodeModules } from '../../base/node.js';
+import { compilerCommands } from '../../runtime/native/compiler.js';
+import type { CFiles } from './writer.js';
+
+/** One run of a model in a process of its own. */
+export interface Trial {
+  readonly files: CFiles;
+  /** What functions and types begin with. */
+  readonly model: string;
+  /** The sizes, in the order of their structure; none where there is no such structure. */
+  readonly sizes: readonly number[];
+  readonly inputs: readonly HostArray[];
+  /** The fields of the outputs, and their bytes. */
+  readonly outputs: readonly { readonly id: string; readonly bytes: number }[];
+}
+
+/**
+ * Compiles a model and a program that runs it once; returns its outputs, one behind the other.
+ * @throws UnsupportedError where nothing can be compiled.
+ */
+export function runTrial(op: string, trial: Trial): Uint8Array {
+  const node = nodeModules();
+  const [command] = node === null ? [] : compilerCommands(node, process.env);
+  if (node === null || command === undefined) {
+    throw new UnsupportedError('what C computes cannot be checked here', {
+      op,
+      expected: 'Node, and a C compiler as cc, clang or gcc',
+      actual: node === null ? 'no Node' : 'no compiler',
+      advice: 'leave out check, or say where there is a compiler with CC',
+    });
+  }
+  const { childProcess, files, path, system } = node;
+  const folder = files.mkdtempSync(path.join(system.tmpdir(), 'kaon-check-'));
+  const write = (name: string, text: string): void =>
+    files.writeFileSync(path.join(folder, name), text);
+  try {
+    write(`${trial.model}.c`, trial.files.source);
+    write(`${trial.model}.h`, trial.files.header);
+    write('trial.c', trialText(trial));
+    const [compiler, ...args] = command;
+    const flags = ['-std=c99', '-O1', '-ffp-contract=off', '-o', 'trial'];
+    const sources = [`${trial.model}.c`, 'trial.c', '-lm'];
+    childProcess.execFileSync(compiler, [...args, ...flags, ...sources], {
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const input = joined(trial.inputs);
+    return childProcess.execFileSync(path.join(folder, 'trial'), { input, maxBuffer: 2 ** 31 });
+  } finally {
+    files.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Reads the inputs from standard input, runs, and writes the outputs to standard output. */
+function trialText({ model, sizes, inputs, outputs }: Trial): string {
+  const structure = (kind: string, values: readonly (number | string)[]): string =>
+    values.length === 0 ? '' : `  const ${model}_${kind} ${kind} = { ${values.join(', ')} };\n`;
+  const given = { sizes, inputs, outputs };
+  const args = (['sizes', 'inputs', 'outputs'] as const).flatMap((kind) =>
+    given[kind].length === 0 ? [] : [`&${kind}`],
+  );
+  return `#include "${model}.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *take(size_t bytes) {
+  void *into = malloc(bytes + 1);
+  if (into == NULL || fread(into, 1, bytes, stdin) != bytes) exit(1);
+  return into;
+}
+
+int main(void) {
+${structure('sizes', sizes)}${structure('inputs', inputs.map(({ byteLength }) => `take(${byteLength})`))}${structure('outputs', outputs.map(({ bytes }) => `malloc(${bytes} + 1)`))}
+  const size_t bytes = ${model}_arena_bytes(${sizes.length > 0 ? '&sizes' : ''});
+  void *arena = malloc(bytes);
+  if (arena == NULL || ${model}_init(arena, bytes) != 0) return 2;
+  if (${model}_run(${['arena', 'bytes', ...args].join(', ')}) != 0) return 3;
+${outputs.map(({ id, bytes }) => `  fwrite(outputs.${id}, 1, ${bytes}, stdout);\n`).join('')}  return 0;
+}
+`; // prettier-ignore
+}
+
+function joined(arrays: readonly HostArray[]): Uint8Array {
+  const all = new Uint8Array(arrays.reduce((sum, { byteLength }) => sum + byteLength, 0));
+  let at = 0;
+  for (const { buffer, byteOffset, byteLength } of arrays) {
+    all.set(new Uint8Array(buffer, byteOffset, byteLength), at);
+    at += byteLength;
+  }
+  return all;
+}
