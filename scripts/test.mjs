@@ -5,6 +5,7 @@
 // KAON_VARIANTS=native,threads names the ones that are wanted.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { compile, root } from './setup.mjs';
 
@@ -47,6 +48,8 @@ function run(files, environment) {
       '--enable-source-maps',
       '--test',
       '--test-reporter=spec',
+      // One file at a time for each core; by itself the runner would leave one core to itself.
+      `--test-concurrency=${availableParallelism()}`,
       ...files.map((file) => `${values.out}/${file}`),
     ],
     { cwd: root, stdio: 'inherit', env: { KAON_TIER: 'wasm', ...process.env, ...environment } },
