@@ -4,6 +4,7 @@ import { contractDirect } from './gemm/direct.js';
 import { contractDot } from './gemm/dot.js';
 import { contractPacked } from './gemm/packed.js';
 import { isContiguous, isPlain } from './gemm/reach.js';
+import { bestTile, blockingFor, lanesOf, narrowLanes } from './gemm/shape.js';
 import { known } from './gemm/sizes.js';
 import { type Contraction, transposed } from './gemm/spec.js';
 import { contractStreaming } from './gemm/streaming.js';
@@ -29,63 +30,79 @@ export function contract(spec: Contraction): Stmt {
 /** Up to here packing `b` costs more than it saves, since each packed element is used so rarely. */
 const fewRows = 4;
 
-/** The multiplications below which operands are not packed, if they can be read well where they are. */
+/** The multiplications below which narrow vectors read operands where they are. */
 const smallVolume = 2 ** 21;
-
-/** A `b` beyond this is read in the order of memory by few rows: it is not in the second-level cache. */
-const cachedBytes = 2 ** 20;
 
 /** A `b` of no more registers across is read in place: padding to whole tiles would waste too much. */
 const fewVectors = 4;
 
-/**
- * One register tile is 4 rows by 2 vectors: 8 sums, 2 registers of `b` and 4 of `a`, which is what V8
- * keeps in the 15 vector registers that it hands out on x64.
- */
-const tile = { rows: 4, vectors: 2 } as const;
-
-/**
- * A panel of `b` (8 columns by 512) and one of `a` (4 rows by 512) stay in the first-level cache, a
- * block of `a` (240 by 512) in the second; measured best among its neighbours.
- */
-const block = { blockRows: 240, blockColumns: 512, blockDepth: 512 } as const;
-
 /** At most `fewRows`. */
 function someRows(spec: Contraction): Stmt {
-  const [n, k] = [known(spec.n), known(spec.k)];
-  const bytes = n === null || k === null ? Infinity : n * k * e.scalarBytes(spec.scalar);
-  const { alongColumns } = layoutOf(spec);
+  const { alongColumns, alongDepth } = layoutOf(spec);
+  const n = known(spec.n);
   const isNarrow = n !== null && n < fewVectors * lanesOf(spec);
-  if (alongColumns && !isNarrow && bytes > cachedBytes) return contractStreaming(spec, fewRows);
-  return inPlace(spec);
+  // What is not in the second-level cache is read in the order of memory.
+  if (alongColumns && !isNarrow && bytesOfRight(spec) > spec.context.target.secondCache)
+    return contractStreaming(spec, fewRows);
+  if (alongDepth && (!alongColumns || (n !== null && n < lanesOf(spec)))) return dot(spec);
+  return direct(spec);
 }
 
 function manyRows(spec: Contraction): Stmt {
-  const [m, n, k] = [known(spec.m), known(spec.n), known(spec.k)];
   const layout = layoutOf(spec);
   const lanes = lanesOf(spec);
+  if (lanes > narrowLanes) {
+    const isCached = bytesOfRight(spec) <= spec.context.target.secondCache / 2;
+    if (layout.isPlain && layout.alongColumns && isCached) return direct(spec);
+    return packed(layout.alongDepth && isCheaperTurned(spec) ? transposed(spec) : spec);
+  }
+  const [m, n, k] = [known(spec.m), known(spec.n), known(spec.k)];
   if (layout.isPlain) {
     const isNarrow = n !== null && n <= fewVectors * lanes;
     const isSmall = m !== null && n !== null && k !== null && m * n * k <= smallVolume;
-    if (layout.alongColumns && (isNarrow || isSmall)) return inPlace(spec);
+    if (layout.alongColumns && (isNarrow || isSmall)) return direct(spec);
     const isShort = m !== null && m <= 16; // an element of `b` is used too rarely to pay for its copy
     const isLean = isShort || (isNarrow && n < fewVectors * lanes);
-    if (layout.alongDepth && !layout.alongColumns && isLean) return inPlace(spec);
+    if (layout.alongDepth && !layout.alongColumns && isLean) return dot(spec);
   }
-  const rows = Math.max(tile.rows, lanes);
-  return contractPacked(spec, { rows, columns: tile.vectors * lanes, lanes, ...block });
+  return packed(spec);
 }
 
-/** Without packing, by whichever loads serve several lanes. */
-function inPlace(spec: Contraction): Stmt {
+function packed(spec: Contraction): Stmt {
+  const { target } = spec.context;
+  const lanes = lanesOf(spec);
+  const shape = bestTile(target, spec.m, spec.n, lanes, 'filled');
+  const blocking = blockingFor(target, shape, lanes, spec.k);
+  return contractPacked(spec, { ...shape, ...blocking, leftInRows: layoutOf(spec).leftAlongDepth });
+}
+
+function dot(spec: Contraction): Stmt {
+  return contractDot(spec, { rows: known(spec.m) === 1 ? 1 : 2, columns: 4 });
+}
+
+function direct(spec: Contraction): Stmt {
+  const { target } = spec.context;
   const [m, n] = [known(spec.m), known(spec.n)];
   const lanes = lanesOf(spec);
-  const { alongColumns, alongDepth } = layoutOf(spec);
-  if (alongDepth && (!alongColumns || (n !== null && n < lanes)))
-    return contractDot(spec, { rows: m === 1 ? 1 : 2, columns: 4 });
   if (m === null || m === 1) return contractDirect(spec, { rows: 1, vectors: 8 });
   const isWide = n !== null && n <= 8 * lanes && n % (4 * lanes) === 0;
-  return contractDirect(spec, m === 2 || isWide ? { rows: 2, vectors: 4 } : tile);
+  if (!target.fusesMultiplyAdd && (m === 2 || isWide))
+    return contractDirect(spec, { rows: 2, vectors: 4 });
+  return contractDirect(spec, bestTile(target, spec.m, spec.n, lanes, 'cut'));
+}
+
+/**
+ * Whether the transposes are cheaper where both operands lie along `k`: the one with the lanes has to be
+ * turned while it is packed, element by element, and so has the result if that is the one on the left.
+ */
+function isCheaperTurned(spec: Contraction): boolean {
+  const [m, n, k] = [known(spec.m), known(spec.n), known(spec.k)];
+  return m !== null && n !== null && k !== null && m * (k + n) < n * k;
+}
+
+function bytesOfRight({ n, k, scalar }: Contraction): number {
+  const [columns, depth] = [known(n), known(k)];
+  return columns === null || depth === null ? Infinity : columns * depth * e.scalarBytes(scalar);
 }
 
 interface Layout {
@@ -93,6 +110,8 @@ interface Layout {
   readonly alongColumns: boolean;
   /** Lanes of both operands along `k` lie side by side. */
   readonly alongDepth: boolean;
+  /** Lanes of `a` along `k` lie side by side. */
+  readonly leftAlongDepth: boolean;
   /** Both operands may be computed any number of times. */
   readonly isPlain: boolean;
 }
@@ -100,14 +119,11 @@ interface Layout {
 function layoutOf(spec: Contraction): Layout {
   const [batch, i, j, k] = ['batch', 'i', 'j', 'k'].map((name) => e.variable(name, 'i32'));
   const along = (start: Expr): Expr => e.ramp(start, 1, Math.max(2, lanesOf(spec)));
+  const leftAlongDepth = isContiguous(spec.a(batch, i, along(k)));
   return {
     alongColumns: isContiguous(spec.b(batch, k, along(j))),
-    alongDepth:
-      isContiguous(spec.a(batch, i, along(k))) && isContiguous(spec.b(batch, along(k), j)),
+    alongDepth: leftAlongDepth && isContiguous(spec.b(batch, along(k), j)),
+    leftAlongDepth,
     isPlain: isPlain(spec.a(batch, i, k)) && isPlain(spec.b(batch, k, j)),
   };
-}
-
-function lanesOf({ context, scalar }: Contraction): number {
-  return context.target.vectorBytes / e.scalarBytes(scalar);
 }

@@ -166,16 +166,13 @@ test('every layout, type and awkward size, by the method that is chosen', () => 
           multiplies({ batch: 2, m, n, k, scalar, a, b, symbolic });
 });
 
+const smallBlocks = { rows: 3, vectors: 2, blockRows: 6, blockDepth: 6 } as const;
+
 const methods: Readonly<Record<string, (spec: Contraction, lanes: number) => Stmt>> = {
   packed: (spec, lanes) =>
-    contractPacked(spec, {
-      rows: 4,
-      columns: 2 * lanes,
-      lanes,
-      blockRows: 8,
-      blockColumns: 4 * lanes,
-      blockDepth: 6,
-    }),
+    contractPacked(spec, { ...smallBlocks, blockColumns: 4 * lanes, leftInRows: false }),
+  'packed in rows': (spec, lanes) =>
+    contractPacked(spec, { ...smallBlocks, blockColumns: 4 * lanes, leftInRows: true }),
   direct: (spec) => contractDirect(spec, { rows: 3, vectors: 2 }),
   streaming: (spec) => contractStreaming(spec, 40),
   dot: (spec) => contractDot(spec, { rows: 2, columns: 3 }),

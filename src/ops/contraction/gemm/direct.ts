@@ -1,40 +1,46 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
 import { remainders, tiled } from './cover.js';
-import { indices } from './sizes.js';
+import { balanced, halvings, lanesOf, pieces, tallest, type TileShape } from './shape.js';
+import { indices, known } from './sizes.js';
 import type { Contraction } from './spec.js';
 
-/** Rows and vector registers across one register tile. */
-export interface TileShape {
-  readonly rows: number;
-  readonly vectors: number;
-}
-
 /** Register tiles over the operands where they are: for what is too small to be worth packing. */
-export function contractDirect(spec: Contraction, { rows, vectors }: TileShape): Stmt {
-  const lanes = spec.context.target.vectorBytes / e.scalarBytes(spec.scalar);
-  // Two of four 32-bit lanes still make a vector, which leaves at most one scalar column.
-  const widths = [vectors * lanes, lanes, ...(lanes === 4 ? [2] : []), 1];
-  return e.forLoop(
-    'batch',
-    0,
-    spec.batch,
-    (batch) =>
-      tiled('i', spec.m, [rows, ...remainders(spec.m, rows)], (i, height) =>
-        tiled('j', spec.n, widths, (j, width) =>
-          tile(spec, batch, indices(i, height), columnIndices(j, width, lanes)),
-        ),
-      ),
-    { mode: 'parallel' },
-  );
+export function contractDirect(spec: Contraction, shape: TileShape): Stmt {
+  const { m, n, batch } = spec;
+  const { target } = spec.context;
+  const lanes = lanesOf(spec);
+  const full = shape.vectors * lanes;
+  const down = (batch: Expr, columns: readonly Expr[]): Stmt => {
+    const height = Math.min(shape.rows, balanced(m, tallest(target, columns.length)));
+    return tiled('i', m, [height, ...remainders(m, height)], (i, rows) =>
+      tile(spec, batch, indices(i, rows), columns),
+    );
+  };
+  const across = (batch: Expr): Stmt => {
+    const size = known(n);
+    if (size === null)
+      return tiled('j', n, [full, ...halvings(lanes)], (j, width) =>
+        down(batch, columnsAt(j, width, lanes)),
+      );
+    const whole = size - (size % full);
+    const tiles = (): Stmt =>
+      e.forLoop('j', 0, whole, (j) => down(batch, columnsAt(j, full, lanes)), { step: full });
+    const rest = columnsAt(e.i32(whole), size - whole, lanes);
+    return e.block(
+      ...(whole === 0 ? [] : [tiles()]),
+      ...(rest.length === 0 ? [] : [down(batch, rest)]),
+    );
+  };
+  return e.forLoop('batch', 0, batch, across, { mode: 'parallel' });
 }
 
-/** The columns of a tile: one scalar index, or one vector of lanes a register. */
-function columnIndices(j: Expr, columns: number, lanes: number): Expr[] {
-  const width = Math.min(columns, lanes);
-  return indices(j, columns / width, width).map((start) =>
-    width === 1 ? start : e.ramp(start, 1, width),
-  );
+/** The columns of a tile, in as few vectors as they make. */
+function columnsAt(j: Expr, width: number, lanes: number): Expr[] {
+  return pieces(width, lanes).map(({ start, count }) => {
+    const at = start === 0 ? j : e.add(j, start);
+    return count === 1 ? at : e.ramp(at, 1, count);
+  });
 }
 
 /** One register tile: all its sums live in locals while `k` runs once. */
@@ -47,16 +53,21 @@ function tile(
   const local = (name: string, lanes: number): Var => e.variable(name, spec.scalar, lanes);
   const sums = rows.map(() => columns.map((j) => local('sum', j.type.lanes)));
   const zero = (sum: Var): Stmt => e.declare(sum, e.constant(spec.scalar, 0, sum.type.lanes));
-  const { lanes } = columns[0].type;
+  const widths = [...new Set(columns.map((j) => j.type.lanes))];
   const accumulate = e.forLoop('k', 0, spec.k, (k) => {
-    const right = columns.map(() => local('b', lanes));
+    const right = columns.map((j) => local('b', j.type.lanes));
     return e.block(
-      ...columns.map((j, c) => e.declare(right[c], e.broadcast(spec.b(batch, k, j), lanes))),
+      ...columns.map((j, c) => e.declare(right[c], e.broadcast(spec.b(batch, k, j), j.type.lanes))),
       ...rows.flatMap((i, r) => {
-        const left = local('a', lanes);
+        const left = new Map(widths.map((lanes) => [lanes, local('a', lanes)]));
         return [
-          e.declare(left, e.broadcast(spec.a(batch, i, k), lanes)),
-          ...right.map((value, c) => e.assign(sums[r][c], e.add(sums[r][c], e.mul(left, value)))),
+          ...widths.map((lanes) =>
+            e.declare(left.get(lanes)!, e.broadcast(spec.a(batch, i, k), lanes)),
+          ),
+          ...right.map((value, c) => {
+            const factor = left.get(value.type.lanes)!;
+            return e.assign(sums[r][c], e.add(sums[r][c], e.mul(factor, value)));
+          }),
         ];
       }),
     );

@@ -1,15 +1,15 @@
 import * as e from '../../../loop/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/nodes.js';
-import { packPanels } from './panels.js';
+import { inRows, interleaved, packPanels, panelElements } from './panels.js';
+import { type Blocking, lanesOf, type TileShape } from './shape.js';
 import { blockEnd, known, lesser, product, roundUp } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
-import { registerTile, type TileShape } from './tile.js';
+import { registerTile, type TileForm } from './tile.js';
 
-/** How much is packed at a time; rows and columns in whole tiles. */
-export interface Blocking extends TileShape {
-  readonly blockRows: number;
-  readonly blockColumns: number;
-  readonly blockDepth: number;
+/** How a product is worked off. */
+export interface PackedForm extends TileShape, Blocking {
+  /** Whether the rows of `a` lie along `k`, so that their stretches are copied as they are. */
+  readonly leftInRows: boolean;
 }
 
 /** The memory that a product works in. */
@@ -39,10 +39,11 @@ export interface Block {
  * loop reads them, and that loop keeps a tile of the result in registers. At the edges panels are
  * filled up with repeated rows and columns, whose sums are dropped, so the innermost loop has one form.
  */
-export function contractPacked(spec: Contraction, blocking: Blocking): Stmt {
-  const workspace = allocate(spec, blocking);
+export function contractPacked(spec: Contraction, packed: PackedForm): Stmt {
+  const form = formOf(spec, packed);
+  const workspace = allocate(spec, packed, form);
   const { m, n, batch } = spec;
-  const { blockRows, blockColumns } = blocking;
+  const { blockRows, blockColumns } = packed;
   return e.forLoop('batch', 0, batch, (batch) =>
     e.forLoop(
       'columns',
@@ -56,7 +57,7 @@ export function contractPacked(spec: Contraction, blocking: Blocking): Stmt {
           (i0) => {
             const i1 = blockEnd(i0, blockRows, m);
             const j1 = blockEnd(j0, blockColumns, n);
-            return alongDepth(spec, blocking, workspace, { batch, i0, i1, j0, j1 });
+            return alongDepth(spec, form, workspace, { batch, i0, i1, j0, j1 });
           },
           { step: blockRows },
         ),
@@ -65,17 +66,34 @@ export function contractPacked(spec: Contraction, blocking: Blocking): Stmt {
   );
 }
 
+function formOf(
+  spec: Contraction,
+  { rows, vectors, blockDepth, leftInRows }: PackedForm,
+): TileForm {
+  const lanes = lanesOf(spec);
+  const mostDepth = Math.min(blockDepth, known(spec.k) ?? blockDepth);
+  return {
+    rows,
+    columns: vectors * lanes,
+    lanes,
+    blockDepth,
+    left: leftInRows ? inRows(rows, mostDepth) : interleaved(rows),
+  };
+}
+
 /** Blocks are no larger than the matrices need. */
-function allocate(spec: Contraction, blocking: Blocking): Workspace {
-  const { m, n, k, scalar, context } = spec;
-  const { rows, columns, blockDepth } = blocking;
-  const height = lesser(roundUp(m, rows), blocking.blockRows);
-  const width = lesser(roundUp(n, columns), blocking.blockColumns);
+function allocate(
+  { m, n, k, scalar, context }: Contraction,
+  { blockRows, blockColumns }: Blocking,
+  { rows, columns, blockDepth, left }: TileForm,
+): Workspace {
+  const height = lesser(roundUp(m, rows), blockRows);
+  const width = lesser(roundUp(n, columns), blockColumns);
   const depth = lesser(k, blockDepth);
   const scratch = (name: string, ...extents: readonly (Expr | number)[]): Buffer =>
     context.scratch(name, sumDTypes[scalar], product(...extents));
   return {
-    left: scratch('packedLeft', height, depth),
+    left: scratch('packedLeft', panelElements(left, height, depth)),
     right: scratch('packedRight', width, depth),
     edge: scratch('edgeTile', rows, columns),
     sums: isWithin(k, blockDepth) ? null : scratch('partialSums', height, width),
@@ -90,44 +108,40 @@ function isWithin(size: Expr, limit: number): boolean {
 /** One block of the result, in one or more blocks of k. */
 function alongDepth(
   spec: Contraction,
-  blocking: Blocking,
+  form: TileForm,
   workspace: Workspace,
   region: Omit<Block, 'k0' | 'depth'>,
 ): Stmt {
   const { k } = spec;
-  const { blockDepth } = blocking;
+  const { blockDepth } = form;
   if (workspace.sums === null)
-    return oneBlock(spec, blocking, workspace, { ...region, k0: e.i32(0), depth: k });
+    return oneBlock(spec, form, workspace, { ...region, k0: e.i32(0), depth: k });
   return e.forLoop(
     'depth',
     0,
     e.max(k, 1), // at least one block: with k = 0 the empty sums must be stored too
     (k0) => {
       const depth = e.sub(blockEnd(k0, blockDepth, k), k0);
-      return oneBlock(spec, blocking, workspace, { ...region, k0, depth });
+      return oneBlock(spec, form, workspace, { ...region, k0, depth });
     },
     { step: blockDepth },
   );
 }
 
-function oneBlock(
-  spec: Contraction,
-  { rows, columns, lanes, blockDepth }: Blocking,
-  workspace: Workspace,
-  block: Block,
-): Stmt {
+function oneBlock(spec: Contraction, form: TileForm, workspace: Workspace, block: Block): Stmt {
   const { m, n, k } = spec;
+  const { rows, columns, lanes, blockDepth, left } = form;
   const { batch, i0, i1, j0, j1, k0, depth } = block;
   const packLeft = packPanels(
     workspace.left,
     { read: (i, at) => spec.a(batch, i, at), extent: m, begin: i0, end: i1, from: k0, depth },
-    rows,
+    left,
     lanes,
   );
   const packRight = packPanels(
     workspace.right,
     { read: (j, at) => spec.b(batch, at, j), extent: n, begin: j0, end: j1, from: k0, depth },
-    columns,
+    interleaved(columns),
     lanes,
   );
   // A block of `b` that spans all of k stays valid from one block of rows to the next.
@@ -140,14 +154,9 @@ function oneBlock(
       j0,
       j1,
       (j) =>
-        e.forLoop(
-          'i',
-          i0,
-          i1,
-          (i) =>
-            registerTile(spec, { rows, columns, lanes, blockDepth }, workspace, block, { i, j }),
-          { step: rows },
-        ),
+        e.forLoop('i', i0, i1, (i) => registerTile(spec, form, workspace, block, { i, j }), {
+          step: rows,
+        }),
       { step: columns },
     ),
   );

@@ -1,15 +1,19 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
 import type { Block, Workspace } from './packed.js';
+import { type PanelLayout, panelStart } from './panels.js';
 import { divides, indices } from './sizes.js';
 import type { Contraction } from './spec.js';
 
-/** A tile of the result that fits the registers; rows and columns are multiples of `lanes`. */
-export interface TileShape {
+/** How tiles are multiplied. */
+export interface TileForm {
   readonly rows: number;
   readonly columns: number;
   /** Elements of one vector register. */
   readonly lanes: number;
+  readonly blockDepth: number;
+  /** Where the packed rows are. */
+  readonly left: PanelLayout;
 }
 
 interface Corner {
@@ -22,7 +26,7 @@ type Sums = readonly (readonly Var[])[];
 /** All sums of one tile live in locals while one block of k is worked off. */
 export function registerTile(
   spec: Contraction,
-  shape: TileShape & { readonly blockDepth: number },
+  shape: TileForm,
   workspace: Workspace,
   block: Block,
   corner: Corner,
@@ -56,7 +60,7 @@ export function registerTile(
  */
 function multiply(
   spec: Contraction,
-  { rows, columns, lanes }: TileShape,
+  { columns, lanes, left: layout }: TileForm,
   { left, right }: Workspace,
   { i0, j0, depth }: Block,
   { i, j }: Corner,
@@ -69,29 +73,33 @@ function multiply(
     ...sums.flatMap((line, r) => {
       const factor = e.variable('left', spec.scalar, lanes);
       return [
-        e.declare(factor, e.broadcast(e.load(left, e.add(a, r)), lanes)),
+        e.declare(factor, e.broadcast(e.load(left, offset(a, r * layout.outer)), lanes)),
         ...line.map((sum, v) => e.assign(sum, e.add(sum, e.mul(factor, inRow[v])))),
       ];
     }),
-    e.assign(a, e.add(a, rows)),
+    e.assign(a, e.add(a, layout.inner)),
     e.assign(b, e.add(b, columns)),
   );
   return e.block(
-    e.declare(a, e.mul(e.sub(i, i0), depth)),
+    e.declare(a, panelStart(layout, e.sub(i, i0), depth)),
     e.declare(b, e.mul(e.sub(j, j0), depth)),
     e.declare(end, e.add(b, e.mul(depth, columns))),
     e.whileLoop(e.lt(b, end), step),
   );
 }
 
-function vectorAt(start: Expr, offset: number, lanes: number): Expr {
-  const at = offset === 0 ? start : e.add(start, offset);
+function vectorAt(start: Expr, distance: number, lanes: number): Expr {
+  const at = offset(start, distance);
   return lanes === 1 ? at : e.ramp(at, 1, lanes);
+}
+
+function offset(start: Expr, distance: number): Expr {
+  return distance === 0 ? start : e.add(start, distance);
 }
 
 /** Keeps the sums in memory, or takes them up again; tiles lie there in the order they are visited. */
 function partialSums(
-  { rows, columns, lanes }: TileShape,
+  { rows, columns, lanes }: TileForm,
   workspace: Workspace,
   { i0, i1, j0 }: Block,
   { i, j }: Corner,
@@ -114,7 +122,7 @@ function partialSums(
 /** Tiles inside the result are stored from registers, others through memory, as far as they reach. */
 function storeTile(
   { m, n, store }: Contraction,
-  { rows, columns, lanes }: TileShape,
+  { rows, columns, lanes }: TileForm,
   { edge }: Workspace,
   batch: Expr,
   { i, j }: Corner,
