@@ -44,7 +44,7 @@ export class Job {
   constructor(options: JobOptions) {
     this.#options = options;
     const { node, env, folder, script, args, limitMilliseconds } = options;
-    const whole = `(\n${script}\n) >stdout 2>stderr; echo $? >code.part; mv code.part code`;
+    const whole = `(\n${script}\n) >stdout 2>stderr; echo $? >code`;
     if (running.size === 0) process.on('exit', endAll);
     running.add(this);
     this.#child = node.childProcess.spawn('/bin/sh', ['-c', whole, 'sh', ...args], {
@@ -78,9 +78,10 @@ export class Job {
     return this.#finish(null, `it took longer than ${limitMilliseconds / 1000} s`);
   }
 
-  /** Ends it if it still runs. */
+  /** Ends it, and leaves nothing behind. */
   end(): void {
     if (this.#result === null) this.#finish(null, 'it was ended');
+    this.#options.node.files.rmSync(this.#options.folder, { recursive: true, force: true });
   }
 
   #finish(code: number | null, problem?: string): JobResult {

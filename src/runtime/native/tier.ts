@@ -133,7 +133,8 @@ export class NativeTier {
     const loader = (this.#settings.findLoader ?? findLoader)(node);
     if (typeof loader === 'string') return loader;
     const cache = new DiskCache(node, env, cacheBytes);
-    const folder = cache.buildFolder();
+    // Not in the cache, whose disk may be full.
+    const folder = node.files.mkdtempSync(node.path.join(node.system.tmpdir(), 'kaon-'));
     return { node, loader, cache, folder, search: new CompilerSearch(node, env, folder) };
   }
 }
