@@ -18,7 +18,7 @@ export function isAlone({ count }: Team): boolean {
 
 /**
  * The part of `begin <= i < end` that falls to this thread: whole steps, one stretch for each thread,
- * every index in one of them. Where the parts are cut changes with the number of threads, so nothing that
+ * every index in one of them, where `begin` is not beyond `end`. Where the parts are cut changes with the number of threads, so nothing that
  * is computed may depend on it.
  */
 export function shareOf(
@@ -33,8 +33,8 @@ export function shareOf(
   // The first threads have one step more than the others. A product of steps and threads might overflow.
   const [each, more] = [e.div(steps, count), e.rem(steps, count)];
   const cut = (thread: Expr): Expr =>
-    e.add(begin, e.mul(e.add(e.mul(each, thread), e.min(thread, more)), step));
-  return { begin: cut(index), end: e.min(cut(e.add(index, 1)), end) };
+    e.min(e.add(begin, e.mul(e.add(e.mul(each, thread), e.min(thread, more)), step)), end);
+  return { begin: cut(index), end: cut(e.add(index, 1)) };
 }
 
 /**

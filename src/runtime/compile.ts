@@ -115,7 +115,7 @@ function plan(
   const planned = stage(
     log,
     'lower',
-    () => lowerProgram(lowest, order, target, replaced, device.threads),
+    () => lowerProgram(lowest, order, target, replaced, device.division),
     ({ module, places }) =>
       `${counted(module.kernels.length, 'kernel')}, ${counted(places.length, 'place')}`,
   );

@@ -1,6 +1,7 @@
 import { type DType, type HostArray, viewOf } from '../base/dtype.js';
 import { reservedBytes } from '../codegen/wasm/index.js';
 import { ArgumentError, DeviceError } from '../base/errors.js';
+import type { Division } from '../passes/lower/cost.js';
 import { Regions } from '../passes/memory.js';
 import { Pool } from './threads/pool.js';
 import { threadsOfEnvironment, whyUnshared } from './threads/settings.js';
@@ -23,6 +24,7 @@ export class Device {
   #buffer: ArrayBufferLike | null = null;
   #threads: number | (() => number);
   #pool: Pool | null = null;
+  readonly #grain: number | undefined;
   #epoch = 0;
   #arena = -1;
   #arenaBytes = 0;
@@ -32,9 +34,15 @@ export class Device {
    * function is asked when that matters first. Default 1.
    */
   constructor(
-    options: { readonly maximumBytes?: number; readonly threads?: number | (() => number) } = {},
+    options: {
+      readonly maximumBytes?: number;
+      readonly threads?: number | (() => number);
+      /** The instructions that are worth a thread of their own. */
+      readonly grain?: number;
+    } = {},
   ) {
     const { maximumBytes = mostPages * pageBytes, threads = 1 } = options;
+    this.#grain = options.grain;
     this.#mostPages = Math.min(Math.ceil(maximumBytes / pageBytes), mostPages);
     this.#threads = threads;
   }
@@ -67,6 +75,11 @@ export class Device {
     const wanted = this.wantedThreads;
     if (wanted === 1) return 1;
     return (this.#memory === null ? whyUnshared() === null : this.isShared) ? wanted : 1;
+  }
+
+  /** What programs are compiled for. */
+  get division(): Division {
+    return { threads: this.threads, grain: this.#grain };
   }
 
   /** The threads that run programs on this memory, which must be shared. */

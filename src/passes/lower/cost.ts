@@ -4,15 +4,28 @@ import type { Expr, For, Kernel, Stmt, Var, While } from '../../loop/nodes.js';
 import { ownExprs, visitExprs, visitStmts } from '../../loop/visit.js';
 import type { Extents } from './extents.js';
 
-/** Instructions that take one thread some ten microseconds, roughly: less is not worth dividing. */
-const grain = 2 ** 15;
+/** For how many threads a program is made. */
+export interface Division {
+  readonly threads: number;
+  /** The instructions that are worth a thread of their own. Default: some ten microseconds. */
+  readonly grain?: number;
+}
+
+export const undivided: Division = { threads: 1 };
+
+/** Instructions that take one thread some ten microseconds. */
+const usualGrain = 2 ** 15;
 
 /**
- * How many stretches of some ten microseconds a kernel takes on one thread, roughly, as a function of its
- * sizes: read off its loops, each with as many trips as its first time. A loop or branch that data decides
- * counts once.
+ * How many threads a kernel would be worth, as a function of its sizes: its instructions are read off its
+ * loops, each with as many trips as its first time. A loop or branch that data decides counts once.
  */
-export function grainsOf(kernel: Kernel, extents: Extents, vectorBytes: number): Dim {
+export function grainsOf(
+  kernel: Kernel,
+  extents: Extents,
+  vectorBytes: number,
+  { grain = usualGrain }: Division,
+): Dim {
   return floorDivDim(new CostReader(extents, vectorBytes).of(kernel.body), grain);
 }
 

@@ -2,7 +2,15 @@ import * as e from '../../loop/build.js';
 import type { Buffer, Expr, Stmt } from '../../loop/nodes.js';
 import { addIndex, mulIndex, one } from './access.js';
 import { copiesInFlight, declareState, type Fold, place, step } from './fold.js';
-import { type Loop, nest } from './nest.js';
+import type { Team } from '../../loop/team.js';
+import {
+  elementsTogether,
+  type Loop,
+  loopToShare,
+  nest,
+  rangeOf,
+  type SharedLoop,
+} from './nest.js';
 import { cut, stageLoop } from './stages.js';
 
 /** Folds of at most this many elements keep their states in registers. */
@@ -10,23 +18,37 @@ const shortFold = 8;
 /** How many results are folded together: their states stay in the first-level cache. */
 const columnsTogether = 1024;
 
-/** Folds over outer axes: neighbouring results side by side, `column` is the loop over them. */
-export function foldColumns(fold: Fold, column: Loop | undefined): Stmt {
+/**
+ * Folds over outer axes: neighbouring results side by side, `column` is the loop over them. Each thread of a
+ * team, where `team` gives one, has columns of its own, as many together as are folded together.
+ */
+export function foldColumns(fold: Fold, column: Loop | undefined, team: (() => Team) | null): Stmt {
   if (column === undefined) return columnsAt(fold, [[]], 1);
+  const stepOf = (loop: Loop): number => (loop === column ? elementsTogether : 1);
+  const shared = team === null ? null : loopToShare(fold.outer, team, stepOf);
   const count = fold.inner.reduce((product, { extent }) => mulIndex(product, extent), one);
   const isShort = count.kind === 'const' && Number(count.value) <= shortFold;
-  return nest(fold.outer.slice(0, -1), (outerAt) =>
-    isShort ? columnsInRegisters(fold, column, outerAt) : columnsInMemory(fold, column, outerAt),
-  );
+  const body = (outerAt: readonly Expr[]): Stmt =>
+    isShort
+      ? columnsInRegisters(fold, column, outerAt, shared)
+      : columnsInMemory(fold, column, outerAt, shared);
+  return nest(fold.outer.slice(0, -1), body, 'serial', shared);
 }
 
-function columnsInRegisters(fold: Fold, column: Loop, outerAt: readonly Expr[]): Stmt {
+function columnsInRegisters(
+  fold: Fold,
+  column: Loop,
+  outerAt: readonly Expr[],
+  shared: SharedLoop | null,
+): Stmt {
+  const { begin, end } = rangeOf(column, shared);
+  const isWhole = end === column.extent;
   return e.block(
-    ...cut(column.extent, fold.lanes, copiesInFlight).map((stage) =>
+    ...cut(isWhole ? end : e.sub(end, begin), fold.lanes, copiesInFlight).map((stage) =>
       stageLoop('j', stage, (indices) =>
         columnsAt(
           fold,
-          indices.map((index) => [...outerAt, index]),
+          indices.map((index) => [...outerAt, addIndex(begin, index)]),
           stage.lanes,
         ),
       ),
@@ -50,8 +72,14 @@ function columnsAt(fold: Fold, keptAt: readonly (readonly Expr[])[], lanes: numb
  * States in memory, so that the input is read in its own order, row by row, instead of once for every
  * few columns; several rows are folded in between to save loads and stores of states.
  */
-function columnsInMemory(fold: Fold, column: Loop, outerAt: readonly Expr[]): Stmt {
+function columnsInMemory(
+  fold: Fold,
+  column: Loop,
+  outerAt: readonly Expr[],
+  shared: SharedLoop | null,
+): Stmt {
   const { extent } = column;
+  const range = rangeOf(column, shared);
   const most =
     extent.kind === 'const' ? Math.min(Number(extent.value), columnsTogether) : columnsTogether;
   const memory = fold.initial.map(({ type }, k) =>
@@ -59,10 +87,10 @@ function columnsInMemory(fold: Fold, column: Loop, outerAt: readonly Expr[]): St
   );
   return e.forLoop(
     'block',
-    0,
-    extent,
+    range.begin,
+    range.end,
     (begin) => {
-      const width = widthFrom(begin, extent, most);
+      const width = widthFrom(begin, range.end, most);
       const eachColumn = (body: (at: Expr, lanes: number) => Stmt): Stmt =>
         e.block(
           ...cut(width, fold.lanes, 1).map((stage) =>

@@ -10,15 +10,21 @@ import {
   replace,
   step,
 } from './fold.js';
-import { type Loop, nest } from './nest.js';
+import type { Team } from '../../loop/team.js';
+import { type Loop, loopToShare, nest } from './nest.js';
 import { cut, type Stage, stageLoop } from './stages.js';
 
-/** Folds along the innermost axis: lanes and copies hold partial states, joined at the end of a row. */
-export function foldRows(fold: Fold, row: Loop): Stmt {
-  return nest(fold.outer, (keptAt) => {
+/**
+ * Folds along the innermost axis: lanes and copies hold partial states, joined at the end of a row. Each
+ * thread of a team, where `team` gives one, folds rows of its own.
+ */
+export function foldRows(fold: Fold, row: Loop, team: (() => Team) | null): Stmt {
+  const body = (keptAt: readonly Expr[]): Stmt => {
     const { total, statements } = foldRow(fold, row, keptAt);
     return e.block(...statements, fold.storeResults(total, place(fold, keptAt, [])));
-  });
+  };
+  const shared = team === null ? null : loopToShare(fold.outer, team, () => 1);
+  return nest(fold.outer, body, 'serial', shared);
 }
 
 /** What looks at one row once, and the locals that then hold the state of all of it. */

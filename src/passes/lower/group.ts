@@ -9,7 +9,7 @@ import { declarationOf } from '../facets.js';
 import type { Group } from '../fuse.js';
 import { isStaged } from '../rows.js';
 import { KernelBuilder, type LoweredKernel } from './builder.js';
-import { grainsOf } from './cost.js';
+import { type Division, grainsOf, undivided } from './cost.js';
 import { Epilogue } from './epilogue.js';
 import { kernelNest } from './kernel.js';
 import { pointNest } from './point.js';
@@ -18,8 +18,8 @@ import { rowNest } from './rowNest.js';
 import { type Placement, Scope } from './scope.js';
 
 /**
- * Lowers the nodes of a group to one kernel. `number` makes its name unique. Where there are `threads` and
- * enough to do, the kernel divides its results among them.
+ * Lowers the nodes of a group to one kernel. `number` makes its name unique. Where there are several threads
+ * and enough to do, the kernel divides its results among them.
  */
 export function lowerGroup(
   program: Program,
@@ -27,7 +27,7 @@ export function lowerGroup(
   placement: Placement,
   number: number,
   target: Target,
-  threads: number = 1,
+  division: Division = undivided,
 ): LoweredKernel {
   const name = kernelName(program, number, group.members);
   const members = new Set(group.members);
@@ -39,8 +39,8 @@ export function lowerGroup(
   };
   const single = lower(false);
   const whole = single.builder.finish(name, single.body);
-  if (threads === 1) return whole;
-  const grains = grainsOf(whole.kernel, single.builder.extents, target.vectorBytes);
+  if (division.threads === 1) return whole;
+  const grains = grainsOf(whole.kernel, single.builder.extents, target.vectorBytes, division);
   if (boundsOf(grains).max < 2) return whole;
   const { builder, body } = lower(true);
   return builder.isDivided ? builder.finish(name, body, grains) : whole;
@@ -66,13 +66,13 @@ function groupBody(
         team,
       );
     case 'reduce': {
-      if (isStaged(program, group)) return rowNest(scope, group, target);
+      if (isStaged(program, group)) return rowNest(scope, group, target, team);
       const epilogue = new Epilogue(program, group, scope);
       const beside = group.beside.map((value) => ({
         sink: scope.sink(value),
         at: scope.compute(value),
       }));
-      return reduceNest(scope, group.anchors, beside, epilogue, target);
+      return reduceNest(scope, group.anchors, beside, epilogue, target, team);
     }
     case 'kernel': {
       const epilogue = new Epilogue(program, group, scope);

@@ -14,11 +14,12 @@ import type { OutputSource, Place, Places } from '../places.js';
 import { schedule } from '../schedule.js';
 import { type Arrange, blockOf } from './block.js';
 import type { LoweredKernel } from './builder.js';
+import { type Division, undivided } from './cost.js';
+import { gainOf } from './gain.js';
 import { lowerGroup } from './group.js';
 import { mainKernel, type Table } from './main.js';
 import { RegionLowering } from './regions.js';
 import { Signatures } from './signature.js';
-import { gainOf } from './gain.js';
 import { sizesOf } from './steps.js';
 import { isDivided } from './touches.js';
 
@@ -38,28 +39,28 @@ export interface Plan {
 }
 
 /**
- * Lowers the groups of a program for a number of threads, in the order in which they are to run; `arrange` divides and orders the
- * programs inside of loops and branches. `replaced` gives, for outputs that are to overwrite an input,
- * the index of that input.
+ * Lowers the groups of a program for a target, in the order in which they are to run; `arrange` divides and
+ * orders the programs inside of loops and branches. `replaced` gives, for outputs that are to overwrite an
+ * input, the index of that input. `division` says for how many threads.
  */
 export function lowerProgram(
   program: Program,
   groups: readonly Group[],
   target: Target,
   replaced: readonly (number | null)[] = [],
-  threads: number = 1,
+  division: Division = undivided,
   arrange: Arrange = (inner) => schedule(inner, fuse(inner)),
 ): Plan {
   const { block, spanOf } = blockOf(program, groups, arrange);
-  const kernels = new Kernels(target, threads);
+  const kernels = new Kernels(target, division);
   const lowering = new RegionLowering(spanOf, (inner, group, places) =>
     kernels.lower(inner, group, places),
   );
   const { places, steps } = lowering.whole(block, replaced);
   const table = new PlanTable(places);
   for (const size of sizesOf(steps)) table.addSize(size);
-  const isTeam = steps.some(isDivided);
-  const main = mainKernel(steps, table, isTeam ? threads : 1);
+  const threads = steps.some(isDivided) ? division.threads : 1;
+  const main = mainKernel(steps, table, threads);
   const known = new Set(symbolsOfTypes(program.inputs.map(({ type }) => type)).keys());
   for (const dim of table.sizes) refuseUnknown(dim, known);
   for (const { length } of places.all) refuseUnknown(length, known);
@@ -70,8 +71,8 @@ export function lowerProgram(
     sizes: table.sizes,
     places: places.all,
     outputs: program.outputs.map(({ value }) => places.outputSource(value)),
-    threads: isTeam ? threads : 1,
-    gain: isTeam ? gainOf(steps, places.memory) : 0,
+    threads,
+    gain: threads > 1 ? gainOf(steps, places.memory) : 0,
   };
 }
 
@@ -127,7 +128,7 @@ class PlanTable implements Table {
 class Kernels {
   readonly all: LoweredKernel[] = [];
   readonly #target: Target;
-  readonly #threads: number;
+  readonly #division: Division;
   readonly #operators: Map<Operator, number> = new Map();
   readonly #signatures: Map<Places, Signatures> = new Map();
   readonly #known: Map<
@@ -135,9 +136,9 @@ class Kernels {
     { readonly kernel: LoweredKernel; readonly places: readonly number[] }
   > = new Map();
 
-  constructor(target: Target, threads: number) {
+  constructor(target: Target, division: Division) {
     this.#target = target;
-    this.#threads = threads;
+    this.#division = division;
   }
 
   lower(program: Program, group: Group, places: Places): LoweredKernel {
@@ -156,7 +157,7 @@ class Kernels {
       );
       return { ...same.kernel, args };
     }
-    const kernel = lowerGroup(program, group, places, this.all.length, this.#target, this.#threads); // prettier-ignore
+    const kernel = lowerGroup(program, group, places, this.all.length, this.#target, this.#division); // prettier-ignore
     this.#known.set(signature.key, { kernel, places: signature.places });
     this.all.push(kernel);
     return kernel;

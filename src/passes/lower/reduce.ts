@@ -6,6 +6,7 @@ import type { CallNode } from '../../ir/program.js';
 import * as e from '../../loop/build.js';
 import type { Expr, Scalar, Stmt } from '../../loop/nodes.js';
 import type { Target } from '../../loop/target.js';
+import type { Team } from '../../loop/team.js';
 import { visitExprs } from '../../loop/visit.js';
 import type { ReduceContext, ReduceLowering } from '../../ops/lowering.js';
 import { declarationOf } from '../facets.js';
@@ -29,7 +30,7 @@ export const stateTypes: Readonly<Record<Scalar, DType>> = {
 /**
  * The nest of reductions that fold inputs of one shape over the same axes. Where the innermost axis is
  * folded, lanes and copies hold partial states that are combined at the end of a row; otherwise they
- * are neighbouring results.
+ * are neighbouring results. Where `team` gives one, each thread folds results of its own.
  */
 export function reduceNest(
   scope: Scope,
@@ -37,6 +38,7 @@ export function reduceNest(
   beside: readonly Beside[],
   epilogue: Epilogue,
   target: Target,
+  team: (() => Team) | null,
 ): Stmt {
   const { program } = scope;
   const [input] = program.operands(anchors[0]);
@@ -87,8 +89,8 @@ export function reduceNest(
   };
   const last = loops[loops.length - 1];
   return last !== undefined && folded.has(last.axes[0])
-    ? foldRows(fold, last)
-    : foldColumns(fold, last);
+    ? foldRows(fold, last, team)
+    : foldColumns(fold, last, team);
 }
 
 export function reductionOf(call: CallNode): ReduceLowering<Attributes> {

@@ -2,6 +2,7 @@ import type { Value } from '../../ir/program.js';
 import * as e from '../../loop/build.js';
 import type { Expr, Stmt } from '../../loop/nodes.js';
 import type { Target } from '../../loop/target.js';
+import type { Team } from '../../loop/team.js';
 import type { Access, Sink } from '../../ops/lowering.js';
 import type { Group } from '../fuse.js';
 import { rowFrame } from '../rows.js';
@@ -17,7 +18,7 @@ import {
 import { loadElement, settle, storeElement } from './elements.js';
 import { type FoldLoops, type FoldStage, place } from './fold.js';
 import { foldRow } from './foldRows.js';
-import { nest, planLoops, type Probe } from './nest.js';
+import { loopToShare, nest, planLoops, type Probe } from './nest.js';
 import { lanesOf, partsOf, probeOf } from './reduce.js';
 import { type RowStage, rowStages } from './rowStages.js';
 import type { Scope } from './scope.js';
@@ -25,10 +26,16 @@ import type { Scope } from './scope.js';
 /**
  * The nest of reductions that depend on each other, and of what is made of their results, one row after the
  * other: it looks at a row as often as it takes to know all that the row gives, while the row lies in the
- * cache. Elements that are dear to compute wait in memory of one row for the next look.
+ * cache. Elements that are dear to compute wait in memory of one row for the next look. Each thread of a
+ * team, where `team` gives one, has rows of its own.
  */
-export function rowNest(scope: Scope, group: Group, target: Target): Stmt {
-  return new Rows(scope, group, target).nest();
+export function rowNest(
+  scope: Scope,
+  group: Group,
+  target: Target,
+  team: (() => Team) | null,
+): Stmt {
+  return new Rows(scope, group, target).nest(team);
 }
 
 class Rows {
@@ -59,7 +66,7 @@ class Rows {
     this.#waiting = new Map(kept.map((value) => [value, this.#wait(value)]));
   }
 
-  nest(): Stmt {
+  nest(team: (() => Team) | null): Stmt {
     const isEmpty = this.#domain.some((dim, axis) => dim === 0 && !this.#folded.has(axis));
     if (isEmpty) return e.block();
     const { extents } = this.#scope.builder;
@@ -75,7 +82,8 @@ class Rows {
       inner: loops.filter((loop) => this.#folded.has(loop.axes[0])),
       outer: loops.filter((loop) => !this.#folded.has(loop.axes[0])),
     };
-    return nest(frame.outer, (keptAt) => this.#row(frame, keptAt));
+    const shared = team === null ? null : loopToShare(frame.outer, team, () => 1);
+    return nest(frame.outer, (keptAt) => this.#row(frame, keptAt), 'serial', shared);
   }
 
   #row(frame: FoldLoops, keptAt: readonly Expr[]): Stmt {

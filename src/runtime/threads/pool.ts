@@ -55,6 +55,7 @@ export class Pool {
   readonly #notes: string[] = [];
   readonly #maySleep: boolean;
   #newest = 0;
+  #joins = 0;
   #job = 0;
   #isClosed = false;
   /** Programs that nobody can run any more. */
@@ -81,6 +82,11 @@ export class Pool {
   /** What went wrong with workers. */
   get notes(): readonly string[] {
     return this.#notes;
+  }
+
+  /** How often workers have joined a job. */
+  get joins(): number {
+    return this.#joins;
   }
 
   /** How many workers are waiting for work at this moment. */
@@ -128,6 +134,7 @@ export class Pool {
     const words = this.#words;
     const joined = this.#gather(id, table, workers, gain);
     if (joined === 0) return own(table, 0, 1);
+    this.#joins += joined;
     let error: unknown = null;
     try {
       own(table, 0, joined + 1);
