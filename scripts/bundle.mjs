@@ -10,6 +10,7 @@ const entries = {
   index: 'src/index.ts',
   artifact: 'src/artifact/index.ts',
   lint: 'src/lint/index.ts',
+  onnx: 'src/onnx.ts',
 };
 
 /**
@@ -51,8 +52,9 @@ export async function bundle(to = 'dist/kaon') {
   const build = await rolldown({
     cwd: root,
     input: entries,
-    // Nothing but what ships is in the bundle: Node's modules are imported when they are needed.
-    external: /^node:/,
+    // Nothing but what ships is in the bundle: Node's modules, and a library that only ONNX needs, are
+    // imported when they are needed.
+    external: [/^node:/, /^@bufbuild\/protobuf/],
     resolve: { extensionAlias: { '.js': ['.ts'] } },
     tsconfig: false,
     plugins: [withoutSamples],
