@@ -154,6 +154,8 @@ context.print(JSON.stringify(kn.hybridize((x) => x.mul(2).add(1))(kn.array([1, 2
 
 test('the package loads where there is no Node', () => {
   for (const file of scripts()) {
+    // What ONNX needs is loaded by kaon/onnx only, where it is installed.
+    if (file.endsWith('/onnx_pb.js')) continue;
     assert.doesNotMatch(read(installed, file), /^(?:import|export)\b.*from "(?!\.{1,2}\/)/m, file);
   }
   write(installed, 'bare.mjs', bare);

@@ -1,0 +1,50 @@
+import { FormatError } from '../../base/errors.js';
+import { op } from './place.js';
+
+/** Where the data lies that a model keeps outside of its own file. */
+export interface ExternalData {
+  /** Bytes in the file that a model calls by this name; throws where there is none. */
+  size(location: string): number;
+  /** A part of it, which is known to lie within. */
+  read(location: string, offset: number, length: number): Uint8Array;
+}
+
+/** The bytes of each file that a model may refer to, by a function. */
+export function externalFrom(resolve: (location: string) => Uint8Array): ExternalData {
+  const files = new Map<string, Uint8Array>();
+  const file = (location: string): Uint8Array => {
+    let bytes = files.get(location);
+    if (bytes === undefined) {
+      bytes = resolve(location);
+      if (!(bytes instanceof Uint8Array)) {
+        throw new FormatError(`the external data ${JSON.stringify(location)} is missing`, {
+          op,
+          expected: 'a function that returns its bytes',
+        });
+      }
+      files.set(location, bytes);
+    }
+    return bytes;
+  };
+  return {
+    size: (location) => file(location).length,
+    read: (location, offset, length) => file(location).subarray(offset, offset + length),
+  };
+}
+
+/** Refuses locations that are not plainly below the model's own folder. */
+export function checkLocation(location: string, place: string): void {
+  const parts = location.split('/');
+  const isPlain =
+    location !== '' &&
+    !location.includes('\\') &&
+    !location.includes('\0') &&
+    !/^[A-Za-z][A-Za-z0-9+.-]*:/.test(location) &&
+    parts.every((part) => part !== '' && part !== '..');
+  if (isPlain) return;
+  throw new FormatError(`${place} keeps its data outside of the model's folder`, {
+    op,
+    expected: 'a relative path with forward slashes and without ..',
+    actual: JSON.stringify(location),
+  });
+}

@@ -1,0 +1,343 @@
+import { type Dim, isStatic, sizeOf, symbolsOf } from '../../base/dim.js';
+import {
+  GraphError,
+  InternalError,
+  KaonError,
+  ShapeError,
+  UnsupportedError,
+} from '../../base/errors.js';
+import type { CallNode, Value } from '../../ir/program.js';
+import { Value as ProgramValue } from '../../ir/program.js';
+import type { ConstantData } from '../../ir/types.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
+import { AttributeList } from './attributes.js';
+import { foldNode } from './fold.js';
+import { checkGraph, checkNodes, nodePlace, opsetsOf } from './model.js';
+import { ImportedNode, type Results } from './node.js';
+import { type Operand, TensorOperand } from './operand.js';
+import type { ExternalData } from './external.js';
+import { damaged, illFormed, op, shown } from './place.js';
+import type {
+  FunctionProto,
+  GraphProto,
+  ModelProto,
+  NodeProto,
+  TensorProto,
+} from './proto/onnx_pb.js';
+import { type Region, Scope } from './region.js';
+import { ruleFor } from './rules/index.js';
+import { readSparse, readTensor } from './tensor.js';
+
+/** Runs one call on constants; null where that is not possible. */
+export type Evaluate = (
+  call: CallNode,
+  operands: readonly ConstantData[],
+) => readonly ConstantData[] | null;
+
+/** Functions that call functions, graphs in graphs: more levels, and more nodes in all, are refused. */
+const deepest = 64;
+const mostNodes = 1_000_000;
+/** The most elements of anything that is evaluated while a model is read. */
+const mostEvaluated = 65536;
+
+/** Where nodes are read: the versions of operators, and the attributes of the function around them. */
+interface Frame {
+  readonly opsets: ReadonlyMap<string, number>;
+  readonly attributes: AttributeList | null;
+}
+
+/** Turns the graphs of one model into programs. */
+export class Importer {
+  readonly external: ExternalData | null;
+  readonly #functions: Map<string, FunctionProto> = new Map();
+  readonly #constants: Map<TensorProto, TensorOperand> = new Map();
+  readonly #evaluate: Evaluate;
+  readonly #evaluations: Map<Value, ConstantData | null> = new Map();
+  readonly #asParameter: (name: string, operand: TensorOperand) => TensorOperand;
+  /** Values that inputs of the graph became, and the names of these. */
+  readonly inputNames: Map<Value, string> = new Map();
+  #frame: Frame;
+  #depth = 0;
+  #nodes = 0;
+
+  /** @param asParameter What becomes of the initializers of the outermost graph. */
+  constructor(
+    model: ModelProto,
+    external: ExternalData | null,
+    evaluate: Evaluate,
+    asParameter: (name: string, operand: TensorOperand) => TensorOperand,
+  ) {
+    this.external = external;
+    this.#evaluate = evaluate;
+    this.#asParameter = asParameter;
+    this.#frame = { opsets: opsetsOf(model.opsetImport), attributes: null };
+    for (const each of model.functions) {
+      const key = functionKey(each.domain, each.name, each.overload);
+      if (this.#functions.has(key)) throw illFormed(`two functions are called ${shown(each.name)}`);
+      this.#functions.set(key, each);
+    }
+  }
+
+  /** The names that a graph stores itself. */
+  defineStored(graph: GraphProto, scope: Scope, isOutermost: boolean): void {
+    const define = (name: string, operand: TensorOperand): void => {
+      scope.define(name, isOutermost ? this.#asParameter(name, operand) : operand);
+    };
+    for (const proto of graph.initializer) {
+      const tensor = readTensor(proto, `initializer ${shown(proto.name)}`, this.external);
+      define(proto.name, TensorOperand.constant(tensor, tensor.element));
+    }
+    for (const proto of graph.sparseInitializer) {
+      const name = proto.values?.name ?? '';
+      const tensor = readSparse(proto, `initializer ${shown(name)}`, this.external);
+      define(name, TensorOperand.constant(tensor, tensor.element));
+    }
+  }
+
+  /** A tensor that an attribute holds. */
+  constantOf(proto: TensorProto, what: string): TensorOperand {
+    let operand = this.#constants.get(proto);
+    if (operand === undefined) {
+      const tensor = readTensor(proto, what, this.external);
+      operand = TensorOperand.constant(tensor, tensor.element);
+      this.#constants.set(proto, operand);
+    }
+    return operand;
+  }
+
+  /** The results of a graph inside of a node, on operands for its inputs. */
+  subgraph(
+    graph: GraphProto,
+    scope: Scope,
+    inputs: readonly Operand[],
+    region: Region = scope.region,
+  ): readonly Operand[] {
+    const where = graph.name === '' ? 'a sub-graph' : `graph ${shown(graph.name)}`;
+    checkGraph(graph, (name) => scope.has(name), where);
+    if (graph.input.length !== inputs.length) {
+      throw damaged(`${where} has another number of inputs`, String(inputs.length), String(graph.input.length)); // prettier-ignore
+    }
+    const inner = new Scope(region, scope);
+    graph.input.forEach(({ name }, i) => inner.define(name, inputs[i]));
+    return this.nested(where, () => {
+      this.defineStored(graph, inner, false);
+      this.run(graph.node, inner);
+      return graph.output.map(({ name }) => this.result(inner, name, where));
+    });
+  }
+
+  result(scope: Scope, name: string, where: string): Operand {
+    const found = scope.find(name);
+    if (found === undefined) throw illFormed(`output ${shown(name)} of ${where} is never computed`);
+    return found;
+  }
+
+  nested<R>(where: string, build: () => R): R {
+    if (this.#depth >= deepest) throw damaged(`${where} is nested too deeply`, `at most ${deepest} levels`); // prettier-ignore
+    this.#depth++;
+    try {
+      return build();
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  /** Gives a meaning to what each node of a list defines. */
+  run(nodes: readonly NodeProto[], scope: Scope): void {
+    nodes.forEach((proto, index) => {
+      if (++this.#nodes > mostNodes) throw damaged('the functions of the model make too many nodes', `at most ${mostNodes}`); // prettier-ignore
+      const place = nodePlace(proto, index);
+      const results = this.#results(proto, place, scope);
+      proto.output.forEach((name, k) => {
+        if (name === '') return;
+        const result = results[k] ?? null;
+        if (result === null) {
+          throw new UnsupportedError(`${place}: output ${k} of ${proto.opType} is not available`, {
+            op,
+          });
+        }
+        scope.define(name, result instanceof ProgramValue ? TensorOperand.of(result) : result);
+      });
+    });
+  }
+
+  #results(proto: NodeProto, place: string, scope: Scope): readonly (Value | Operand | null)[] {
+    const inputs = proto.input.map((name): Operand | null => {
+      if (name === '') return null;
+      const found = scope.find(name);
+      if (found === undefined)
+        throw illFormed(`${place} reads ${shown(name)}, which nothing defines`);
+      return found;
+    });
+    const attributes = new AttributeList(proto.attribute, place, this.#frame.attributes);
+    const domain = proto.domain === 'ai.onnx' ? '' : proto.domain;
+    const called = this.#functions.get(functionKey(proto.domain, proto.opType, proto.overload));
+    if (called !== undefined) return this.#call(called, inputs, attributes, scope);
+    const version = this.#frame.opsets.get(domain);
+    if (version === undefined) {
+      throw illFormed(`${place} uses operators of domain ${shown(domain)}, which the model does not import`); // prettier-ignore
+    }
+    const node = new ImportedNode({
+      importer: this, scope, proto, version, inputs, attributes, place,
+    }); // prettier-ignore
+    const rule = ruleFor(node);
+    const foreign = inputs.find((input) => input?.kind === 'tensor' && !input.element.isOwn);
+    if (foreign?.kind === 'tensor' && rule.foreign !== true) {
+      throw node.unsupported('no rule for this element type', foreign.element.name);
+    }
+    return scope.region.program.withSource(`${place} (${proto.opType})`, () => {
+      try {
+        return foldNode(node, rule.run) ?? listOf(rule.run(node));
+      } catch (error) {
+        throw inNode(error, node);
+      }
+    });
+  }
+
+  #call(
+    called: FunctionProto,
+    inputs: readonly (Operand | null)[],
+    given: AttributeList,
+    scope: Scope,
+  ): readonly (Operand | null)[] {
+    const where = `function ${shown(called.name)}`;
+    if (inputs.length > called.input.length) {
+      throw damaged(`${where} is called with too many inputs`, String(called.input.length), String(inputs.length)); // prettier-ignore
+    }
+    const frame: Frame = {
+      opsets: opsetsOf(called.opsetImport),
+      attributes: new AttributeList(
+        [...given.all.values(), ...called.attributeProto.filter(({ name }) => !given.has(name))],
+        where,
+      ),
+    };
+    const inner = new Scope(scope.region, null);
+    const absent = new Set(called.input.filter((_, i) => (inputs[i] ?? null) === null));
+    called.input.forEach((name, i) => {
+      const operand = inputs[i] ?? null;
+      if (operand !== null) inner.define(name, operand);
+    });
+    checkNodes(called.node, called.input, called.output, () => false, where);
+    // What the caller leaves out is left out wherever the body hands it on.
+    const nodes = called.node.map((node) => ({
+      ...node,
+      input: node.input.map((name) => (absent.has(name) ? '' : name)),
+    }));
+    const outer = this.#frame;
+    this.#frame = frame;
+    try {
+      return this.nested(where, () => {
+        this.run(nodes, inner);
+        return called.output.map((name) => this.result(inner, name, where));
+      });
+    } finally {
+      this.#frame = outer;
+    }
+  }
+
+  /** Whether a size is a number, or made of sizes of the inputs. */
+  isDeclared(dim: Dim): boolean {
+    if (isStatic(dim)) return true;
+    const types = [...this.inputNames.keys()].map(({ type }) => type);
+    const declared = symbolsOfTypes(types);
+    return [...symbolsOf(dim)].every((name) => declared.has(name));
+  }
+
+  /** The elements of a value that follows from constants alone; null where it does not. */
+  evaluated(value: Value): ConstantData | null {
+    const known = this.#evaluations.get(value);
+    if (known !== undefined) return known;
+    const found = this.#evaluatedAnew(value);
+    this.#evaluations.set(value, found);
+    return found;
+  }
+
+  #evaluatedAnew(value: Value): ConstantData | null {
+    const { program } = value;
+    const order: Value[] = [];
+    const seen = new Set<number>();
+    const open = [value];
+    while (open.length > 0) {
+      const next = open.pop()!;
+      if (seen.has(next.node)) continue;
+      seen.add(next.node);
+      const node = program.node(next.node);
+      const size = sizeOf(next.type.shape);
+      if (node.kind === 'variable' || !isStatic(size) || size > mostEvaluated) {
+        if (node.kind !== 'constant') return null;
+      }
+      order.push(next);
+      open.push(...program.operands(next.node));
+    }
+    const results = new Map<number, readonly ConstantData[]>();
+    for (const { node: id } of order.sort((a, b) => a.node - b.node)) {
+      const node = program.node(id);
+      if (node.kind === 'constant') results.set(id, [node.data]);
+      else if (node.kind === 'call') {
+        const operands = program.operands(id).map(({ node, port }) => results.get(node)![port]);
+        const made = this.#evaluate(node, operands);
+        if (made === null) return null;
+        results.set(id, made);
+      }
+    }
+    return results.get(value.node)![value.port];
+  }
+
+  /** The names of the graph's inputs that a value depends on. */
+  inputsBehind(value: Value, isWanted: (input: Value) => boolean = () => true): readonly string[] {
+    const { program } = value;
+    const seen = new Set<number>();
+    const names = new Set<string>();
+    const open = [value];
+    while (open.length > 0) {
+      const next = open.pop()!;
+      if (seen.has(next.node)) continue;
+      seen.add(next.node);
+      const name = this.inputNames.get(next);
+      if (name !== undefined && isWanted(next)) names.add(name);
+      open.push(...program.operands(next.node));
+    }
+    return [...names];
+  }
+}
+
+function functionKey(domain: string, name: string, overload: string): string {
+  return JSON.stringify([domain === 'ai.onnx' ? '' : domain, name, overload]);
+}
+
+export function listOf(results: Results): readonly (Value | Operand | null)[] {
+  return Array.isArray(results)
+    ? (results as readonly (Value | Operand | null)[])
+    : [results as Value | Operand];
+}
+
+/** Adds the node to what an operator refuses of it. */
+function inNode(error: unknown, node: ImportedNode): unknown {
+  if (!(error instanceof KaonError) || error instanceof InternalError || error.op === op)
+    return error;
+  if (error instanceof UnsupportedError) return node.unsupported(`${error.op}: ${error.problem}`);
+  const details = {
+    op,
+    ...(error.expected !== undefined && { expected: error.expected }),
+    ...(error.actual !== undefined && { actual: error.actual }),
+    cause: error,
+  };
+  const problem = `${node.place}: ${node.title}`;
+  if (error instanceof ShapeError) {
+    const names = node.inputsThatSize();
+    if (names.length > 0) {
+      // Whether such sizes fit, only a run can tell; a graph must know before.
+      return new UnsupportedError(
+        `${problem} needs sizes that only a run computes: ${error.op}: ${error.problem}`,
+        {
+          ...details,
+          advice: `give the values of ${names.map((name) => JSON.stringify(name)).join(', ')} by the option inputs`,
+        },
+      );
+    }
+  }
+  return new GraphError(
+    `${problem} does not fit its operands: ${error.op}: ${error.problem}`,
+    details,
+  );
+}

@@ -1,0 +1,235 @@
+import { type Dim, isStatic } from '../../base/dim.js';
+import { type DType, isFloat } from '../../base/dtype.js';
+import { readElement } from '../../base/element.js';
+import { UnsupportedError } from '../../base/errors.js';
+import type { Program, Value } from '../../ir/program.js';
+import type { ConstantData, Shape } from '../../ir/types.js';
+import * as ops from '../../ops/index.js';
+import type { AttributeList } from './attributes.js';
+import type { Element } from './elements.js';
+import type { Importer } from './importer.js';
+import { type Operand, TensorOperand } from './operand.js';
+import { damaged, op } from './place.js';
+import type { NodeProto } from './proto/onnx_pb.js';
+import type { Region, Scope } from './region.js';
+
+/** What a rule makes of a node: a value or an operand for each output, null for outputs left out. */
+export type Results = Value | Operand | readonly (Value | Operand | null)[];
+
+/** A node while a rule turns it into operators. */
+export class ImportedNode {
+  readonly importer: Importer;
+  readonly scope: Scope;
+  readonly proto: NodeProto;
+  /** The version of the operator's domain. */
+  readonly version: number;
+  /** The operands in order; null where one is left out. */
+  readonly inputs: readonly (Operand | null)[];
+  readonly attributes: AttributeList;
+  readonly place: string;
+
+  constructor(parts: {
+    readonly importer: Importer;
+    readonly scope: Scope;
+    readonly proto: NodeProto;
+    readonly version: number;
+    readonly inputs: readonly (Operand | null)[];
+    readonly attributes: AttributeList;
+    readonly place: string;
+  }) {
+    this.importer = parts.importer;
+    this.scope = parts.scope;
+    this.proto = parts.proto;
+    this.version = parts.version;
+    this.inputs = parts.inputs;
+    this.attributes = parts.attributes;
+    this.place = parts.place;
+  }
+
+  get region(): Region {
+    return this.scope.region;
+  }
+
+  get program(): Program {
+    return this.scope.region.program;
+  }
+
+  /** `Resize (opset 19)`, with the domain where it is not ONNX's own. */
+  get title(): string {
+    const { domain, opType } = this.proto;
+    return `${domain === '' || domain === 'ai.onnx' ? '' : `${domain}.`}${opType} (opset ${this.version})`;
+  }
+
+  has(index: number): boolean {
+    return (this.inputs[index] ?? null) !== null;
+  }
+
+  /** Whether anybody asked for an output. */
+  wants(index: number): boolean {
+    return (this.proto.output[index] ?? '') !== '';
+  }
+
+  operand(index: number): TensorOperand {
+    const found = this.inputs[index] ?? null;
+    if (found === null) throw damaged(`${this.place}: ${this.title} lacks input ${index}`);
+    if (found.kind !== 'tensor') {
+      throw damaged(
+        `${this.place}: input ${index} of ${this.title} is no tensor`,
+        'a tensor',
+        found.kind,
+      );
+    }
+    return found;
+  }
+
+  /** An operand that must be there, as a value. */
+  value(index: number): Value {
+    return this.operand(index).valueIn(this.region);
+  }
+
+  optional(index: number): Value | null {
+    return this.has(index) ? this.value(index) : null;
+  }
+
+  /** All operands, which must all be there. */
+  values(from: number = 0): readonly Value[] {
+    return this.inputs.slice(from).map((_, i) => this.value(from + i));
+  }
+
+  element(index: number): Element {
+    return this.operand(index).element;
+  }
+
+  shape(index: number): Shape {
+    return this.operand(index).type.shape;
+  }
+
+  rank(index: number): number {
+    return this.shape(index).length;
+  }
+
+  dtype(index: number): DType {
+    return this.operand(index).type.dtype;
+  }
+
+  /** A value that has the element type of an operand. */
+  like(index: number, value: Value): TensorOperand {
+    return TensorOperand.of(value, this.element(index));
+  }
+
+  /** An axis from `-rank` to `rank - 1` as one from 0 on. */
+  axis(axis: number, rank: number): number {
+    if (axis < -rank || axis >= rank) {
+      throw damaged(`${this.place}: axis ${axis} of ${this.title} does not exist`, `an axis of rank ${rank}`); // prettier-ignore
+    }
+    return axis < 0 ? axis + rank : axis;
+  }
+
+  /** The elements of an operand that must be known before a run; evaluated where they follow from constants. */
+  data(index: number): ConstantData {
+    const data = this.dataIfKnown(index);
+    if (data !== null) return data;
+    throw this.unknown(index);
+  }
+
+  /** The same; null where only a run tells. */
+  dataIfKnown(index: number): ConstantData | null {
+    const operand = this.operand(index);
+    return operand.data ?? this.importer.evaluated(operand.valueIn(this.region));
+  }
+
+  /** An operand must be known for what this node is to become; names the inputs that decide it. */
+  unknown(index: number, why?: string): UnsupportedError {
+    const from = this.importer.inputsBehind(this.operand(index).valueIn(this.region));
+    const names = from.map((name) => JSON.stringify(name)).join(', ');
+    return new UnsupportedError(
+      `${this.place}: ${this.title} needs the value of input ${index} before it runs${why === undefined ? '' : `: ${why}`}`,
+      {
+        op,
+        expected: 'a constant, or sizes of the inputs',
+        actual: 'a value that only a run computes',
+        ...(names !== '' && { advice: `give the values of ${names} by the option inputs` }),
+      },
+    );
+  }
+
+  /** Integers that must be known, numbers or sizes of inputs. */
+  dims(index: number): readonly Dim[] {
+    const { known } = this.operand(index);
+    if (known !== null) return known;
+    return this.numbers(index);
+  }
+
+  /** Integers where they are known; null where only a run tells. */
+  dimsIfKnown(index: number): readonly Dim[] | null {
+    const operand = this.operand(index);
+    if (operand.known !== null) return operand.known;
+    const data = this.dataIfKnown(index);
+    return data === null ? null : Array.from(data.data as Iterable<number | bigint>, Number);
+  }
+
+  /** Numbers that must be known. */
+  numbers(index: number): readonly number[] {
+    const operand = this.operand(index);
+    if (operand.known?.every(isStatic) === true) return operand.known;
+    if (operand.known !== null) throw this.unknown(index);
+    return elementsOf(this.data(index));
+  }
+
+  /** One number that must be known. */
+  number(index: number): number {
+    return this.numbers(index)[0];
+  }
+
+  /** Integers that an older version has as an attribute and a newer one as an operand. */
+  intsFrom<D>(attribute: string, index: number, otherwise: D): readonly number[] | D {
+    if (this.has(index)) return this.numbers(index);
+    return this.attributes.ints(attribute, otherwise);
+  }
+
+  /** A number as a constant of rank 0, of a dtype. */
+  scalar(value: number, dtype: DType): Value {
+    return this.filled([], value, dtype);
+  }
+
+  filled(shape: Shape, value: number, dtype: DType): Value {
+    return this.program.append(ops.fill.declaration, [], { shape, value, dtype })[0];
+  }
+
+  /** `start, start + step, ...` */
+  iota(length: Dim, dtype: DType = 'int64', start: number = 0, step: number = 1): Value {
+    return this.program.append(ops.iota.declaration, [], { length, start, step, dtype })[0];
+  }
+
+  /** The graph's inputs that decide sizes of the operands which only a run knows. */
+  inputsThatSize(): readonly string[] {
+    const names = this.inputs.flatMap((input) => {
+      if (
+        input?.kind !== 'tensor' ||
+        input.type.shape.every((dim) => this.importer.isDeclared(dim))
+      ) {
+        return [];
+      }
+      const isSize = ({ type }: Value): boolean => !isFloat(type.dtype);
+      return this.importer.inputsBehind(input.valueIn(this.region), isSize);
+    });
+    return [...new Set(names)];
+  }
+
+  /** What this node cannot be, and what it would need. */
+  unsupported(what: string, actual?: string): UnsupportedError {
+    return new UnsupportedError(`${this.place}: ${this.title} is not available: ${what}`, {
+      op,
+      ...(actual !== undefined && { actual }),
+    });
+  }
+
+  refuse(problem: string, expected?: string, actual?: string): Error {
+    return damaged(`${this.place}: ${this.title}: ${problem}`, expected, actual);
+  }
+}
+
+/** The elements of a constant as numbers. */
+export function elementsOf({ type, data }: ConstantData): readonly number[] {
+  return Array.from({ length: data.length }, (_, i) => Number(readElement(type.dtype, data, i)));
+}

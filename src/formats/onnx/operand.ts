@@ -1,0 +1,152 @@
+import { type Dim, isStatic, sizeOf } from '../../base/dim.js';
+import { allocate, isFloat, kindOf } from '../../base/dtype.js';
+import { readElement, writeElement } from '../../base/element.js';
+import type { Value } from '../../ir/program.js';
+import type { ConstantData, TensorType } from '../../ir/types.js';
+import { type Element, elementOf } from './elements.js';
+import type { Region } from './region.js';
+
+/** What a name of a graph stands for while it is imported. */
+export type Operand = TensorOperand | SequenceOperand | OptionalOperand;
+
+/** Tensors one after the other; how many there are is known. */
+export interface SequenceOperand {
+  readonly kind: 'sequence';
+  readonly entries: readonly Operand[];
+}
+
+/** Whether it holds anything is known. */
+export interface OptionalOperand {
+  readonly kind: 'optional';
+  readonly entry: TensorOperand | SequenceOperand | null;
+}
+
+/** The most elements that are looked at as numbers. */
+const mostKnown = 4096;
+
+interface TensorParts {
+  readonly element: Element;
+  readonly type: TensorType;
+  /** Its elements, where the file or the importer knows them. */
+  readonly data?: ConstantData | undefined;
+  /** The elements of integers in row-major order, where they are numbers or sizes. */
+  readonly known?: readonly Dim[] | undefined;
+  /** The value in the program of the region it belongs to, made when it is first used. */
+  readonly make?: (() => Value) | undefined;
+  /** Whether it is an input of the program with a bound value, although its elements are known. */
+  readonly isParameter?: boolean;
+}
+
+export class TensorOperand {
+  readonly kind = 'tensor';
+  readonly element: Element;
+  readonly type: TensorType;
+  readonly #parts: TensorParts;
+  #data: ConstantData | undefined;
+  #known: readonly Dim[] | null | undefined;
+  #value: Value | undefined;
+
+  constructor(parts: TensorParts) {
+    this.element = parts.element;
+    this.type = parts.type;
+    this.#parts = parts;
+    this.#data = parts.data;
+    this.#known = parts.known;
+  }
+
+  /** A value of a program; of the element type that its dtype is unless said. */
+  static of(value: Value, element: Element = elementOf(value.type.dtype)): TensorOperand {
+    return new TensorOperand({ element, type: value.type, make: () => value });
+  }
+
+  static constant(
+    data: ConstantData,
+    element: Element = elementOf(data.type.dtype),
+  ): TensorOperand {
+    return new TensorOperand({ element, type: data.type, data });
+  }
+
+  /** A stored tensor that becomes an input of the program when a computation reads it. */
+  static parameter(stored: TensorOperand, make: () => Value): TensorOperand {
+    const { element, type } = stored;
+    return new TensorOperand({ element, type, data: stored.data!, make, isParameter: true });
+  }
+
+  /** The elements as they lie in memory; null where only a run, or arithmetic, tells. */
+  get data(): ConstantData | null {
+    if (this.#data !== undefined) return this.#data;
+    const { known } = this.#parts;
+    if (known === undefined || !known.every(isStatic)) return null;
+    const { dtype, shape } = this.type;
+    const data = allocate(dtype, known.length);
+    known.forEach((element, i) => {
+      writeElement(dtype, data, i, dtype === 'int64' ? BigInt(element) : element);
+    });
+    this.#data = { type: { dtype, shape: shape as readonly number[] }, data };
+    return this.#data;
+  }
+
+  /** The elements of integers and truth values, where they are few, and numbers or sizes. */
+  get known(): readonly Dim[] | null {
+    if (this.#known !== undefined) return this.#known;
+    const data = this.#data;
+    if (data === undefined || isFloat(data.type.dtype) || data.data.length > mostKnown) {
+      return (this.#known = null);
+    }
+    const { dtype } = data.type;
+    const elements = Array.from({ length: data.data.length }, (_, i) =>
+      Number(readElement(dtype, data.data, i)),
+    );
+    // Numbers that lose bits are no sizes.
+    return (this.#known = elements.every(Number.isSafeInteger) ? elements : null);
+  }
+
+  /** As a value of a region's program. */
+  valueIn(region: Region): Value {
+    const { made } = this;
+    return made === null ? region.constant(this.data!) : region.use(made);
+  }
+
+  /** The value that it is in the region it belongs to; null for what is a constant in any. */
+  get made(): Value | null {
+    const { make, isParameter } = this.#parts;
+    if (make === undefined || (isParameter !== true && this.data !== null)) return null;
+    return (this.#value ??= make());
+  }
+
+  /** The same under another element type that the same dtype carries. */
+  as(element: Element): TensorOperand {
+    return new TensorOperand({ ...this.#parts, data: this.#data, element });
+  }
+
+  /** Without what is known of its elements in terms of sizes that a region may not have. */
+  within(hasSymbols: (dim: Dim) => boolean): TensorOperand {
+    const { known } = this.#parts;
+    if (known === undefined || known.every(hasSymbols)) return this;
+    return new TensorOperand({ element: this.element, type: this.type, make: () => this.made! });
+  }
+}
+
+/** Integers that are known, numbers or sizes; `make` gives the value where some are sizes. */
+export function knownOperand(
+  element: Element,
+  shape: readonly number[],
+  known: readonly Dim[],
+  make: () => Value,
+): TensorOperand {
+  return new TensorOperand({ element, type: { dtype: element.carrier, shape }, known, make });
+}
+
+/** Integers as a constant of rank 1, or of rank 0. */
+export function integers(values: readonly number[], shape?: readonly number[]): ConstantData {
+  return {
+    type: { dtype: 'int64', shape: shape ?? [values.length] },
+    data: BigInt64Array.from(values, BigInt),
+  };
+}
+
+/** Whether elements of the type may be known: few, and integers. */
+export function mayBeKnown({ dtype, shape }: TensorType): boolean {
+  const size = sizeOf(shape);
+  return kindOf(dtype) !== 'float' && isStatic(size) && size <= mostKnown;
+}

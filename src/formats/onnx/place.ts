@@ -1,0 +1,34 @@
+import { FormatError, GraphError } from '../../base/errors.js';
+
+/** Who refuses what is wrong with a model. */
+export const op = 'fromOnnx';
+
+/** A file that is damaged, or not what it says. */
+export function damaged(problem: string, expected?: string, actual?: string): FormatError {
+  return new FormatError(problem, {
+    op,
+    ...(expected !== undefined && { expected }),
+    ...(actual !== undefined && { actual }),
+  });
+}
+
+/** A graph that breaks the rules of graphs. */
+export function illFormed(problem: string, expected?: string, actual?: string): GraphError {
+  return new GraphError(problem, {
+    op,
+    ...(expected !== undefined && { expected }),
+    ...(actual !== undefined && { actual }),
+  });
+}
+
+/** A name of the model as it is shown: quoted, and cut where it is long. */
+export function shown(name: string): string {
+  return JSON.stringify(name.length > 80 ? `${name.slice(0, 77)}...` : name);
+}
+
+/** An int64 of a file as a number. */
+export function safeInteger(value: bigint, what: string): number {
+  const number = Number(value);
+  if (Number.isSafeInteger(number)) return number;
+  throw damaged(`${what} is too large`, 'an integer of at most 53 bits', String(value));
+}

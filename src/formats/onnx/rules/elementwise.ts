@@ -1,0 +1,183 @@
+import { isFloat } from '../../../base/dtype.js';
+import type { Value } from '../../../ir/program.js';
+import * as ops from '../../../ops/index.js';
+import type { ImportedNode } from '../node.js';
+import { logicalShift, ordered, truncated, wrapped } from './carriers.js';
+import { anyElement, type Rule, rule, type Rules, unary } from './rule.js';
+
+/** Arithmetic of two operands, brought back into the range of the element type. */
+function arithmetic(f: (a: Value, b: Value, node: ImportedNode) => Value): Rule {
+  return anyElement((node) => {
+    const [a, b] = aligned(node);
+    return node.like(0, wrapped(node.element(0), f(a, b, node)));
+  });
+}
+
+/** The operands of a binary operator; before opset 7 the second names the axis it begins at. */
+function aligned(node: ImportedNode): readonly [Value, Value] {
+  const [a, b] = [node.value(0), node.value(1)];
+  const axis = node.version < 7 ? node.attributes.int('axis', null) : null;
+  if (axis === null) return [a, b];
+  const trailing = a.type.shape.length - node.axis(axis, a.type.shape.length) - b.type.shape.length;
+  if (trailing <= 0) return [a, b];
+  return [a, ops.reshape(b, [...b.type.shape, ...Array.from({ length: trailing }, () => 1)])];
+}
+
+function comparison(f: (a: Value, b: Value) => Value): Rule {
+  return anyElement((node) => {
+    const [a, b] = aligned(node);
+    return f(ordered(node.element(0), a), ordered(node.element(1), b));
+  });
+}
+
+function logical(f: (a: Value, b: Value) => Value): Rule {
+  return rule((node) => f(...aligned(node)));
+}
+
+/** Any number of operands, taken together two by two. */
+function variadic(f: (a: Value, b: Value) => Value): Rule {
+  return anyElement((node) => {
+    const element = node.element(0);
+    const [first, ...others] = node.values();
+    return node.like(
+      0,
+      others.reduce((a, b) => wrapped(element, f(a, b)), first),
+    );
+  });
+}
+
+/** The extremum of values whose carriers may have another order. */
+function extremum(f: (a: Value, b: Value) => Value, isBetter: (a: Value, b: Value) => Value): Rule {
+  return anyElement((node) => {
+    const element = node.element(0);
+    const [first, ...others] = node.values();
+    const best = others.reduce(
+      (a, b) =>
+        element.name === 'uint64'
+          ? ops.where(isBetter(ordered(element, a), ordered(element, b)), a, b)
+          : f(a, b),
+      first,
+    );
+    return node.like(0, best);
+  });
+}
+
+/** Integers divide towards zero. */
+function quotient(a: Value, b: Value, node: ImportedNode): Value {
+  return isFloat(a.type.dtype) ? ops.div(a, b) : truncated(node.element(0), a, b).quotient;
+}
+
+/** With `fmod` the remainder has the sign of the dividend, otherwise that of the divisor. */
+function remainder(a: Value, b: Value, node: ImportedNode): Value {
+  if (node.element(0).name === 'uint64') return truncated(node.element(0), a, b).rest;
+  if (!node.attributes.flag('fmod')) return ops.mod(a, b);
+  return isFloat(a.type.dtype) ? ops.fmod(a, b) : truncated(node.element(0), a, b).rest;
+}
+
+/** The result has the type of the base, whatever the exponent's is. */
+function power(node: ImportedNode): Value {
+  const [a, b] = aligned(node);
+  const { dtype } = a.type;
+  if (a.type.dtype === b.type.dtype) return ops.pow(a, b);
+  if (isFloat(dtype)) return ops.pow(a, ops.cast(b, dtype));
+  if (isFloat(b.type.dtype)) {
+    return ops.cast(ops.pow(ops.cast(a, 'float64'), ops.cast(b, 'float64')), dtype);
+  }
+  return ops.cast(ops.pow(ops.cast(a, 'int64'), ops.cast(b, 'int64')), dtype);
+}
+
+function shifted(node: ImportedNode): Value {
+  const [x, by] = [node.value(0), node.value(1)];
+  const element = node.element(0);
+  const direction = node.attributes.string('direction', '');
+  if (direction === 'LEFT') return wrapped(element, ops.leftShift(x, by));
+  if (direction !== 'RIGHT') throw node.refuse('no direction', 'LEFT or RIGHT', direction);
+  return element.name === 'uint64' ? logicalShift(x, by) : ops.rightShift(x, by);
+}
+
+/** Bounds are attributes before opset 11, operands since; either may be absent. */
+function clipped(node: ImportedNode): Value {
+  const x = node.value(0);
+  const bound = (name: string, index: number): Value | null => {
+    if (node.has(index)) return ops.reshape(node.value(index), []);
+    const given = node.version < 11 ? node.attributes.float(name, null) : null;
+    return given === null ? null : node.scalar(given, x.type.dtype);
+  };
+  return ops.clip(x, bound('min', 1), bound('max', 2));
+}
+
+export const elementwise: Rules = {
+  Add: arithmetic((a, b) => ops.add(a, b)),
+  Sub: arithmetic((a, b) => ops.sub(a, b)),
+  Mul: arithmetic((a, b) => ops.mul(a, b)),
+  Div: arithmetic(quotient),
+  Mod: arithmetic(remainder),
+  Pow: anyElement((node) => node.like(0, power(node))),
+  Sum: variadic((a, b) => ops.add(a, b)),
+  Mean: rule((node) => {
+    const all = node.values();
+    return ops.div(
+      all.reduce((a, b) => ops.add(a, b)),
+      all.length,
+    );
+  }),
+  Max: extremum(
+    (a, b) => ops.maximum(a, b),
+    (a, b) => ops.greater(a, b),
+  ),
+  Min: extremum(
+    (a, b) => ops.minimum(a, b),
+    (a, b) => ops.less(a, b),
+  ),
+  Equal: comparison((a, b) => ops.equal(a, b)),
+  Less: comparison((a, b) => ops.less(a, b)),
+  LessOrEqual: comparison((a, b) => ops.lessEqual(a, b)),
+  Greater: comparison((a, b) => ops.greater(a, b)),
+  GreaterOrEqual: comparison((a, b) => ops.greaterEqual(a, b)),
+  And: logical((a, b) => ops.logicalAnd(a, b)),
+  Or: logical((a, b) => ops.logicalOr(a, b)),
+  Xor: logical((a, b) => ops.logicalXor(a, b)),
+  Not: unary((x) => ops.logicalNot(x)),
+  BitwiseAnd: arithmetic((a, b) => ops.bitwiseAnd(a, b)),
+  BitwiseOr: arithmetic((a, b) => ops.bitwiseOr(a, b)),
+  BitwiseXor: arithmetic((a, b) => ops.bitwiseXor(a, b)),
+  BitwiseNot: anyElement((node) =>
+    node.like(0, wrapped(node.element(0), ops.bitwiseNot(node.value(0)))),
+  ),
+  BitShift: anyElement((node) => node.like(0, shifted(node))),
+  Where: anyElement((node) => node.like(1, ops.where(node.value(0), node.value(1), node.value(2)))),
+  Clip: rule(clipped),
+  Abs: unary((x) => ops.abs(x)),
+  Neg: unary((x) => ops.neg(x)),
+  Sign: unary((x) => ops.sign(x)),
+  Reciprocal: unary((x) => ops.reciprocal(x)),
+  Sqrt: unary((x) => ops.sqrt(x)),
+  Exp: unary((x) => ops.exp(x)),
+  Log: unary((x) => ops.log(x)),
+  Floor: unary((x) => ops.floor(x)),
+  Ceil: unary((x) => ops.ceil(x)),
+  Round: unary((x) => ops.round(x)),
+  Erf: unary((x) => ops.erf(x)),
+  Sin: unary((x) => ops.sin(x)),
+  Cos: unary((x) => ops.cos(x)),
+  Tan: unary((x) => ops.tan(x)),
+  Asin: unary((x) => ops.asin(x)),
+  Acos: unary((x) => ops.acos(x)),
+  Atan: unary((x) => ops.atan(x)),
+  Sinh: unary((x) => ops.sinh(x)),
+  Cosh: unary((x) => ops.cosh(x)),
+  Tanh: unary((x) => ops.tanh(x)),
+  Asinh: unary((x) => ops.asinh(x)),
+  Acosh: unary((x) => ops.acosh(x)),
+  Atanh: unary((x) => ops.atanh(x)),
+  IsNaN: unary((x) => ops.isNaN(x)),
+  IsInf: rule((node) => {
+    const x = node.value(0);
+    const above = node.attributes.flag('detect_positive', true);
+    const below = node.attributes.flag('detect_negative', true);
+    if (above && below) return ops.isInf(x);
+    const side = above ? ops.greater(x, 0) : ops.less(x, 0);
+    const isWanted = above || below ? side : ops.notEqual(x, x);
+    return ops.logicalAnd(ops.isInf(x), isWanted);
+  }),
+};

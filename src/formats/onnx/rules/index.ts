@@ -1,0 +1,73 @@
+import { UnsupportedError } from '../../../base/errors.js';
+import type { ImportedNode } from '../node.js';
+import { op } from '../place.js';
+import { activations } from './activations.js';
+import { attention } from './attention.js';
+import { controlFlow } from './control.js';
+import { conversions } from './conversions.js';
+import { convolutions } from './convolutions.js';
+import { elementwise } from './elementwise.js';
+import { indexing } from './indexing.js';
+import { linearAttention } from './linear-attention.js';
+import { losses } from './losses.js';
+import { machineLearning } from './ml.js';
+import { normalisations } from './normalisations.js';
+import { pools } from './pools.js';
+import { products } from './products.js';
+import { quantised } from './quantised.js';
+import { recurrent } from './recurrent.js';
+import { reductions } from './reductions.js';
+import { resampling } from './resampling.js';
+import { resizing } from './resizing.js';
+import type { Rule, Rules } from './rule.js';
+import { sequences } from './sequences.js';
+import { shapes } from './shapes.js';
+import { signals } from './signals.js';
+import { slices } from './slices.js';
+import { training } from './training.js';
+
+const own: Rules = {
+  ...elementwise,
+  ...conversions,
+  ...activations,
+  ...shapes,
+  ...slices,
+  ...indexing,
+  ...reductions,
+  ...products,
+  ...convolutions,
+  ...pools,
+  ...normalisations,
+  ...quantised,
+  ...recurrent,
+  ...controlFlow,
+  ...sequences,
+  ...resizing,
+  ...resampling,
+  ...signals,
+  ...attention,
+  ...linearAttention,
+  ...losses,
+};
+
+/** The rules by the domains of operators. */
+export const rules: ReadonlyMap<string, Rules> = new Map([
+  ['', own],
+  ['ai.onnx.ml', machineLearning],
+  ['ai.onnx.preview', { ...attention, ...linearAttention }],
+  ['ai.onnx.preview.training', training],
+  ['ai.onnx.training', training],
+]);
+
+/** @throws UnsupportedError for an operator that has no rule. */
+export function ruleFor(node: ImportedNode): Rule {
+  const { domain, opType } = node.proto;
+  const table = rules.get(domain === 'ai.onnx' ? '' : domain);
+  if (table !== undefined && Object.hasOwn(table, opType)) return table[opType];
+  throw new UnsupportedError(`${node.place}: ${node.title} is not available`, {
+    op,
+    expected: 'an operator that Kaon has a rule for',
+    actual: node.title,
+    advice: 'define it as a function in the model, or export the model without it',
+  });
+}

@@ -1,0 +1,288 @@
+import { type Dim, isStatic, minDim, sizeOf } from '../../../base/dim.js';
+import type { Value } from '../../../ir/program.js';
+import type { Shape } from '../../../ir/types.js';
+import * as ops from '../../../ops/index.js';
+import type { ImportedNode, Results } from '../node.js';
+
+import { ordered } from './carriers.js';
+import { anyElement, moves, rule, type Rules } from './rule.js';
+
+/** Positions in row-major order of what lies at tuples of positions along the leading axes. */
+function flatPositions(tuples: Value, leading: Shape, node: ImportedNode): Value {
+  let flat: Value | null = null;
+  leading.forEach((extent, k) => {
+    const at = ops.cast(ops.slice(tuples, '...', k), 'int64');
+    const size = ops.dimLike(at, extent);
+    const counted = ops.where(ops.less(at, 0), ops.add(at, size), at);
+    flat = flat === null ? counted : ops.add(ops.mul(flat, size), counted);
+  });
+  return flat ?? ops.broadcastTo(node.scalar(0, 'int64'), tuples.type.shape.slice(0, -1));
+}
+
+function lastOf(node: ImportedNode, shape: Shape): number {
+  const last = shape.at(-1);
+  if (last === undefined || !isStatic(last)) throw node.unsupported('the length of an index is not known'); // prettier-ignore
+  return last;
+}
+
+function gatheredBlocks(x: Value, node: ImportedNode): Value {
+  const tuples = node.value(1);
+  const batches = node.attributes.int('batch_dims', 0);
+  const { shape } = x.type;
+  const count = lastOf(node, tuples.type.shape);
+  if (batches + count > shape.length || batches >= tuples.type.shape.length) {
+    throw node.refuse('the indices have more entries than the operand has axes');
+  }
+  const batch = shape.slice(0, batches);
+  const taken = shape.slice(batches, batches + count);
+  const rest = shape.slice(batches + count);
+  const flat = flatPositions(tuples, taken, node);
+  const merged = ops.reshape(x, [sizeOf([...batch, ...taken]), ...rest]);
+  if (batches === 0) return ops.take(merged, flat, { axis: 0 });
+  const start = ops.reshape(ops.mul(node.iota(sizeOf(batch)), ops.dimLike(flat, sizeOf(taken))), [
+    ...batch,
+    ...flat.type.shape.slice(batches).map(() => 1),
+  ]);
+  return ops.take(merged, ops.add(flat, start), { axis: 0 });
+}
+
+/** How updates meet what is there, and each other. */
+function scattered(
+  reduction: string,
+  target: Value,
+  positions: Value,
+  updates: Value,
+  node: ImportedNode,
+): Value {
+  switch (reduction) {
+    case 'none':
+      return ops.scatter(target, positions, updates, 0);
+    case 'add':
+      return ops.cast(ops.scatterAdd(target, positions, updates, 0), target.type.dtype);
+    case 'mul':
+    case 'max':
+    case 'min':
+      return combined(reduction, target, positions, updates, node);
+    default:
+      throw node.refuse('no such reduction', 'none, add, mul, max or min', reduction);
+  }
+}
+
+/** Updates one after the other, since there is no operator that multiplies or compares what meets. */
+function combined(
+  reduction: 'mul' | 'max' | 'min',
+  target: Value,
+  positions: Value,
+  updates: Value,
+  node: ImportedNode,
+): Value {
+  const [rows, columns] = updates.type.shape;
+  if (!isStatic(rows) || rows > 256) {
+    throw node.unsupported(`reduction ${reduction} of more than 256 updates`, String(rows));
+  }
+  const combine = { mul: ops.mul, max: ops.maximum, min: ops.minimum }[reduction];
+  let result = target;
+  for (let k = 0; k < rows; k++) {
+    const at = ops.reshape(ops.slice(positions, k), [1, columns]);
+    const update = ops.reshape(ops.slice(updates, k), [1, columns]);
+    const before = ops.gather(result, at, 0);
+    result = ops.scatter(result, at, combine(before, update) as Value, 0);
+  }
+  return result;
+}
+
+/** Blocks of the operand in the places of tuples of positions. */
+function scatteredBlocks(x: Value, node: ImportedNode): Value {
+  const [tuples, updates] = [node.value(1), node.value(2)];
+  const { shape } = x.type;
+  const count = lastOf(node, tuples.type.shape);
+  if (count > shape.length) throw node.refuse('the indices have more entries than the operand has axes'); // prettier-ignore
+  const rest = sizeOf(shape.slice(count));
+  const flat = flatPositions(tuples, shape.slice(0, count), node);
+  const rows = sizeOf(flat.type.shape);
+  const positions = ops.broadcastTo(ops.reshape(flat, [rows, 1]), [rows, rest]);
+  const target = ops.reshape(x, [sizeOf(shape.slice(0, count)), rest]);
+  const blocks = ops.reshape(updates, [rows, rest]);
+  const reduction = node.attributes.string('reduction', 'none');
+  return ops.reshape(scattered(reduction, target, positions, blocks, node), shape);
+}
+
+/** Single elements along an axis, as NumPy's `put_along_axis`. */
+function scatteredElements(x: Value, node: ImportedNode): Value {
+  const [indices, updates] = [node.value(1), node.value(2)];
+  const { shape } = x.type;
+  const axis = node.axis(node.attributes.int('axis', 0), shape.length);
+  const reduction = node.attributes.string('reduction', 'none');
+  if (reduction === 'none') return ops.scatter(x, indices, updates, axis);
+  if (reduction === 'add') return ops.cast(ops.scatterAdd(x, indices, updates, axis), x.type.dtype);
+  // As tuples of positions, one for each update.
+  const at = indices.type.shape;
+  const tuples = shape.map((_, k) => {
+    if (k === axis) return ops.cast(indices, 'int64');
+    return ops.broadcastTo(
+      ops.reshape(
+        node.iota(at[k]),
+        at.map((dim, j) => (j === k ? dim : 1)),
+      ),
+      at,
+    );
+  });
+  const flat = flatPositions(ops.stack(tuples, -1), shape, node);
+  const rows = sizeOf(at);
+  const result = scattered(
+    reduction,
+    ops.reshape(x, [sizeOf(shape), 1]),
+    ops.reshape(flat, [rows, 1]),
+    ops.reshape(updates, [rows, 1]),
+    node,
+  );
+  return ops.reshape(result, shape);
+}
+
+/** A cache of rows with new ones written in, at a place for each batch. */
+function cached(x: Value, node: ImportedNode): Value {
+  const update = node.value(1);
+  const { shape } = x.type;
+  const axis = node.axis(node.attributes.int('axis', -2), shape.length);
+  const isCircular = node.attributes.string('mode', 'linear') === 'circular';
+  const rows = update.type.shape[axis];
+  const column = (length: Dim, at: number): Dim[] => shape.map((_, k) => (k === at ? length : 1));
+  let places = ops.reshape(node.iota(rows), column(rows, axis));
+  if (node.has(2)) {
+    const starts = ops.cast(node.value(2), 'int64');
+    places = ops.add(places, ops.reshape(starts, column(shape[0], 0)));
+  }
+  if (isCircular) places = ops.mod(places, ops.dimLike(places, shape[axis]));
+  return ops.scatter(x, ops.broadcastTo(places, update.type.shape), update, axis);
+}
+
+function top(node: ImportedNode): Results {
+  const element = node.element(0);
+  const x = ordered(element, node.value(0));
+  const { shape } = x.type;
+  const axis = node.axis(node.attributes.int('axis', -1), shape.length);
+  const largest = node.attributes.flag('largest', true);
+  const known = node.version < 10 ? node.attributes.int('k', 1) : node.dimsIfKnown(1)?.[0];
+  if (known !== undefined && isStatic(known)) {
+    const { values, indices } = ops.topK(x, known, axis, { largest });
+    return [node.like(0, ordered(element, values)), indices];
+  }
+  const order = ops.argsort(x, axis, { descending: largest });
+  const count = ops.reshape(node.value(1), []);
+  const before = Array.from({ length: axis }, () => ':' as const);
+  const indices = ops.slice(order, ...before, [0, count]);
+  return [node.like(0, ordered(element, ops.gather(x, indices, axis))), indices];
+}
+
+function oneHot(node: ImportedNode): Results {
+  const indices = ops.cast(node.value(0), 'int64');
+  const rank = indices.type.shape.length;
+  const axis = node.axis(node.attributes.int('axis', -1), rank + 1);
+  const [off, on] = [0, 1].map((k) => ops.slice(ops.reshape(node.value(2), [2]), k));
+  const known = node.dimsIfKnown(1)?.[0];
+  const depth = known === undefined ? lengthOf(node, ops.cast(ops.reshape(node.value(1), [1]), 'int64')) : known; // prettier-ignore
+  const size = ops.dimLike(indices, depth);
+  const counted = ops.where(ops.less(indices, 0), ops.add(indices, size), indices);
+  const places = ops.reshape(node.iota(depth), [depth, ...Array.from({ length: rank - axis }, () => 1)]); // prettier-ignore
+  const isHot = ops.equal(ops.expandDims(counted, axis), places);
+  return node.like(2, ops.where(isHot, on, off));
+}
+
+/** An integer of a run as a size. */
+function lengthOf(node: ImportedNode, count: Value): Dim {
+  return ops.broadcastTo(node.scalar(0, 'int64'), count).type.shape[0];
+}
+
+/** Rows along an axis, or elements, where a mask of the same length or shorter says so. */
+function compressed(x: Value, node: ImportedNode): Value {
+  const axis = node.attributes.int('axis', null);
+  const flat = axis === null ? ops.flatten(x) : ops.moveaxis(x, axis, 0);
+  const mask = node.value(1);
+  const [length, extent] = [mask.type.shape[0], flat.type.shape[0]];
+  const both = minDim(length, extent);
+  const taken = ops.booleanMask(ops.slice(flat, [0, both]), ops.slice(mask, [0, both]));
+  return axis === null ? taken : ops.moveaxis(taken, 0, axis);
+}
+
+function unique(node: ImportedNode): Results {
+  const axis = node.attributes.int('axis', null);
+  const all = ops.unique(node.value(0), {
+    axis,
+    returnIndex: true,
+    returnInverse: true,
+    returnCounts: true,
+  });
+  const inverse = ops.flatten(all.inverse);
+  if (node.attributes.flag('sorted', true)) {
+    return [node.like(0, all.values), all.index, inverse, all.counts];
+  }
+  // In the order in which the values first occur.
+  const order = ops.argsort(all.index, 0);
+  const rank = ops.argsort(order, 0);
+  const take = (x: Value, along: number = 0): Value =>
+    ops.take(x, order, { axis: along, mode: 'clip' });
+  return [
+    node.like(0, take(all.values, axis ?? 0)),
+    take(all.index),
+    ops.take(rank, inverse, { axis: 0, mode: 'clip' }),
+    take(all.counts),
+  ];
+}
+
+/** For each image and class the boxes that stay, as triples of positions. */
+function suppressed(node: ImportedNode): Value {
+  const [boxes, scores] = [node.value(0), node.value(1)];
+  const [images, classes] = scores.type.shape;
+  if (!isStatic(images) || !isStatic(classes) || images * classes > 4096) {
+    throw node.unsupported('the numbers of images and classes are not known, or too large');
+  }
+  const limit = node.has(2) ? node.number(2) : 0;
+  const iouThreshold = node.has(3) ? node.number(3) : 0;
+  const scoreThreshold = node.has(4) ? node.number(4) : null;
+  const wanted = limit > 0 ? classes : 0;
+  const found: Value[] = [];
+  for (let image = 0; image < images; image++) {
+    const corners = cornersOf(ops.slice(boxes, image), node.attributes.flag('center_point_box'));
+    for (let each = 0; each < wanted; each++) {
+      const kept = ops.nonMaxSuppression(corners, ops.slice(scores, image, each), {
+        iouThreshold,
+        maxOutputSize: limit,
+        ...(scoreThreshold !== null && { scoreThreshold }),
+      });
+      const [count] = kept.type.shape;
+      const column = (number: number): Value => ops.fullLike(kept, number, { shape: [count] });
+      found.push(ops.stack([column(image), column(each), kept], 1));
+    }
+  }
+  return found.length === 0 ? node.filled([0, 3], 0, 'int64') : ops.concat(found, 0);
+}
+
+/** Two corners of boxes that are given by them, or by their middles and extents. */
+function cornersOf(boxes: Value, areCentered: boolean): Value {
+  if (!areCentered) return boxes;
+  const [x, y, width, height] = [0, 1, 2, 3].map((k) => ops.slice(boxes, ':', k));
+  const [halfWidth, halfHeight] = [ops.div(width, 2), ops.div(height, 2)];
+  return ops.stack([ops.sub(y, halfHeight), ops.sub(x, halfWidth), ops.add(y, halfHeight), ops.add(x, halfWidth)], 1); // prettier-ignore
+}
+
+export const indexing: Rules = {
+  Gather: moves((x, node) => {
+    const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
+    return ops.take(x, node.value(1), { axis });
+  }),
+  GatherElements: moves((x, node) => {
+    const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
+    return ops.gather(x, node.value(1), axis);
+  }),
+  GatherND: moves(gatheredBlocks),
+  Scatter: moves(scatteredElements),
+  ScatterElements: rule((node) => scatteredElements(node.value(0), node)),
+  ScatterND: rule((node) => scatteredBlocks(node.value(0), node)),
+  TensorScatter: moves(cached),
+  TopK: anyElement(top),
+  OneHot: rule(oneHot),
+  NonZero: rule((node) => ops.transpose(ops.nonzero(node.value(0)))),
+  Compress: moves(compressed),
+  Unique: rule(unique),
+  NonMaxSuppression: rule(suppressed),
+};

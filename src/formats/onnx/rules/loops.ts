@@ -1,0 +1,45 @@
+import type { Value } from '../../../ir/program.js';
+import * as ops from '../../../ops/index.js';
+import type { ImportedNode } from '../node.js';
+import { Region } from '../region.js';
+
+export interface LoopOperands {
+  /** Iterated over along their first axes. */
+  readonly data: readonly Value[];
+  readonly states: readonly Value[];
+  /** From the last row to the first. */
+  readonly reverse?: boolean;
+}
+
+export interface LoopResults {
+  readonly rows: readonly Value[];
+  readonly states: readonly Value[];
+}
+
+/** What one iteration is given, and how it reads what lies outside of the loop. */
+export type LoopBody = (
+  given: LoopResults,
+  outer: (value: Value) => Value,
+  region: Region,
+) => LoopResults;
+
+/** A loop over rows: the rows of the body's results, stacked, and the last states. */
+export function foreachRow(
+  { region: outside }: Pick<ImportedNode, 'region'>,
+  { data, states, reverse = false }: LoopOperands,
+  body: LoopBody,
+): LoopResults {
+  const region = new Region(outside);
+  const slices = data.map(({ type: { dtype, shape } }) =>
+    region.variable('row', { dtype, shape: shape.slice(1) }),
+  );
+  const before = states.map(({ type }) => region.variable('state', type));
+  const made = body({ rows: slices, states: before }, (value) => region.use(value), region);
+  region.program.setOutputs(
+    [...made.rows, ...made.states].map((value, i) => ({ name: `y${i}`, value })),
+  );
+  const captures = [...region.captures.keys()];
+  const results = ops.foreach<Value>(region.program, { data, states, captures, reverse });
+  const count = made.rows.length;
+  return { rows: results.slice(0, count), states: results.slice(count) };
+}

@@ -1,0 +1,157 @@
+import { isStatic, sizeOf } from '../../../base/dim.js';
+import type { Value } from '../../../ir/program.js';
+import type { Shape } from '../../../ir/types.js';
+import * as ops from '../../../ops/index.js';
+import type { ImportedNode, Results } from '../node.js';
+import { rule, type Rules } from './rule.js';
+import { coveringPadding, type Windows, windowsOf } from './windows.js';
+
+/** The axes of windows, after images and channels. */
+function windowAxes({ kernel }: Windows): readonly number[] {
+  return kernel.map((_, axis) => axis + 2);
+}
+
+function spatialOf(node: ImportedNode): Shape {
+  return node.shape(0).slice(2);
+}
+
+/** The windows with the padding that `ceil_mode` adds. */
+function covered(node: ImportedNode): Windows {
+  const windows = windowsOf(node, spatialOf(node));
+  if (!node.attributes.flag('ceil_mode')) return windows;
+  return { ...windows, padding: coveringPadding(windows, spatialOf(node)) };
+}
+
+function greatest(node: ImportedNode): Results {
+  const x = node.value(0);
+  const windows = covered(node);
+  const { kernel, strides, dilation, padding } = windows;
+  const y = ops.maxPool(x, kernel, { strides, dilation, padding });
+  return node.wants(1) ? [y, greatestPlaces(node, x, windows, y)] : y;
+}
+
+/** Where in the whole operand the greatest element of each window lies. */
+function greatestPlaces(node: ImportedNode, x: Value, windows: Windows, y: Value): Value {
+  const { kernel, strides, dilation, padding } = windows;
+  const spatial = spatialOf(node);
+  if (!spatial.every(isStatic)) throw node.unsupported('the sizes of the images are not known');
+  const [images, channels, ...places] = y.type.shape;
+  const all = ops.slidingWindows(x, kernel, { strides, dilation, padding, outside: 'lowest' });
+  const taps = sizeOf(kernel) as number;
+  let tap = ops.argmax(ops.reshape(all, [images, channels, taps, ...places]), 2);
+  const isColumnMajor = node.attributes.int('storage_order', 0) === 1;
+  const order = spatial.map((_, axis) => axis);
+  let stride = 1;
+  const strideOf = new Map<number, number>();
+  for (const axis of isColumnMajor ? order : order.toReversed()) {
+    strideOf.set(axis, stride);
+    stride *= spatial[axis];
+  }
+  const planes = ops.reshape(node.iota(sizeOf([images, channels])), [images, channels, ...places.map(() => 1)]); // prettier-ignore
+  let found = ops.mul(planes, stride);
+  for (const axis of order.toReversed()) {
+    const within = ops.mod(tap, kernel[axis]);
+    tap = ops.floorDivide(tap, kernel[axis]);
+    const start = ops.reshape(
+      ops.sub(ops.mul(node.iota(places[axis]), strides[axis]), Number(padding[axis][0])),
+      places.map((dim, k) => (k === axis ? dim : 1)),
+    );
+    const at = ops.add(ops.mul(within, dilation[axis]), start);
+    found = ops.add(found, ops.mul(at, strideOf.get(axis)!));
+  }
+  return found;
+}
+
+function average(node: ImportedNode): Value {
+  const x = node.value(0);
+  const windows = windowsOf(node, spatialOf(node));
+  const countIncludePad = node.attributes.flag('count_include_pad');
+  const { kernel, strides, dilation } = windows;
+  // Beyond the padding nothing counts, whatever `count_include_pad` says.
+  const options = { strides, dilation, padding: covered(node).padding };
+  const total = ops.sum(ops.slidingWindows(x, kernel, options), windowAxes(windows));
+  const ones = ops.onesLike(x, { shape: [1, 1, ...spatialOf(node)] });
+  const border = [[0, 0], [0, 0], ...windows.padding].map((pair) => pair.map(Number));
+  const beyond = options.padding.map(([, after], axis): [number, number] => [
+    0,
+    Number(after) - Number(windows.padding[axis][1]),
+  ]);
+  const counted = countIncludePad
+    ? ops.slidingWindows(ops.pad(ones, border, { value: 1 }), kernel, {
+        ...options,
+        padding: beyond,
+      })
+    : ops.slidingWindows(ones, kernel, options);
+  return ops.div(total, ops.sum(counted, windowAxes(windows)));
+}
+
+function root(x: Value, p: number): Value {
+  return p === 1 ? x : p === 2 ? ops.sqrt(x) : ops.pow(x, 1 / p);
+}
+
+function power(x: Value, p: number): Value {
+  return p === 1 ? ops.abs(x) : p === 2 ? ops.square(x) : ops.pow(ops.abs(x), p);
+}
+
+function exponent(node: ImportedNode): number {
+  return node.version < 2 ? node.attributes.float('p', 2) : node.attributes.int('p', 2);
+}
+
+function normPool(node: ImportedNode): Value {
+  const p = exponent(node);
+  const { kernel, ...options } = covered(node);
+  const all = ops.slidingWindows(power(node.value(0), p), kernel, options);
+  return root(
+    ops.sum(
+      all,
+      kernel.map((_, axis) => axis + 2),
+    ),
+    p,
+  );
+}
+
+/** Over all of space, which is kept with extents of 1. */
+function overSpace(node: ImportedNode): { x: Value; axes: readonly number[] } {
+  const x = node.value(0);
+  if (x.type.shape.length < 3) throw node.refuse('the operand has no spatial axes');
+  return { x, axes: x.type.shape.slice(2).map((_, axis) => axis + 2) };
+}
+
+/** Elements back at the places that a pool has taken them from. */
+function unpooled(node: ImportedNode): Value {
+  const [x, places] = [node.value(0), node.value(1)];
+  const [images, channels, ...counts] = x.type.shape;
+  const { kernel, strides, padding } = windowsOf(node, counts);
+  const inferred = counts.map((count, axis) => {
+    if (!isStatic(count)) throw node.unsupported('the sizes of the images are not known');
+    const [before, after] = padding[axis].map(Number);
+    return (count - 1) * strides[axis] + kernel[axis] - before - after;
+  });
+  const shape = [images, channels, ...inferred];
+  const flat = ops.fullLike(x, 0, { shape: [sizeOf(shape)] });
+  const y = ops.reshape(ops.scatter(flat, ops.flatten(places), ops.flatten(x), 0), shape);
+  if (!node.has(2)) return y;
+  // Places count in the shape that a pool would have had; a larger result is zero beyond.
+  const wanted = node.numbers(2).slice(2);
+  return ops.pad(y, [[0, 0], [0, 0], ...wanted.map((size, axis) => [0, size - inferred[axis]])]);
+}
+
+export const pools: Rules = {
+  MaxPool: rule(greatest),
+  AveragePool: rule(average),
+  LpPool: rule(normPool),
+  GlobalAveragePool: rule((node) => {
+    const { x, axes } = overSpace(node);
+    return ops.mean(x, axes, { keepdims: true });
+  }),
+  GlobalMaxPool: rule((node) => {
+    const { x, axes } = overSpace(node);
+    return ops.max(x, axes, { keepdims: true });
+  }),
+  GlobalLpPool: rule((node) => {
+    const { x, axes } = overSpace(node);
+    const p = exponent(node);
+    return root(ops.sum(power(x, p), axes, { keepdims: true }), p);
+  }),
+  MaxUnpool: rule(unpooled),
+};

@@ -1,0 +1,116 @@
+import { type DType, isFloat } from '../../../base/dtype.js';
+import type { Value } from '../../../ir/program.js';
+import * as ops from '../../../ops/index.js';
+import type { ImportedNode } from '../node.js';
+import { type Rule, rule, type Rules } from './rule.js';
+
+type Reduce = (x: Value, axes: readonly number[] | null, keepdims: boolean) => Value;
+
+/** The axes are attributes in older versions and operands in newer ones; the result keeps the dtype. */
+function reduction(reduce: Reduce, alone: (x: Value) => Value = (x) => x): Rule {
+  return rule((node) => {
+    const x = node.value(0);
+    const given = node.intsFrom('axes', 1, null);
+    const axes = given !== null && given.length > 0 ? given : null;
+    if (axes === null && node.attributes.flag('noop_with_empty_axes')) return alone(x);
+    return ops.cast(reduce(x, axes, node.attributes.flag('keepdims', true)), x.type.dtype);
+  });
+}
+
+const wide = (x: Value): Value => (isFloat(x.type.dtype) ? x : ops.cast(x, 'float64'));
+
+const sum: Reduce = (x, axes, keepdims) => ops.sum(x, axes, { keepdims });
+const sumOfSquares: Reduce = (x, axes, keepdims) => sum(ops.square(x), axes, keepdims);
+
+/** Integers before the logarithm are reduced as floats. */
+function narrowed(x: Value, result: Value): Value {
+  return ops.cast(result, x.type.dtype);
+}
+
+/** The first greatest or least element's position; with `select_last_index` the last one's. */
+function position(find: (x: Value, axis: number) => Value): Rule {
+  return rule((node) => {
+    const x = node.value(0);
+    const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
+    const isLast = node.attributes.flag('select_last_index');
+    const found = find(isLast ? ops.flip(x, axis) : x, axis);
+    const length = ops.dimLike(found, x.type.shape[axis]);
+    const places = isLast ? ops.sub(ops.sub(length, 1), found) : found;
+    return node.attributes.flag('keepdims', true) ? places : ops.squeeze(places, axis);
+  });
+}
+
+interface Running {
+  readonly exclusive: boolean;
+  readonly reverse: boolean;
+}
+
+function running(scan: (x: Value, axis: number, options: Running) => Value): Rule {
+  return rule((node) => {
+    const x = node.value(0);
+    const axis = node.axis(node.number(1), x.type.shape.length);
+    const exclusive = node.attributes.flag('exclusive');
+    const reverse = node.attributes.flag('reverse');
+    return ops.cast(scan(x, axis, { exclusive, reverse }), x.type.dtype);
+  });
+}
+
+function logOfSum(node: ImportedNode): Value {
+  const x = node.value(0);
+  const given = node.intsFrom('axes', 1, null);
+  const axes = given !== null && given.length > 0 ? given : null;
+  if (axes === null && node.attributes.flag('noop_with_empty_axes')) return ops.log(x);
+  const keepdims = node.attributes.flag('keepdims', true);
+  return narrowed(x, ops.log(sum(wide(x), axes, keepdims)));
+}
+
+export const reductions: Rules = {
+  ReduceSum: reduction(sum),
+  ReduceProd: reduction((x, axes, keepdims) => ops.prod(x, axes, { keepdims })),
+  ReduceMean: reduction((x, axes, keepdims) => ops.mean(x, axes, { keepdims })),
+  ReduceMax: reduction((x, axes, keepdims) =>
+    extreme(x, axes, keepdims, (y) => ops.max(y, axes, { keepdims }), ops.any),
+  ),
+  ReduceMin: reduction((x, axes, keepdims) =>
+    extreme(x, axes, keepdims, (y) => ops.min(y, axes, { keepdims }), ops.all),
+  ),
+  ReduceL1: reduction(
+    (x, axes, keepdims) => sum(ops.abs(x), axes, keepdims),
+    (x) => ops.abs(x),
+  ),
+  ReduceL2: reduction(
+    (x, axes, keepdims) => ops.sqrt(sumOfSquares(wide(x), axes, keepdims)),
+    (x) => ops.abs(x),
+  ),
+  ReduceSumSquare: reduction(sumOfSquares, (x) => ops.square(x)),
+  ReduceLogSum: rule(logOfSum),
+  ReduceLogSumExp: reduction((x, axes, keepdims) => ops.logsumexp(wide(x), axes, { keepdims })),
+  ArgMax: position((x, axis) => ops.argmax(x, axis, { keepdims: true })),
+  ArgMin: position((x, axis) => ops.argmin(x, axis, { keepdims: true })),
+  CumSum: running((x, axis, options) => ops.cumsum(x, axis, options)),
+  CumProd: running((x, axis, options) => ops.cumprod(x, axis, options)),
+};
+
+/** The extremum of truth values is whether any or all hold. */
+function extreme(
+  x: Value,
+  axes: readonly number[] | null,
+  keepdims: boolean,
+  ofNumbers: (x: Value) => Value,
+  ofTruths: typeof ops.any | typeof ops.all,
+): Value {
+  if (x.type.dtype === 'bool') return ofTruths(x, axes, { keepdims });
+  const { shape, dtype } = x.type;
+  const reduced =
+    axes?.map((axis) => (axis < 0 ? axis + shape.length : axis)) ?? shape.map((_, axis) => axis);
+  if (!reduced.some((axis) => shape[axis] === 0)) return ofNumbers(x);
+  // Of no elements it is the neutral one.
+  const left = shape.flatMap((dim, axis) =>
+    reduced.includes(axis) ? (keepdims ? [1] : []) : [dim],
+  );
+  const greatest: Partial<Record<DType, readonly [number, number]>> = {
+    int8: [-128, 127], uint8: [0, 255], int32: [-(2 ** 31), 2 ** 31 - 1],
+  }; // prettier-ignore
+  const [lowest, highest] = greatest[dtype] ?? [-Infinity, Infinity];
+  return ops.fullLike(x, ofTruths === ops.any ? lowest : highest, { shape: left });
+}

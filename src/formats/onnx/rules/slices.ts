@@ -1,0 +1,153 @@
+import { addDim, type Dim, floorDivDim, isStatic, subDim } from '../../../base/dim.js';
+import type { Value } from '../../../ir/program.js';
+import * as ops from '../../../ops/index.js';
+import type { SliceIndex } from '../../../ops/movement/slice.js';
+import type { ImportedNode, Results } from '../node.js';
+import { anyElement, moves, type Rules } from './rule.js';
+
+/** The ranges are attributes before opset 10. Starts and ends may be something that only a run tells. */
+function sliced(x: Value, node: ImportedNode): Value {
+  const rank = x.type.shape.length;
+  const isOld = node.version < 10;
+  const bounds = (name: string, index: number): readonly (Dim | Value)[] => {
+    if (isOld) return node.attributes.ints(name, []);
+    const known = node.dimsIfKnown(index);
+    if (known !== null) return known;
+    const all = node.value(index);
+    const [count] = all.type.shape;
+    if (!isStatic(count)) throw node.unsupported('the number of ranges is not known');
+    return Array.from({ length: count }, (_, k) => ops.slice(all, k));
+  };
+  const starts = bounds('starts', 1);
+  const ends = bounds('ends', 2);
+  const counted = Array.from({ length: starts.length }, (_, axis) => axis);
+  const axes = (isOld ? node.attributes.ints('axes', null) : node.has(3) ? node.numbers(3) : null) ?? counted; // prettier-ignore
+  const steps = !isOld && node.has(4) ? node.numbers(4) : counted.map(() => 1);
+  if (
+    ends.length !== starts.length ||
+    axes.length !== starts.length ||
+    steps.length !== starts.length
+  ) {
+    throw node.refuse('there is not one start, end, axis and step for each range');
+  }
+  const indices: SliceIndex[] = Array.from({ length: rank }, () => ':');
+  axes.forEach((each, k) => {
+    const axis = node.axis(each, rank);
+    if (steps[k] === 0) throw node.refuse('a step is 0');
+    indices[axis] = [limited(starts[k]), limited(ends[k]), steps[k]] as SliceIndex;
+  });
+  return ops.slice(x, ...indices);
+}
+
+/** Bounds far outside stand for an end. They are held to what adds up exactly. */
+function limited(bound: Dim | Value): Dim | Value {
+  if (typeof bound !== 'number') return bound;
+  return Math.min(Math.max(bound, -(2 ** 40)), 2 ** 40);
+}
+
+function concatenated(node: ImportedNode): Results {
+  const values = node.values();
+  const axis = node.attributes.int('axis', node.version < 4 ? 1 : 0);
+  return node.like(0, ops.concat(values, axis));
+}
+
+/** Sizes of the parts are an attribute before opset 13; without any, parts are equal but for the last. */
+function parts(node: ImportedNode): Results {
+  const x = node.value(0);
+  const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
+  const extent = x.type.shape[axis];
+  const sizes = node.has(1) ? node.dims(1) : node.attributes.ints('split', null);
+  const count = node.attributes.int('num_outputs', node.proto.output.length);
+  if (sizes === null && count < 1) throw node.refuse('there are no parts');
+  const cuts: Dim[] = [];
+  if (sizes === null) {
+    const each = floorDivDim(subDim(addDim(extent, count), 1), count);
+    for (let k = 1; k < count; k++) cuts.push(addDim(cuts.at(-1) ?? 0, each));
+  } else {
+    for (const size of sizes.slice(0, -1)) cuts.push(addDim(cuts.at(-1) ?? 0, size));
+    const total = sizes.reduce(addDim, 0);
+    if (isStatic(total) && isStatic(extent) && total !== extent) {
+      throw node.refuse('the parts do not make up the whole', String(extent), String(total));
+    }
+  }
+  return ops.split(x, cuts, axis).map((part) => node.like(0, part));
+}
+
+const modes: Readonly<Record<string, 'constant' | 'edge' | 'reflect' | 'wrap'>> = {
+  constant: 'constant',
+  edge: 'edge',
+  reflect: 'reflect',
+  wrap: 'wrap',
+};
+
+/** The axes and widths of a border, negative ones for what is cut off. */
+function padded(x: Value, node: ImportedNode): Value {
+  const rank = x.type.shape.length;
+  const widths = node.version < 11 ? (node.attributes.ints('pads', null) ?? node.attributes.ints('paddings', [])) : node.numbers(1); // prettier-ignore
+  const axes = node.has(3) ? node.numbers(3).map((axis) => node.axis(axis, rank)) : Array.from({ length: rank }, (_, axis) => axis); // prettier-ignore
+  if (widths.length !== 2 * axes.length)
+    throw node.refuse('there are not two widths for each axis');
+  const mode = modes[node.attributes.string('mode', 'constant')];
+  if (mode === undefined) throw node.refuse('no such mode', Object.keys(modes).join(', '));
+  const pairs = Array.from({ length: rank }, () => [0, 0]);
+  axes.forEach((axis, k) => (pairs[axis] = [widths[k], widths[k + axes.length]]));
+  const indices = pairs.map(([before, after], axis): SliceIndex => {
+    const extent = x.type.shape[axis];
+    return [Math.max(-before, 0), addDim(extent, Math.min(after, 0)), 1];
+  });
+  const isCut = widths.some((width) => width < 0);
+  const cut = isCut ? ops.slice(x, ...indices) : x;
+  const border = pairs.map((pair) => pair.map((width) => Math.max(width, 0)));
+  if (mode !== 'constant' || !node.has(2)) {
+    const value = node.version < 11 ? node.attributes.float('value', 0) : 0;
+    return ops.pad(cut, border, { mode, value });
+  }
+  if (node.dataIfKnown(2) !== null) return ops.pad(cut, border, { value: node.number(2) });
+  // A value that only a run tells stands wherever the border is.
+  const inside = ops.pad(ops.onesLike(cut, { dtype: 'bool' }), border);
+  return ops.where(inside, ops.pad(cut, border), ops.reshape(node.value(2), []));
+}
+
+/** The middle of the operand, cut or surrounded by zeros until it has the sizes that are asked for. */
+function centered(x: Value, node: ImportedNode): Value {
+  const rank = x.type.shape.length;
+  const axes =
+    node.attributes.ints('axes', null) ?? Array.from({ length: rank }, (_, axis) => axis);
+  const sizes = node.numbers(1);
+  const border = Array.from({ length: rank }, () => [0, 0]);
+  const indices: SliceIndex[] = Array.from({ length: rank }, () => ':');
+  axes.forEach((each, k) => {
+    const axis = node.axis(each, rank);
+    const extent = x.type.shape[axis];
+    if (!isStatic(extent)) throw node.unsupported('a size of the operand is not known');
+    const missing = sizes[k] - extent;
+    if (missing >= 0) border[axis] = [Math.floor(missing / 2), missing - Math.floor(missing / 2)];
+    else {
+      const start = Math.floor(-missing / 2);
+      indices[axis] = [start, start + sizes[k], 1];
+    }
+  });
+  return ops.pad(ops.slice(x, ...indices), border);
+}
+
+/** The first elements along one axis in reverse, as many as an operand says for each of another. */
+function reversedSequences(x: Value, node: ImportedNode): Value {
+  const time = node.attributes.int('time_axis', 0);
+  const batch = node.attributes.int('batch_axis', 1);
+  const { shape } = x.type;
+  const column = (length: Dim, axis: number): Dim[] =>
+    shape.map((_, k) => (k === axis ? length : 1));
+  const positions = ops.reshape(node.iota(shape[time]), column(shape[time], time));
+  const lengths = ops.reshape(ops.cast(node.value(1), 'int64'), column(shape[batch], batch));
+  const mirrored = ops.where(ops.less(positions, lengths), ops.sub(ops.sub(lengths, 1), positions), positions); // prettier-ignore
+  return ops.gather(x, ops.broadcastTo(mirrored, shape), time);
+}
+
+export const slices: Rules = {
+  Slice: moves(sliced),
+  Concat: anyElement(concatenated),
+  Split: anyElement(parts),
+  Pad: moves(padded),
+  CenterCropPad: moves(centered),
+  ReverseSequence: moves(reversedSequences),
+};

@@ -1,0 +1,75 @@
+import { addDim, ceilDivDim, type Dim, floorDivDim, isStatic, maxDim, mulDim, subDim } from '../../../base/dim.js'; // prettier-ignore
+import type { Shape } from '../../../ir/types.js';
+import type { ImportedNode } from '../node.js';
+
+/** How windows of a convolution or a pool move, as Kaon's operators take it. */
+export interface Windows {
+  readonly kernel: readonly number[];
+  readonly strides: readonly number[];
+  readonly dilation: readonly number[];
+  readonly padding: readonly (readonly [Dim, Dim])[];
+}
+
+/** The attributes that convolutions and pools share. */
+export function windowsOf(
+  node: ImportedNode,
+  spatial: Shape,
+  kernelShape: Shape | null = null,
+): Windows {
+  const given = node.attributes.ints('kernel_shape', null) ?? kernelShape;
+  if (given === null || !given.every(isStatic)) throw node.unsupported('the size of the windows is not known'); // prettier-ignore
+  const kernel = given;
+  const axes = spatial.length;
+  const list = (name: string, otherwise: number): readonly number[] => {
+    const found = node.attributes.ints(name, null);
+    if (found !== null && found.length !== axes && found.length > 0) throw node.refuse(`${name} does not fit the axes`, `${axes} integers`, `${found.length}`); // prettier-ignore
+    return found === null || found.length === 0
+      ? Array.from({ length: axes }, () => otherwise)
+      : found;
+  };
+  if (axes < 1 || kernel.length !== axes) throw node.refuse('the windows do not fit the axes', `${axes} sizes`, `${kernel.length}`); // prettier-ignore
+  const strides = list('strides', 1);
+  const dilation = list('dilations', 1);
+  if ([...strides, ...dilation, ...kernel].some((each) => each < 1)) throw node.refuse('a size, stride or dilation is less than 1'); // prettier-ignore
+  const mode = node.attributes.string('auto_pad', 'NOTSET');
+  const explicit = node.attributes.ints('pads', null);
+  if (mode === 'SAME_UPPER' || mode === 'SAME_LOWER') {
+    const padding = spatial.map((size, axis): readonly [Dim, Dim] => {
+      const reach = (kernel[axis] - 1) * dilation[axis] + 1;
+      const covered = addDim(
+        mulDim(subDim(ceilDivDim(size, strides[axis]), 1), strides[axis]),
+        reach,
+      );
+      const total = maxDim(subDim(covered, size), 0);
+      const half = floorDivDim(total, 2);
+      const rest = subDim(total, half);
+      return mode === 'SAME_UPPER' ? [half, rest] : [rest, half];
+    });
+    return { kernel, strides, dilation, padding };
+  }
+  if (explicit !== null && explicit.length !== 2 * axes && explicit.length > 0) throw node.refuse('pads does not fit the axes', `${2 * axes} integers`, `${explicit.length}`); // prettier-ignore
+  const padding = Array.from({ length: axes }, (_, axis): readonly [Dim, Dim] =>
+    mode === 'VALID' || explicit === null || explicit.length === 0
+      ? [0, 0]
+      : [explicit[axis], explicit[axis + axes]],
+  );
+  return { kernel, strides, dilation, padding };
+}
+
+/** The padding that also covers windows which begin inside of the padded input and end beyond it. */
+export function coveringPadding(
+  { kernel, strides, dilation, padding }: Windows,
+  spatial: Shape,
+): readonly (readonly [Dim, Dim])[] {
+  return padding.map(([before, after], axis): readonly [Dim, Dim] => {
+    const padded = addDim(addDim(spatial[axis], before), after);
+    const reach = (kernel[axis] - 1) * dilation[axis] + 1;
+    let count = addDim(ceilDivDim(subDim(padded, reach), strides[axis]), 1);
+    // The last window must begin within the input or the padding before it.
+    const last = mulDim(subDim(count, 1), strides[axis]);
+    const inside = addDim(spatial[axis], before);
+    if (isStatic(last) && isStatic(inside) && last >= inside) count = subDim(count, 1);
+    const wanted = addDim(mulDim(subDim(count, 1), strides[axis]), reach);
+    return [before, addDim(after, maxDim(subDim(wanted, padded), 0))];
+  });
+}

@@ -1,0 +1,242 @@
+import { bytesOf, type HostArray, viewOf } from '../../base/dtype.js';
+import { UnsupportedError } from '../../base/errors.js';
+import type { ConstantData } from '../../ir/types.js';
+import { decodeNarrow, type Element, elementByCode, elementName } from './elements.js';
+import { checkLocation, type ExternalData } from './external.js';
+import { damaged, op, safeInteger, shown } from './place.js';
+import type { SparseTensorProto, TensorProto } from './proto/onnx_pb.js';
+
+/** A tensor of a file: its elements in the dtype that carries them. */
+export interface HostTensor extends ConstantData {
+  readonly element: Element;
+}
+
+/** The element type with a number; complex numbers and strings are refused by name. */
+export function elementFor(code: number, what: string): Element {
+  const element = elementByCode(code);
+  if (element !== undefined) return element;
+  if (code < 0 || code > 26 || code === 0) throw damaged(`${what} has no element type`, undefined, String(code)); // prettier-ignore
+  throw new UnsupportedError(`${what} is of ${elementName(code)}`, {
+    op,
+    expected: 'numbers or truth values',
+    actual: elementName(code),
+  });
+}
+
+/** Refuses extents that are no sizes, and returns how many elements they make. */
+export function checkedShape(
+  dims: readonly bigint[],
+  what: string,
+): { shape: readonly number[]; count: number } {
+  const shape = dims.map((dim) => {
+    const size = safeInteger(dim, `a size of ${what}`);
+    if (size < 0) throw damaged(`a size of ${what} is negative`, 'sizes of 0 or more', String(size)); // prettier-ignore
+    return size;
+  });
+  const count = shape.includes(0) ? 0 : shape.reduce((product, size) => product * size, 1);
+  if (!Number.isSafeInteger(count)) throw damaged(`${what} has too many elements`, undefined, shape.join(' x ')); // prettier-ignore
+  return { shape, count };
+}
+
+/**
+ * Reads a tensor. Nothing is allocated before the file is known to hold as much.
+ * @throws FormatError for damaged or missing data, UnsupportedError for strings and complex numbers.
+ */
+export function readTensor(
+  proto: TensorProto,
+  what: string,
+  external: ExternalData | null,
+): HostTensor {
+  const element = elementFor(proto.dataType, what);
+  const { shape, count } = checkedShape(proto.dims, what);
+  if (proto.segment !== undefined) {
+    throw new UnsupportedError(`${what} is stored in segments`, { op });
+  }
+  const data = isExternal(proto)
+    ? fromRaw(element, count, externalBytes(proto, element, count, what, external), what)
+    : proto.rawData.length > 0 || count === 0
+      ? fromRaw(element, count, proto.rawData, what)
+      : fromFields(element, count, proto, what);
+  return { element, type: { dtype: element.carrier, shape }, data };
+}
+
+function isExternal(proto: TensorProto): boolean {
+  return proto.dataLocation === 1 || proto.externalData.length > 0;
+}
+
+function byteCount(element: Element, count: number): number {
+  return Math.ceil((count * element.bits) / 8);
+}
+
+function externalBytes(
+  { externalData }: TensorProto,
+  element: Element,
+  count: number,
+  what: string,
+  external: ExternalData | null,
+): Uint8Array {
+  const entries = new Map(externalData.map(({ key, value }) => [key, value]));
+  const location = entries.get('location');
+  if (location === undefined) throw damaged(`${what} does not say where its data lies`);
+  checkLocation(location, what);
+  if (external === null) {
+    throw damaged(
+      `the data of ${what} lies in another file`,
+      'the option externalData: a folder, or a function from names to bytes',
+      shown(location),
+    );
+  }
+  const number = (key: string, otherwise: number): number => {
+    const text = entries.get(key);
+    if (text === undefined) return otherwise;
+    if (!/^\d{1,16}$/.test(text)) throw damaged(`the ${key} of ${what} is no number`, undefined, shown(text)); // prettier-ignore
+    return Number(text);
+  };
+  const available = external.size(location);
+  const wanted = byteCount(element, count);
+  const offset = number('offset', 0);
+  const length = number('length', wanted);
+  if (length !== wanted || offset + length > available) {
+    throw damaged(
+      `the external data of ${what} does not fit`,
+      `${wanted} bytes within ${available}`,
+      `${length} bytes from byte ${offset} on`,
+    );
+  }
+  return external.read(location, offset, length);
+}
+
+/** From bytes as they lie in the file: little-endian, narrow elements packed from the low bits up. */
+function fromRaw(element: Element, count: number, bytes: Uint8Array, what: string): HostArray {
+  if (bytes.length !== byteCount(element, count)) {
+    throw damaged(
+      `the data of ${what} does not fit its shape`,
+      `${byteCount(element, count)} bytes`,
+      `${bytes.length}`,
+    );
+  }
+  const { carrier, isOwn, bits } = element;
+  if (isOwn || bits === 64) {
+    const copy = new Uint8Array(bytes); // aligned, and apart from the file
+    const data = viewOf(carrier, copy.buffer, copy.byteOffset, copy.length / bytesOf(carrier));
+    return carrier === 'bool' ? Uint8Array.from(data as Uint8Array, (bit) => Number(bit !== 0)) : data; // prettier-ignore
+  }
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return carried(element, count, (i) => {
+    if (bits === 32) return view.getUint32(i * 4, true);
+    if (bits === 16) return view.getUint16(i * 2, true);
+    const perByte = 8 / bits;
+    return (bytes[Math.floor(i / perByte)] >> ((i % perByte) * bits)) & (2 ** bits - 1);
+  });
+}
+
+/** Foreign elements in their carrier, given their bits. */
+function carried(element: Element, count: number, bitsAt: (i: number) => number): HostArray {
+  const { carrier, bits, isSigned, narrow } = element;
+  if (narrow !== undefined) {
+    return Float32Array.from({ length: count }, (_, i) => decodeNarrow(narrow, bitsAt(i)));
+  }
+  const number = (i: number): number => {
+    const unsigned = bitsAt(i);
+    return isSigned && unsigned >= 2 ** (bits - 1) ? unsigned - 2 ** bits : unsigned;
+  };
+  if (carrier === 'int64')
+    return BigInt64Array.from({ length: count }, (_, i) => BigInt(number(i)));
+  if (carrier === 'int32') return Int32Array.from({ length: count }, (_, i) => number(i));
+  return carrier === 'int8'
+    ? Int8Array.from({ length: count }, (_, i) => number(i))
+    : Uint8Array.from({ length: count }, (_, i) => number(i));
+}
+
+/** From the typed lists, where elements other than int64 and wide floats share one of int32. */
+function fromFields(element: Element, count: number, proto: TensorProto, what: string): HostArray {
+  const { name, carrier, bits, isOwn } = element;
+  const counted = <T>(list: readonly T[], expected: number = count): readonly T[] => {
+    if (list.length === expected) return list;
+    throw damaged(
+      `the data of ${what} does not fit its shape`,
+      `${expected} entries`,
+      `${list.length}`,
+    );
+  };
+  switch (name) {
+    case 'float':
+      return Float32Array.from(counted(proto.floatData));
+    case 'double':
+      return Float64Array.from(counted(proto.doubleData));
+    case 'int64':
+      return BigInt64Array.from(counted(proto.int64Data));
+    case 'uint32':
+    case 'uint64':
+      return BigInt64Array.from(counted(proto.uint64Data), (value) => BigInt.asIntN(64, value));
+    default:
+  }
+  const packed = counted(proto.int32Data, bits < 8 ? byteCount(element, count) : count);
+  if (!isOwn) {
+    const perEntry = bits < 8 ? 8 / bits : 1;
+    const mask = 2 ** bits - 1;
+    return carried(
+      element,
+      count,
+      (i) => (packed[Math.floor(i / perEntry)] >> (bits < 8 ? (i % perEntry) * bits : 0)) & mask,
+    );
+  }
+  switch (carrier) {
+    case 'float16':
+    case 'bfloat16':
+      return Uint16Array.from(packed);
+    case 'int32':
+      return Int32Array.from(packed);
+    case 'int8':
+      return Int8Array.from(packed);
+    case 'uint8':
+      return Uint8Array.from(packed);
+    default:
+      return Uint8Array.from(packed, (bit) => Number(bit !== 0));
+  }
+}
+
+/** The most elements that a sparse tensor may have when it is written out. */
+const densest = 2 ** 27;
+
+/** Reads a sparse tensor as a dense one. */
+export function readSparse(
+  proto: SparseTensorProto,
+  what: string,
+  external: ExternalData | null,
+): HostTensor {
+  const { values, indices, dims } = proto;
+  if (values === undefined || indices === undefined) throw damaged(`${what} lacks values or indices`); // prettier-ignore
+  const { shape, count } = checkedShape(dims, what);
+  if (count > densest) {
+    throw new UnsupportedError(`${what} has too many elements to be written out`, {
+      op,
+      expected: `at most ${densest}`,
+      actual: String(count),
+    });
+  }
+  const entries = readTensor(values, `the values of ${what}`, external);
+  const places = readTensor(indices, `the indices of ${what}`, external);
+  const [length, rank = null] = places.type.shape;
+  const fits =
+    entries.type.shape.length === 1 &&
+    places.element.name === 'int64' &&
+    length === entries.type.shape[0] &&
+    (rank === null || rank === shape.length);
+  if (!fits) throw damaged(`the indices of ${what} do not fit its values`);
+  const data = viewOf(entries.element.carrier, new ArrayBuffer(count * bytesOf(entries.element.carrier)), 0, count); // prettier-ignore
+  for (let i = 0; i < length; i++) {
+    let at = 0;
+    if (rank === null) at = Number(places.data[i]);
+    else {
+      for (let axis = 0; axis < rank; axis++) {
+        const index = Number(places.data[i * rank + axis]);
+        if (index < 0 || index >= shape[axis]) at = NaN;
+        at = at * shape[axis] + index;
+      }
+    }
+    if (!(at >= 0 && at < count)) throw damaged(`an index of ${what} is outside its shape`);
+    data[at] = entries.data[i];
+  }
+  return { element: entries.element, type: { dtype: entries.element.carrier, shape }, data };
+}

@@ -1,0 +1,84 @@
+import { type Dim, isStatic, sizeOf, symbol } from '../../base/dim.js';
+import { UnsupportedError } from '../../base/errors.js';
+import type { Shape } from '../../ir/types.js';
+import type { Element } from './elements.js';
+import { damaged, op, safeInteger, shown } from './place.js';
+import type { TensorShapeProto, TypeProto, ValueInfoProto } from './proto/onnx_pb.js';
+import { elementFor } from './tensor.js';
+
+/** The type that a graph declares for an input. */
+export type DeclaredType =
+  | { readonly kind: 'tensor'; readonly element: Element; readonly shape: TensorShapeProto | null }
+  | { readonly kind: 'sequence'; readonly of: DeclaredType }
+  | { readonly kind: 'optional'; readonly of: DeclaredType };
+
+/** The type of an input. @throws UnsupportedError for maps, sparse and opaque types. */
+export function declaredType({ name, type }: ValueInfoProto): DeclaredType {
+  return typeOf(type, `input ${shown(name)}`);
+}
+
+function typeOf(type: TypeProto | undefined, what: string): DeclaredType {
+  const { case: kind, value } = type?.value ?? { case: undefined, value: undefined };
+  switch (kind) {
+    case 'tensorType':
+      return {
+        kind: 'tensor',
+        element: elementFor(value.elemType, what),
+        shape: value.shape ?? null,
+      };
+    case 'sequenceType':
+      return { kind: 'sequence', of: typeOf(value.elemType, what) };
+    case 'optionalType':
+      return { kind: 'optional', of: typeOf(value.elemType, what) };
+    case undefined:
+      throw damaged(`${what} has no type`);
+    default:
+      throw new UnsupportedError(`${what} is neither a tensor nor a sequence of them`, {
+        op,
+        actual: kind,
+      });
+  }
+}
+
+/** Turns the named and the nameless sizes of a model into dimensions. */
+export class Dimensions {
+  readonly #taken: Set<string> = new Set();
+  readonly #names: Map<string, Dim> = new Map();
+
+  /** The dimension that a name of the model stands for: a symbol of that name, if it may be called so. */
+  named(name: string): Dim {
+    let dim = this.#names.get(name);
+    if (dim === undefined) this.#names.set(name, (dim = this.#symbol(name)));
+    return dim;
+  }
+
+  fresh(): Dim {
+    return this.#symbol('size');
+  }
+
+  #symbol(hint: string): Dim {
+    let stem = hint.replace(/[^A-Za-z0-9_]/g, '_').slice(0, 60);
+    // Names that expressions of dimensions use for functions.
+    if (!/^[A-Za-z_]/.test(stem) || /^(floorDiv|mod|max|min)$/.test(stem)) stem = `_${stem}`;
+    let name = stem;
+    for (let count = 2; this.#taken.has(name); count++) name = `${stem}_${count}`;
+    this.#taken.add(name);
+    return symbol(name);
+  }
+
+  /** The sizes that a model declares. */
+  shapeOf(shape: TensorShapeProto, what: string): Shape {
+    const sizes = shape.dim.map(({ value }): Dim => {
+      if (value.case === 'dimParam')
+        return value.value === '' ? this.fresh() : this.named(value.value);
+      if (value.case !== 'dimValue') return this.fresh();
+      const size = safeInteger(value.value, `a size of ${what}`);
+      if (size < 0)
+        throw damaged(`a size of ${what} is negative`, 'sizes of 0 or more', String(size));
+      return size;
+    });
+    const count = sizeOf(sizes.filter(isStatic));
+    if (!Number.isSafeInteger(count)) throw damaged(`${what} has too many elements`);
+    return sizes;
+  }
+}

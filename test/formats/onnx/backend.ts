@@ -1,0 +1,160 @@
+/** ONNX's own test suite: its cases, their data, and how its runner compares. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readElement } from '../../../src/base/element.js';
+import { arrayType } from '../../../src/front/arraytype.js';
+import { arrayOf, type NDArray } from '../../../src/front/ndarray.js';
+import { protobufFor } from '../../../src/formats/onnx/proto/library.js';
+import type {
+  ModelProto,
+  TensorProto,
+  TypeProto,
+} from '../../../src/formats/onnx/proto/onnx_pb.js';
+import { type HostTensor, readTensor } from '../../../src/formats/onnx/tensor.js';
+import { checkout } from '../../support/sources.js';
+
+const archive = join(checkout, '..', 'shared', 'conformance', 'onnx-backend-tests.tar.xz');
+
+/** Where the suite lies unpacked; null where this machine has none, or nothing that unpacks it. */
+export function unpackSuite(): string | null {
+  if (!existsSync(archive)) return null;
+  const folder = mkdtempSync(join(tmpdir(), 'onnx-suite-'));
+  try {
+    execFileSync('tar', ['-xf', archive, '-C', folder], { stdio: 'pipe' });
+  } catch {
+    const program = 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])';
+    execFileSync('python3', ['-c', program, archive, folder], { stdio: 'pipe' });
+  }
+  return join(folder, 'onnx-backend-tests');
+}
+
+export interface Case {
+  readonly group: string;
+  readonly name: string;
+  readonly folder: string;
+}
+
+export function casesIn(suite: string): readonly Case[] {
+  return readdirSync(suite, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .flatMap(({ name: group }) =>
+      readdirSync(join(suite, group)).map((name) => ({
+        group,
+        name,
+        folder: join(suite, group, name),
+      })),
+    )
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** A value of a case: a tensor, a list of them, or none. */
+export type Datum = HostTensor | readonly Datum[] | null;
+
+export interface CaseData {
+  readonly bytes: Uint8Array;
+  readonly model: ModelProto;
+  readonly inputs: ReadonlyMap<string, Datum>;
+  readonly outputs: ReadonlyMap<string, Datum>;
+}
+
+/** The schema lacks sequences and optional values: their files are read by field numbers. */
+export function readCase({ folder }: Case): CaseData {
+  const { fromBinary, schema } = protobufFor('test');
+  const bytes = readFileSync(join(folder, 'model.onnx'));
+  const model = fromBinary(schema.ModelProtoSchema, bytes);
+  const data = join(folder, 'test_data_set_0');
+  const read = (kind: 'input' | 'output'): ReadonlyMap<string, Datum> =>
+    new Map(
+      model.graph![kind].flatMap(({ name, type }, i): [string, Datum][] => {
+        const file = join(data, `${kind}_${i}.pb`);
+        return existsSync(file) ? [[name, readDatum(readFileSync(file), type)]] : [];
+      }),
+    );
+  return { bytes, model, inputs: read('input'), outputs: read('output') };
+}
+
+function readDatum(bytes: Uint8Array, type: TypeProto | undefined): Datum {
+  const { fromBinary, schema } = protobufFor('test');
+  const kind = type?.value.case;
+  if (kind === 'sequenceType') return readSequence(bytes);
+  if (kind === 'optionalType') {
+    const inner = (type!.value.value as { readonly elemType?: TypeProto }).elemType;
+    const fields = fieldsOf(bytes);
+    const held = fields.find(({ number }) => number >= 3);
+    return held === undefined ? null : readDatum(held.bytes, inner);
+  }
+  return toTensor(fromBinary(schema.TensorProtoSchema, bytes));
+}
+
+/** `SequenceProto` of onnx-data.proto: field 3 holds tensors, field 5 sequences. */
+function readSequence(bytes: Uint8Array): readonly Datum[] {
+  const { fromBinary, schema } = protobufFor('test');
+  return fieldsOf(bytes).flatMap(({ number, bytes: inner }): readonly Datum[] => {
+    if (number === 3) return [toTensor(fromBinary(schema.TensorProtoSchema, inner))];
+    return number === 5 ? [readSequence(inner)] : [];
+  });
+}
+
+function toTensor(proto: TensorProto): Datum {
+  return readTensor(proto, 'test data', null);
+}
+
+/** The fields of a message that hold bytes. */
+function fieldsOf(
+  bytes: Uint8Array,
+): readonly { readonly number: number; readonly bytes: Uint8Array }[] {
+  const found: { number: number; bytes: Uint8Array }[] = [];
+  let at = 0;
+  const varint = (): number => {
+    let [value, factor] = [0, 1];
+    for (;;) {
+      const byte = bytes[at++];
+      value += (byte & 127) * factor;
+      factor *= 128;
+      if (byte < 128) return value;
+    }
+  };
+  while (at < bytes.length) {
+    const tag = varint();
+    if (tag % 8 !== 2) varint();
+    else {
+      const length = varint();
+      found.push({ number: Math.floor(tag / 8), bytes: bytes.subarray(at, at + length) });
+      at += length;
+    }
+  }
+  return found;
+}
+
+export function arrayFrom({ type, data }: HostTensor): NDArray {
+  return arrayOf(arrayType(type.dtype, type.shape), data);
+}
+
+/** What is wrong with a result, or null: dtype and shape exactly, elements as ONNX's runner compares. */
+export function difference(
+  name: string,
+  actual: NDArray | undefined,
+  expected: HostTensor,
+  { rtol, atol }: { readonly rtol: number; readonly atol: number },
+): string | null {
+  if (actual === undefined) return `${name} is missing`;
+  const { dtype, shape } = expected.type;
+  if (actual.dtype !== dtype) return `${name} is ${actual.dtype} instead of ${dtype}`;
+  if (String(actual.shape) !== String(shape)) {
+    return `${name} has shape [${actual.shape.join()}] instead of [${shape.join()}]`;
+  }
+  const data = actual.computed().storage.host;
+  for (let i = 0; i < expected.data.length; i++) {
+    const [found, wanted] = [readElement(dtype, data, i), readElement(dtype, expected.data, i)];
+    if (typeof wanted === 'bigint' ? found === wanted : isClose(Number(found), Number(wanted), rtol, atol)) continue; // prettier-ignore
+    return `${name}[${i}] is ${String(found)} instead of ${String(wanted)}`;
+  }
+  return null;
+}
+
+function isClose(found: number, wanted: number, rtol: number, atol: number): boolean {
+  if (Number.isNaN(wanted)) return Number.isNaN(found);
+  return found === wanted || Math.abs(found - wanted) <= atol + rtol * Math.abs(wanted);
+}
