@@ -1,5 +1,5 @@
 // Every row of the benchmark with its peers in the same run; `--help` lists the options.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseOptions, usage, wanted } from './harness/options.mjs';
@@ -24,7 +24,8 @@ const asked = rows.filter(
 
 if (options.help) console.log(usage);
 else if (options.list) console.log(asked.map(({ title }) => title).join('\n'));
-else await measureAll();
+else if (options.from !== undefined) show(JSON.parse(readFileSync(options.from, 'utf8')));
+else show(await measureAll());
 
 async function measureAll() {
   const folder = mkdtempSync(join(tmpdir(), 'kaon-bench-'));
@@ -43,25 +44,37 @@ async function measureAll() {
     missing: team.missing,
     rows: [],
   };
-  const streams = !options.json && !options.markdown;
+  // Whoever prints everything at the end can watch it on the other stream.
+  const print = options.json || options.markdown ? console.error : console.log;
   try {
     for (const row of asked) {
       const measured = await runRow(row, { options, team, limits, folder });
       report.rows.push(measured);
-      if (streams) console.log(`${asText(measured)}\n`);
-      else console.error(measured.title);
+      print(`${asText(measured)}\n`);
+      // After each row, so that a run that is broken off has not been in vain.
+      if (options.output !== undefined) writeFileSync(options.output, asJson(report));
     }
   } finally {
     team.close();
     limits.close();
     rmSync(folder, { recursive: true });
   }
-  if (options.output !== undefined) writeFileSync(options.output, JSON.stringify(report, null, 2));
-  if (options.json) console.log(JSON.stringify(report, null, 2));
-  else if (options.markdown) process.stdout.write(asMarkdown(report));
-  else console.log(`${machine(report)}\n${footer(report)}`);
   // A peer may miss its result; Kaon may not.
   if (report.rows.some(({ refused }) => refused.some(({ name }) => name.startsWith('kaon')))) {
     process.exitCode = 1;
+  }
+  return report;
+}
+
+function asJson(report) {
+  return JSON.stringify(report, null, 2);
+}
+
+function show(report) {
+  if (options.json) console.log(asJson(report));
+  else if (options.markdown) process.stdout.write(asMarkdown(report));
+  else {
+    if (options.from !== undefined) console.log(`${report.rows.map(asText).join('\n\n')}\n`);
+    console.log(`${machine(report)}\n${footer(report)}`);
   }
 }

@@ -4,8 +4,8 @@
 import { relativeError, summarize } from './statistics.mjs';
 
 /**
- * Measures entries `{ name, technology, result?(): Float64Array, round(milliseconds): milliseconds a run,
- * warm? }` and meters (see limits/index.mjs). Returns `{ figures, limits, refused }`: figures by name, in
+ * Measures entries `{ name, technology, result?(): Float64Array or null, round(milliseconds): milliseconds a
+ * run, note?(), warm? }` and meters (see limits/index.mjs). Returns `{ figures, limits, refused }`: figures by name, in
  * milliseconds, limits by technology and quantity, and why entries were left out.
  */
 export async function measureEntries(entries, meters, { reference, tolerance = 1e-4 }, options) {
@@ -36,13 +36,19 @@ export async function measureEntries(entries, meters, { reference, tolerance = 1
       rates[at].push(await meter.round(options.limitMilliseconds));
     }
   }
-  const figures = Object.fromEntries([...times].map(([name, list]) => [name, summarize(list)]));
+  const figures = {};
+  for (const { name, note } of racing) {
+    const list = times.get(name);
+    if (list !== undefined) figures[name] = { ...summarize(list), note: await note?.() };
+  }
   return { figures, limits: highest(meters, rates), refused };
 }
 
 async function checkEntry({ result }, reference, tolerance) {
   if (result === undefined || reference === undefined) return;
-  const error = relativeError(await result(), reference);
+  const found = await result();
+  if (found === null) return;
+  const error = relativeError(found, reference);
   if (error > tolerance) {
     throw new Error(`computes something else: relative error ${error.toPrecision(3)}`);
   }

@@ -12,6 +12,7 @@ export const usage = `node bench/main.mjs [OPTION ...]
   --list           titles of the rows, nothing measured
   --json           everything, every round included
   --markdown       the page docs/performance.md
+  --from FILE      shows what --output or --json wrote, and measures nothing
   --output FILE    also writes what --json prints, and shows rows as they come`;
 
 const clocks = ['wall', 'cpu'];
@@ -41,6 +42,7 @@ export function parseOptions(words) {
       list: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       markdown: { type: 'boolean', default: false },
+      from: { type: 'string' },
       output: { type: 'string' },
       help: { type: 'boolean', default: false },
     },

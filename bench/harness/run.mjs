@@ -19,9 +19,10 @@ function asFiles(inputs, folder) {
 }
 
 /** Kaon on each tier that is asked for, for rows about threads with each number of them. */
-function ownContestants({ threads }, options) {
-  if (threads === undefined) return options.tiers.map((tier) => kaon(tier, options));
-  return options.tiers.flatMap((tier) =>
+function ownContestants(row, options) {
+  const { threads, tiers = options.tiers } = row;
+  if (threads === undefined) return tiers.map((tier) => kaon(tier, options));
+  return tiers.flatMap((tier) =>
     threads.map((count) => {
       const name = `kaon ${tier}, ${count} ${count === 1 ? 'thread' : 'threads'}`;
       return kaon(tier, { ...options, threads: count, name });
@@ -53,7 +54,8 @@ function sharesOf(row, figures, limits, technologies) {
  * - either `kind` with the fields of the case and `build()` giving `{ inputs, reference, tolerance }`, or
  *   `entries(context)` giving entries of its own (see measure.mjs);
  * - `operations` and `bytes` of a run, where the machine limits it; `threads` for rows about threads;
- *   `kaonOnly` where peers have nothing like it; `rounds` where fewer are enough.
+ *   `kaonOnly` where peers have nothing like it; `tiers` where not all make sense; `rounds` where fewer are
+ *   enough.
  */
 export async function runRow(row, { options, team, limits, folder }) {
   const own = ownContestants(row, options);

@@ -2,8 +2,9 @@
 //
 //   {"do": "hello"}                         -> {"versions": {...}, "offers": {kind: [form, ...]}} or {"missing": reason}
 //   {"do": "prepare", "case": {...}, "form"} -> {"id": n}
-//   {"do": "result", "id": n, "file"}        -> {} once the file holds the result in float64
+//   {"do": "result", "id": n, "file"}        -> {"written": whether the file holds a result, in float64}
 //   {"do": "round", "id": n, "milliseconds"} -> {"milliseconds": a run}
+//   {"do": "note", "id": n}                  -> {"note": what is to be known of the figures, if anything}
 //   {"do": "release", "id": n}               -> {}
 //
 // Anything that goes wrong is answered with {"error": text}. Inputs of a case are files of float32 or
@@ -29,8 +30,8 @@ function readInputs(inputs = {}) {
 
 /**
  * `load()` gives `{ versions, kinds }`, or throws where the contestant is not available. `kinds[kind][form]`
- * is a function of (inputs, case) that gives `{ run, result? }`, or `{ sample, result? }` where one sample
- * knows itself how many milliseconds it took.
+ * is a function of (inputs, case) that gives `{ run, result?, note? }`, or `sample` in place of `run`, where
+ * one sample knows itself how many milliseconds it took.
  */
 export function serve(load) {
   const prepared = new Map();
@@ -54,9 +55,14 @@ export function serve(load) {
       return { id };
     },
     async result({ id, file }) {
-      const result = Float64Array.from(await prepared.get(id).result());
-      writeFileSync(file, new Uint8Array(result.buffer));
-      return {};
+      const { result } = prepared.get(id);
+      if (result === undefined) return { written: false };
+      const numbers = Float64Array.from(await result());
+      writeFileSync(file, new Uint8Array(numbers.buffer));
+      return { written: true };
+    },
+    async note({ id }) {
+      return { note: prepared.get(id).note?.() };
     },
     async round({ id, milliseconds }) {
       const { run, sample } = prepared.get(id);

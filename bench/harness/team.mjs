@@ -69,9 +69,10 @@ export class Team {
   #actions(process, id, file) {
     return {
       result: async () => {
-        await process.request({ do: 'result', id, file });
-        return readResult(file);
+        const { written } = await process.request({ do: 'result', id, file });
+        return written ? readResult(file) : null;
       },
+      note: async () => (await process.request({ do: 'note', id })).note,
       round: async (milliseconds) => {
         const answer = await process.request({ do: 'round', id, milliseconds });
         return answer.milliseconds;

@@ -1,5 +1,5 @@
 import { kn } from '../kaon.mjs';
-import { array, computed, hybridize, tier } from './tier.mjs';
+import { array, computed, hybridize, hybridizeBlock } from './tier.mjs';
 
 class ResidualBlock extends kn.nn.HybridBlock {
   constructor(channels) {
@@ -32,7 +32,7 @@ function residualBlock(inputs) {
     norm.gamma.assign(array(inputs[`gamma${i}`]));
     norm.beta.assign(array(inputs[`beta${i}`]));
   });
-  block.hybridize({ tier });
+  hybridizeBlock(block);
   return computed(() => block.call(x));
 }
 

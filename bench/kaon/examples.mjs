@@ -1,7 +1,7 @@
 // The networks of the examples of this repository, in every form of running them.
 import { relativeError } from '../harness/statistics.mjs';
 import { load } from '../kaon.mjs';
-import { tier } from './tier.mjs';
+import { hybridizeBlock, tier } from './tier.mjs';
 
 const [{ firstDigits, makeDigits }, { firstNames, makeNames }, { forms, stepIn }] =
   await Promise.all(
@@ -31,7 +31,7 @@ const forward =
   (_, { example, count }) => {
     const { make, inputs: all } = examples[example]();
     const inputs = all.map((array) => array.slice([0, count]));
-    const net = hybridized ? make().net.hybridize({ tier }) : make().net;
+    const net = hybridized ? hybridizeBlock(make().net) : make().net;
     mustAgree(
       net.call(...inputs).dataSync(),
       make()

@@ -1,6 +1,6 @@
 import { clock } from '../harness/clock.mjs';
 import { kn } from '../kaon.mjs';
-import { array, computed, hybridize } from './tier.mjs';
+import { array, computed, hybridize, unlessNative } from './tier.mjs';
 
 function whileLoop(_, { iterations }) {
   const loop = hybridize((i, x) => {
@@ -63,7 +63,10 @@ const maskedPipeline = (wrap) => (inputs) => {
 
 export const kinds = {
   whileLoop: { '': whileLoop },
-  recurrence: { foreach: recurrence(looped), unrolled: recurrence(unrolled) },
+  recurrence: {
+    foreach: recurrence(looped),
+    ...unlessNative({ unrolled: recurrence(unrolled) }),
+  },
   recurrenceCompile: {
     'foreach 10 steps': compiling(looped, 10),
     'foreach 1000 steps': compiling(looped, 1000),

@@ -1,5 +1,5 @@
 import { kn } from '../kaon.mjs';
-import { array, computed, hybridize, tier } from './tier.mjs';
+import { array, computed, hybridize, hybridizeBlock } from './tier.mjs';
 
 class Mlp extends kn.nn.HybridBlock {
   constructor(weights) {
@@ -29,7 +29,7 @@ function network(inputs) {
 /** A training step: as it is written, with the network captured, or captured whole. */
 function trainer(form, inputs, rate) {
   const net = network(inputs);
-  if (form === 'captured') net.hybridize({ tier });
+  if (form === 'captured') hybridizeBlock(net);
   const optimizer = new kn.optim.SGD(net.parameters(), { learningRate: rate });
   const written = (u, t) => {
     const loss = kn.autograd.record(() => kn.nn.loss.softmaxCrossEntropy(net.call(u), t));
@@ -57,7 +57,7 @@ export const kinds = {
   },
   mlpForward: {
     captured: (inputs) => {
-      const [net, x] = [network(inputs).hybridize({ tier }), array(inputs.x)];
+      const [net, x] = [hybridizeBlock(network(inputs)), array(inputs.x)];
       return computed(() => net.call(x));
     },
   },

@@ -4,7 +4,40 @@ import { kn } from '../kaon.mjs';
 export const tier = process.env.KAON_TIER ?? 'auto';
 const threads = Number(process.env.KAON_THREADS ?? 1);
 
-export const hybridize = (f, options) => kn.hybridize(f, { tier, ...options });
+/** What has been captured for the contestant at hand. */
+let captured = [];
+
+function remember(hybridized) {
+  captured.push(hybridized);
+  return hybridized;
+}
+
+export const hybridize = (f, options) => remember(kn.hybridize(f, { tier, ...options }));
+export const hybridizeBlock = (block) => remember(block.hybridize({ tier }));
+
+/** What does not run on the tier that was asked for, and why; undefined for nothing. */
+function notesOn(list) {
+  const parts = list.flatMap((one) => one.explain().traces).flatMap(({ tiers }) => tiers);
+  const others = parts.filter((part) => tier !== 'auto' && part.tier !== tier);
+  const notes = others.map(({ tier, part, reason }) =>
+    [part, `on ${tier}`, reason].filter(Boolean),
+  );
+  return notes.length === 0
+    ? undefined
+    : [...new Set(notes.map((words) => words.join(': ')))].join('; ');
+}
+
+/** A maker of contestants that also tell, with their result, what does not run on the tier. */
+export const telling = (make) => (inputs, work) => {
+  const own = (captured = []);
+  const contestant = make(inputs, work);
+  const { result } = contestant;
+  return {
+    ...contestant,
+    result: result && (() => ((captured = own), result())),
+    note: () => notesOn(own),
+  };
+};
 
 /** @throws Error with the reason where this build has no such tier or no threads */
 export function requireTier() {
@@ -13,6 +46,9 @@ export function requireTier() {
   const [found] = probe(kn.array([1])).dataSync();
   if (found !== 3) throw new Error(`2 * 1 + 1 gives ${found}`);
 }
+
+/** Forms that no C compiler is to wait for: loops unrolled by hand are minutes of its work. */
+export const unlessNative = (forms) => (tier === 'native' ? {} : forms);
 
 /** A case's input as an array of Kaon. */
 export const array = ({ data, shape }) =>

@@ -19,5 +19,10 @@ export function footer({ versions, missing, rows }) {
       return `- ${title}, ${name}: not measured: ${first}`;
     }),
   );
-  return [...numbers, ...absent, ...refused].join('\n');
+  const notes = rows.flatMap(({ title, figures }) =>
+    Object.entries(figures)
+      .filter(([, { note }]) => note !== undefined)
+      .map(([name, { note }]) => `- ${title}, ${name}: ${note}`),
+  );
+  return [...numbers, ...absent, ...refused, ...notes].join('\n');
 }

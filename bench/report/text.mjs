@@ -17,6 +17,7 @@ export function asText(row) {
       ...comparisons(row, name).map(({ tier, times }) => `${tier} ${times} times as fast`),
     ];
     lines.push(`  ${cells.join(' ').trimEnd()}`);
+    if (figure.note !== undefined) lines.push(`    ${figure.note}`);
   }
   for (const { name, reason } of row.refused)
     lines.push(`  ${name}: not measured: ${reason.split('\n')[0]}`);

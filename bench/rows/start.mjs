@@ -72,6 +72,7 @@ const coldRow = (work, compiled) => ({
   section,
   title: `first result: capture and compile, 50-layer network, ${work}`,
   unit: 'ms',
+  rounds: 5,
   targets: [
     { who: 'kaon wasm', most: 100 },
     { who: 'kaon auto', than: 'kaon wasm', times: 0.9 },
