@@ -1,15 +1,16 @@
 import { KernelCache } from '../loop/cache.js';
 import { optimizeModule } from '../loop/module.js';
 import type { Program } from '../ir/program.js';
-import { lowerProgram, type Plan } from '../passes/lower/plan.js';
+import type { Target } from '../loop/target.js';
+import type { Plan } from '../passes/lower/plan.js';
 import type { Device } from './device.js';
 import type { Entry } from './entry.js';
 import type { Inspectable, Operand, TierReport } from './executable.js';
 import { Executor } from './executor.js';
-import type { NativeFunction } from './native/library.js';
+import { loaderBase } from './native/library.js';
 import { nativeTier } from './native/current.js';
 import { Stopwatch } from './native/stopwatch.js';
-import type { NativeRequest } from './native/tier.js';
+import type { NativeCode, NativeRequest } from './native/tier.js';
 import { paceOf, tryBeside } from './native/trial.js';
 import type { Storage } from './storage.js';
 import type { Tier } from './tiers.js';
@@ -23,7 +24,7 @@ const pollMilliseconds = 5;
 /** What a program is on its way to native code with. */
 interface Ascent {
   readonly tier: Exclude<Tier, 'wasm'>;
-  readonly replaced: readonly (number | null)[] | undefined;
+  readonly lower: (target: Target) => Plan;
   readonly watch: Stopwatch;
   /** Null until it has run for long enough. */
   request: NativeRequest | null;
@@ -53,13 +54,11 @@ export class Tiered implements Inspectable {
   #since: number | null = null;
   #reason: string | null = null;
 
-  /** @param executor On WebAssembly. */
-  constructor(
-    executor: Executor,
-    device: Device,
-    tier: Tier,
-    replaced: readonly (number | null)[] | undefined,
-  ) {
+  /**
+   * @param executor On WebAssembly.
+   * @param lower Plans the same program for another target.
+   */
+  constructor(executor: Executor, device: Device, tier: Tier, lower: (target: Target) => Plan) {
     this.program = executor.program;
     this.#executor = executor;
     this.#device = device;
@@ -68,7 +67,7 @@ export class Tiered implements Inspectable {
     this.#ascent =
       tier === 'wasm'
         ? null
-        : { tier, replaced, watch: new Stopwatch(), request: null, plan: null, nextPoll: 0 };
+        : { tier, lower, watch: new Stopwatch(), request: null, plan: null, nextPoll: 0 };
   }
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
@@ -118,15 +117,14 @@ export class Tiered implements Inspectable {
   }
 
   #request(ascent: Ascent): NativeRequest {
-    const [{ plan }] = this.#executor.parts();
     return nativeTier().request((target) => {
-      ascent.plan = lowerProgram(plan.program, plan.groups, target, ascent.replaced);
+      ascent.plan = ascent.lower(target);
       return optimizeModule(ascent.plan.module, target, optimizedKernels);
     });
   }
 
   /** The native code, if it is there now. */
-  #ask(ascent: Ascent, now: number): NativeFunction | null {
+  #ask(ascent: Ascent, now: number): NativeCode | null {
     const isAwaited = ascent.tier === 'native';
     if (isAwaited) ascent.request ??= this.#request(ascent);
     if (ascent.request === null || now < ascent.nextPoll) return null;
@@ -140,7 +138,7 @@ export class Tiered implements Inspectable {
   /** Runs the native code beside the other, and lets it take over where it agrees. */
   #try(
     ascent: Ascent,
-    code: NativeFunction,
+    code: NativeCode,
     inputs: readonly Operand[],
     into: readonly (Storage | null)[] | undefined,
   ): readonly Operand[] {
@@ -148,12 +146,20 @@ export class Tiered implements Inspectable {
     const device = this.#device;
     let native: Executor;
     try {
-      native = new Executor(this.program, plan!, device, entryOf(code, device));
+      native = new Executor(this.program, plan!, device, entryOf(code, plan!, device));
     } catch (error) {
       this.#settle(`it has no place beside the code on wasm: ${(error as Error).message}`);
       return this.#executor.run(inputs, into);
     }
-    const { results, objection } = tryBeside(this.#executor, native, device, inputs, into);
+    const { results, objection } = tryBeside({
+      old: this.#executor,
+      next: native,
+      device,
+      inputs,
+      into,
+      // Who asks for native code gets one kind of results, from the first on.
+      counts: tier === 'native' ? 'next' : 'old',
+    });
     const mayBeSlower = tier === 'native' || nativeTier().atAnySpeed || objection !== null;
     const slower = mayBeSlower ? null : slowness(this.#executor, native, inputs, watch);
     if (objection === null && slower === null) {
@@ -183,13 +189,21 @@ function progress({ watch, request }: Ascent): string {
   return `it has run for ${watch.total.toFixed(0)} of ${hot} ms`;
 }
 
-function entryOf(code: NativeFunction, device: Device): Entry {
-  let bytes: Uint8Array = new Uint8Array(0);
-  return (table) => {
+function entryOf({ run, file, name }: NativeCode, { threads }: Plan, device: Device): Entry {
+  let known: Uint8Array = new Uint8Array(0);
+  const bytes = (): Uint8Array => {
     const { buffer } = device;
-    if (bytes.buffer !== buffer) bytes = new Uint8Array(buffer);
-    code(bytes, table);
+    return known.buffer === buffer ? known : (known = new Uint8Array(buffer));
   };
+  if (threads === 1) return (table) => run(bytes(), table);
+  const { pool } = device;
+  const own = (table: number, thread: number, count: number): void =>
+    run(bytes(), table, pool.meetingAddress, thread, count);
+  return pool.entry(
+    { kind: 'native', library: file, symbol: name, from: loaderBase },
+    own,
+    threads,
+  );
 }
 
 /** Why native code would be no gain; null where it is one. */

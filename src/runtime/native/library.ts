@@ -1,7 +1,10 @@
 import type { NodeModules } from '../../base/node.js';
 
-/** A compiled `main`: the memory, the address of its table. */
-export type NativeFunction = (memory: Uint8Array, table: number) => void;
+/**
+ * A compiled `main`: it takes the memory and the address of its table; for a team also the address where
+ * that meets, the number of the thread and how many there are.
+ */
+export type NativeFunction = (memory: Uint8Array, table: number, ...team: number[]) => void;
 
 interface Library {
   func(name: string, result: string, parameters: readonly string[]): NativeFunction;
@@ -33,9 +36,15 @@ export class Libraries {
   }
 
   /** @throws Error of the loader for what is no library or has no such function. */
-  function(file: string, name: string): NativeFunction {
+  function(file: string, name: string, hasTeam: boolean): NativeFunction {
     let library = this.#loaded.get(file);
     if (library === undefined) this.#loaded.set(file, (library = this.#loader.load(file)));
-    return library.func(name, 'void', ['uint8_t *', 'int32_t']);
+    return library.func(name, 'void', [...forOne, ...(hasTeam ? forTeam : [])]);
   }
 }
+
+const forOne: readonly string[] = ['uint8_t *', 'int32_t'];
+const forTeam: readonly string[] = ['int32_t', 'int32_t', 'int32_t'];
+
+/** From where other threads can find the loader. */
+export const loaderBase: string = import.meta.url;

@@ -11,10 +11,15 @@ export interface NativeSource {
   readonly key: string;
   /** A whole file of C, with a function of the key's name. */
   readonly text: string;
+  /** Whether that function is for a thread of a team. */
+  readonly hasTeam: boolean;
 }
 
 /** Counts the ways in which functions are called, so that code made for an earlier one is not found. */
 const callingConvention = 1;
+
+/** Those of a `main` that several threads run. */
+const teamParameters = 6;
 
 /** The C of an optimised module. */
 export function nativeSource(
@@ -29,12 +34,16 @@ export function nativeSource(
     command, processorFlags, commonFlags, [...macros].sort(([a], [b]) => (a < b ? -1 : 1)), source,
   ]; // prettier-ignore
   const key = crypto.createHash('sha256').update(JSON.stringify(facts)).digest('hex');
-  // The table, and behind it the memory from its first byte on.
-  const args = ['memory', ...main.params.map((_, i) => (i === 0 ? 'table' : '0'))];
+  // The table, and behind it the memory from its first byte on; for a team also where it meets, and which of
+  // its threads this is.
+  const hasTeam = main.params.length === teamParameters;
+  const team = hasTeam ? ['team', 'thread', 'threads'] : [];
+  const whole = main.params.slice(1, main.params.length - team.length).map(() => '0');
+  const parameters = ['uint8_t *memory', ...['table', ...team].map((name) => `int32_t ${name}`)];
   const entry = [
-    `__attribute__((visibility("default"))) void ${functionName(key)}(uint8_t *memory, int32_t table) {`,
-    `  ${nameOf(main)}(${args.join(', ')});`,
+    `__attribute__((visibility("default"))) void ${functionName(key)}(${parameters.join(', ')}) {`,
+    `  ${nameOf(main)}(${['memory', 'table', ...whole, ...team].join(', ')});`,
     '}',
   ];
-  return { key, text: `${source}\n${entry.join('\n')}\n` };
+  return { key, text: `${source}\n${entry.join('\n')}\n`, hasTeam };
 }

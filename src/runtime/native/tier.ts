@@ -8,15 +8,17 @@ import { findLoader, Libraries, type Loader, type NativeFunction } from './libra
 import { type Environment, isNodeLoading, nodeModules, type NodeModules } from '../../base/node.js';
 import { nativeSource } from './source.js';
 
-/** A function that does what a program's `main` does, or why there is none. */
-export type NativeCode = NativeFunction | string;
+/** A function that does what a program's `main` does, and where it is. */
+export interface NativeCode extends CachedFunction {
+  readonly run: NativeFunction;
+}
 
 /** A program that is to become native code. */
 export interface NativeRequest {
-  /** What has become of it; null while that is open. */
-  poll(): NativeCode | null;
+  /** What has become of it, or why nothing; null while that is open. */
+  poll(): NativeCode | string | null;
   /** Waits for it; null only where that takes a turn of the event loop. */
-  wait(): NativeCode | null;
+  wait(): NativeCode | string | null;
 }
 
 export interface NativeSettings {
@@ -76,8 +78,8 @@ export class NativeTier {
   /** @param lower Makes the program for what the compiler compiles for. */
   request(lower: (target: Target) => Module): NativeRequest {
     let building: Building | null = null;
-    let code: NativeCode | null = null;
-    const poll = (): NativeCode | null => {
+    let code: NativeCode | string | null = null;
+    const poll = (): NativeCode | string | null => {
       if (code !== null) return code;
       const workshop = this.#opened();
       if (workshop === null) return null;
@@ -88,9 +90,10 @@ export class NativeTier {
       } else workshop.builds.advance();
       const { built } = building;
       if (built === null) return null;
-      return (code = typeof built === 'string' ? built : functionOf(workshop, built));
+      return (code =
+        typeof built === 'string' ? built : functionOf(workshop, built, building.source.hasTeam));
     };
-    const wait = (): NativeCode | null => {
+    const wait = (): NativeCode | string | null => {
       for (let made = poll(); ; made = poll()) {
         if (made !== null || isNodeLoading()) return made;
         sleep(1);
@@ -139,9 +142,13 @@ export class NativeTier {
   }
 }
 
-function functionOf({ libraries }: Workshop, { file, name }: CachedFunction): NativeCode {
+function functionOf(
+  { libraries }: Workshop,
+  built: CachedFunction,
+  hasTeam: boolean,
+): NativeCode | string {
   try {
-    return libraries.function(file, name);
+    return { ...built, run: libraries.function(built.file, built.name, hasTeam) };
   } catch (error) {
     return `what was compiled cannot be loaded: ${(error as Error).message}`;
   }

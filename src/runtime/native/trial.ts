@@ -8,7 +8,7 @@ import { slackOf } from './slack.js';
 
 /** A run in which new code was tried beside the old. */
 export interface Trial {
-  /** Of the old code: they count. */
+  /** Of the code that was to count. */
   readonly results: readonly Operand[];
   /** Why the new code must not take over; null for nothing. */
   readonly objection: string | null;
@@ -16,18 +16,24 @@ export interface Trial {
 
 type Into = readonly (Storage | null)[] | undefined;
 
+/** A trial of new code beside old. */
+export interface TrialOptions {
+  readonly old: Executable;
+  readonly next: Executable;
+  readonly device: Device;
+  readonly inputs: readonly Operand[];
+  readonly into: readonly (Storage | null)[] | undefined;
+  /** Whose results count if they agree: those of the old code are what earlier runs gave. */
+  readonly counts: 'old' | 'next';
+}
+
 /**
  * Runs new code and then the code it is to replace on the same operands, and compares. Both write where
  * results are to go, as they would later; in between everything is put back, so that state is updated
- * once, by the old code.
+ * once.
  */
-export function tryBeside(
-  old: Executable,
-  next: Executable,
-  device: Device,
-  inputs: readonly Operand[],
-  into: Into,
-): Trial {
+export function tryBeside(options: TrialOptions): Trial {
+  const { old, next, device, inputs, into, counts } = options;
   const before = contentsOf(into);
   let actual: readonly Operand[] | string;
   // What the new code forgets to write must not be there from the last run of the old.
@@ -41,25 +47,43 @@ export function tryBeside(
   }
   const results = old.run(inputs, into);
   if (typeof actual === 'string') return { results, objection: actual };
-  const { outputs } = old.program;
-  const slack = slackOf(old.program);
+  const objection = objectionTo(actual, results, before, options);
+  if (objection !== null || counts === 'old') return { results, objection };
+  const kept = actual.map(({ storage, shape }, k) => {
+    const target = into?.[k] ?? null;
+    if (target !== null) copyElements(target.host, storage.host);
+    return { storage: target ?? storage, shape };
+  });
+  return { results: kept, objection };
+}
+
+/** Why results are not those of the same computation; null where they are. */
+function objectionTo(
+  actual: readonly Operand[],
+  results: readonly Operand[],
+  before: ReadonlyMap<Storage, HostArray>,
+  { old, inputs, into }: TrialOptions,
+): string | null {
+  const { program } = old;
+  const slack = slackOf(program);
   const objectionWith = (nearby: readonly Operand[] | null): string | null => {
     for (let k = 0; k < results.length; k++) {
-      const found = difference({ expected: results[k], actual: actual[k], nearby: nearby?.[k] ?? null, slack }); // prettier-ignore
-      if (found !== null) return `its result ${outputs[k].name} is wrong: ${found}`;
+      const [expected, near] = [results[k], nearby?.[k] ?? null];
+      const found = difference({ expected, actual: actual[k], nearby: near, slack });
+      if (found !== null) return `its result ${program.outputs[k].name} is wrong: ${found}`;
     }
     return null;
   };
-  if (objectionWith(null) === null) return { results, objection: null };
+  if (objectionWith(null) === null) return null;
   const after = contentsOf(into);
+  let nearby: readonly Operand[];
   try {
     restore(before);
-    const nearby = onPerturbed(inputs, slack, (operands) => copied(old.run(operands, into), into));
-    restore(after);
-    return { results, objection: objectionWith(nearby) };
+    nearby = onPerturbed(inputs, slack, (operands) => copied(old.run(operands, into), into));
   } finally {
     restore(after);
   }
+  return objectionWith(nearby);
 }
 
 function contentsOf(into: Into): ReadonlyMap<Storage, HostArray> {
