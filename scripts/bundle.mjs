@@ -9,6 +9,7 @@ import { root } from './setup.mjs';
 const entries = {
   index: 'src/index.ts',
   artifact: 'src/artifact/index.ts',
+  cli: 'src/cli/index.ts',
   lint: 'src/lint/index.ts',
   onnx: 'src/onnx.ts',
 };

@@ -1,0 +1,98 @@
+import { encodeAttributes } from '../base/schema.js';
+import type { StaticGraph } from '../front/staticgraph.js';
+import type { NodeId } from '../graph/graph.js';
+import { printProgram } from '../ir/text.js';
+import { type CallNode, type Program, typeToString } from '../ir/program.js';
+import { bitsOf } from '../passes/bits.js';
+
+/** What a node computes, from the inputs on: equal for equal computations, wherever they stand. */
+interface Described {
+  readonly key: number;
+  readonly line: string;
+}
+
+/** One number for each distinct computation of both graphs. */
+class Computations {
+  readonly #numbers: Map<string, number> = new Map();
+
+  number(text: string): number {
+    let number = this.#numbers.get(text);
+    if (number === undefined) this.#numbers.set(text, (number = this.#numbers.size));
+    return number;
+  }
+
+  /** By node, in the order of the program. */
+  of(program: Program): readonly Described[] {
+    const described = new Map<NodeId, Described>();
+    for (const id of program.graph.nodes()) {
+      const node = program.node(id);
+      const types = program.results(id).map(({ type }) => typeToString(type)).join(', '); // prettier-ignore
+      if (node.kind === 'variable') {
+        described.set(id, this.#described(`input ${node.name} ${types}`, `input ${node.name}: ${types}`)); // prettier-ignore
+      } else if (node.kind === 'constant') {
+        const bits = String(bitsOf(node.data.data));
+        described.set(id, this.#described(`constant ${types} ${bits}`, `constant ${types}`));
+      } else {
+        const operands = program.operands(id).map((operand) => `${described.get(operand.node)!.key}.${operand.port}`); // prettier-ignore
+        const regions = node.regions.map((region) => printProgram(region));
+        const attributes = attributesText(node);
+        described.set(
+          id,
+          this.#described(
+            `${node.op.name} ${attributes} ${operands.join()} ${regions.join()} ${types}`,
+            `${node.op.name}${attributes === '{}' ? '' : ` ${attributes}`}: ${types}${node.source === undefined ? '' : ` at ${node.source}`}`,
+          ),
+        );
+      }
+    }
+    const outputs = program.outputs.map(({ name, value }) =>
+      this.#described(
+        `output ${name} ${described.get(value.node)!.key}.${value.port}`,
+        `output ${name}: ${typeToString(value.type)}`,
+      ),
+    );
+    return [...described.values(), ...outputs];
+  }
+
+  #described(text: string, line: string): Described {
+    return { key: this.number(text), line };
+  }
+}
+
+function attributesText({ op, attributes }: CallNode): string {
+  return JSON.stringify(encodeAttributes(op.attributes, attributes));
+}
+
+/**
+ * What only one of two graphs computes, `-` for the first and `+` for the second; an operator counts as
+ * another one where anything that it depends on differs. Empty for graphs that compute the same.
+ */
+export function diffGraphs(a: StaticGraph, b: StaticGraph): readonly string[] {
+  const computations = new Computations();
+  const [first, second] = [a, b].map(({ program }) => computations.of(program));
+  const only = (of: readonly Described[], others: readonly Described[]): readonly string[] => {
+    const counts = new Map<number, number>();
+    for (const { key } of others) counts.set(key, (counts.get(key) ?? 0) + 1);
+    return of.flatMap(({ key, line }) => {
+      const left = counts.get(key) ?? 0;
+      if (left > 0) counts.set(key, left - 1);
+      return left > 0 ? [] : [line];
+    });
+  };
+  return [
+    ...only(first, second).map((line) => `- ${line}`),
+    ...only(second, first).map((line) => `+ ${line}`),
+    ...differentParameters(a, b),
+  ];
+}
+
+/** Parameters whose values differ, where both graphs have them. */
+function differentParameters(a: StaticGraph, b: StaticGraph): readonly string[] {
+  return [...a.parameters].flatMap(([name, array]) => {
+    const other = b.parameters.get(name);
+    if (other === undefined || typeToString(array) !== typeToString(other)) return [];
+    const [one, two] = [bitsOf(array.storage.host), bitsOf(other.storage.host)];
+    const wrong = one.findIndex((bits, i) => bits !== two[i]);
+    return wrong < 0 ? [] : [`! parameter ${name} has other values, from element ${wrong} on`];
+  });
+}

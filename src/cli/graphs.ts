@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { UsageError } from './usage.js';
+import { FormatError } from '../base/errors.js';
+import { StaticGraph } from '../front/staticgraph.js';
+
+/** The graph in a file. */
+export async function readGraph(path: string): Promise<StaticGraph> {
+  const text = await readBytes(path);
+  if (extname(path) === '.onnx') {
+    throw new UsageError(`${path}: ONNX files are read by fromOnnx of kaon/onnx`);
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder().decode(text));
+  } catch (cause) {
+    throw new FormatError(`${path} is no graph`, {
+      op: 'kaon',
+      expected: 'what JSON.stringify(graph.toJSON()) gives',
+      actual: (cause as Error).message,
+      cause,
+    });
+  }
+  return StaticGraph.fromJSON(json);
+}
+
+/** @throws UsageError for a file that is not there. */
+export async function readBytes(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (cause) {
+    throw new UsageError(`${path} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}
