@@ -52,7 +52,11 @@ function run(files, environment) {
       `--test-concurrency=${availableParallelism()}`,
       ...files.map((file) => `${values.out}/${file}`),
     ],
-    { cwd: root, stdio: 'inherit', env: { KAON_TIER: 'wasm', ...process.env, ...environment } },
+    {
+      cwd: root,
+      stdio: 'inherit',
+      env: { KAON_TIER: 'wasm', KAON_RELAXED: '0', ...process.env, ...environment },
+    },
   );
   return status ?? 1;
 }

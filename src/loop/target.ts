@@ -23,7 +23,14 @@ export const wasmTarget: Target = {
   secondCache: 2 ** 20,
 };
 
-/** x64 with AVX-512. */
+/** WebAssembly with relaxed SIMD. */
+export const relaxedWasmTarget: Target = {
+  ...wasmTarget,
+  name: 'wasm-relaxed',
+  fusesMultiplyAdd: true,
+};
+
+/** x64 with AVX-512, as in servers. */
 export const avx512Target: Target = {
   name: 'avx512',
   vectorBytes: 64,
@@ -31,4 +38,24 @@ export const avx512Target: Target = {
   fusesMultiplyAdd: true,
   firstCache: 48 * 2 ** 10,
   secondCache: 2 ** 21,
+};
+
+/** x64 with AVX2 and the multiply-add that came with it. */
+export const avx2Target: Target = {
+  name: 'avx2',
+  vectorBytes: 32,
+  vectorRegisters: 16,
+  fusesMultiplyAdd: true,
+  firstCache: 2 ** 15,
+  secondCache: 2 ** 19,
+};
+
+/** 64-bit ARM. */
+export const neonTarget: Target = {
+  name: 'neon',
+  vectorBytes: 16,
+  vectorRegisters: 32,
+  fusesMultiplyAdd: true,
+  firstCache: 2 ** 15,
+  secondCache: 2 ** 20,
 };

@@ -10,7 +10,7 @@ import { schedule } from '../passes/schedule.js';
 import { cpu } from './device.js';
 import { DynamicExecutor } from './dynamic/executor.js';
 import { partitionLines } from './dynamic/text.js';
-import { type Backend, backends } from './entry.js';
+import { type Backend, backendFor } from './entry.js';
 import type { CompileOptions, Executable, Inspectable } from './executable.js';
 import { Executor } from './executor.js';
 import { CompilationLog, counted } from './log.js';
@@ -90,7 +90,7 @@ function executor(
   log: CompilationLog | null,
 ): Inspectable {
   const { target = 'wasm', device = cpu, tier = defaultTier(), replaced } = options;
-  const backend = backends[target];
+  const backend = backendFor(options);
   const planned = plan(lowest, backend, options, log);
   const entry = stage(
     log,
@@ -99,10 +99,7 @@ function executor(
     () => 'code that can be called',
   );
   const made = new Executor(program, planned, device, entry);
-  if (target !== 'wasm') return made;
-  return new Tiered(made, device, tier, (other) =>
-    lowerProgram(planned.program, planned.groups, other, replaced, device.division),
-  );
+  return target === 'wasm' ? new Tiered(made, device, tier, replaced) : made;
 }
 
 function plan(

@@ -1,9 +1,9 @@
-import { compileModule, type WasmKernel } from '../codegen/wasm/index.js';
+import { compileModule, supportsRelaxed, type WasmKernel } from '../codegen/wasm/index.js';
 import { KernelCache } from '../loop/cache.js';
 import { interpret } from '../loop/interpret.js';
 import { optimizeModule } from '../loop/module.js';
 import type { Module } from '../loop/nodes.js';
-import { type Target, wasmTarget } from '../loop/target.js';
+import { relaxedWasmTarget, type Target, wasmTarget } from '../loop/target.js';
 import { mainName } from '../passes/lower/main.js';
 import type { Device } from './device.js';
 import type { CompileOptions } from './executable.js';
@@ -29,24 +29,26 @@ const wholeMemory = 0;
 /** Shared by all programs: what one has optimised, no other does again. */
 const optimizedKernels = new KernelCache();
 
-export const backends: Readonly<Record<NonNullable<CompileOptions['target']>, Backend>> = {
-  // Exactly what was lowered: nothing between the lowering and the definition of the loop IR.
-  interpreter: {
-    target: wasmTarget,
-    entry: (module, device) => {
-      const { params } = module.kernels.find(({ name }) => name === mainName)!;
-      return (table) => {
-        const args = [table, wholeMemory, wholeMemory, wholeMemory, 0, 1].slice(0, params.length);
-        interpret(module, device.buffer, mainName, args);
-      };
-    },
+/** Exactly what was lowered: nothing between the lowering and the definition of the loop IR. */
+const interpreter: Backend = {
+  target: wasmTarget,
+  entry: (module, device) => {
+    const { params } = module.kernels.find(({ name }) => name === mainName)!;
+    return (table) => {
+      const args = [table, wholeMemory, wholeMemory, wholeMemory, 0, 1].slice(0, params.length);
+      interpret(module, device.buffer, mainName, args);
+    };
   },
-  wasm: {
-    target: wasmTarget,
+};
+
+function wasm(target: Target): Backend {
+  const relaxed = target.fusesMultiplyAdd;
+  return {
+    target,
     entry: (module, device, threads = 1) => {
-      const optimized = optimizeModule(module, wasmTarget, optimizedKernels);
+      const optimized = optimizeModule(module, target, optimizedKernels);
       const { memory, isShared } = device;
-      const compiled = compileModule(optimized, { shared: isShared });
+      const compiled = compileModule(optimized, { shared: isShared, relaxed });
       const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
       const main = exports[mainName] as WasmKernel;
       if (threads === 1) return (table) => main(table, wholeMemory, wholeMemory);
@@ -55,5 +57,22 @@ export const backends: Readonly<Record<NonNullable<CompileOptions['target']>, Ba
         main(table, wholeMemory, wholeMemory, pool.meetingAddress, thread, count);
       return pool.entry({ kind: 'wasm', module: compiled }, own, threads);
     },
-  },
-};
+  };
+}
+
+const strictWasm = wasm(wasmTarget);
+const relaxedWasm = wasm(relaxedWasmTarget);
+
+/** What runs a program. */
+export function backendFor({ target = 'wasm', relaxed }: CompileOptions): Backend {
+  if (target === 'interpreter') return interpreter;
+  return (relaxed ?? wantsRelaxed()) && supportsRelaxed() ? relaxedWasm : strictWasm;
+}
+
+/** Not where the environment says so (`KAON_RELAXED=0`). */
+function wantsRelaxed(): boolean {
+  const { process } = globalThis as {
+    readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
+  };
+  return process?.env?.['KAON_RELAXED'] !== '0';
+}

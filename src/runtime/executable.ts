@@ -13,6 +13,11 @@ export interface Operand {
 export interface CompileOptions {
   /** `wasm`, or `interpreter`: the slow oracle that defines the loop IR. Default `wasm`. */
   readonly target?: 'wasm' | 'interpreter';
+  /**
+   * Whether sums of products may round once for each product, as relaxed SIMD does, rather than twice as
+   * the interpreter does. Only where the engine has that. Default true, unless `KAON_RELAXED` is 0.
+   */
+  readonly relaxed?: boolean;
   /** False compiles every operator to a kernel of its own. Default true. */
   readonly fuse?: boolean;
   /**

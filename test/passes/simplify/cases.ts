@@ -8,7 +8,7 @@ import { registry } from '../../../src/ops/registry.js';
 import { separate } from '../../../src/passes/fuse.js';
 import { lowerProgram } from '../../../src/passes/lower/plan.js';
 import { cpu } from '../../../src/runtime/device.js';
-import { backends } from '../../../src/runtime/entry.js';
+import { backendFor } from '../../../src/runtime/entry.js';
 import type { Operand } from '../../../src/runtime/executable.js';
 import { Executor } from '../../../src/runtime/executor.js';
 import { Storage } from '../../../src/runtime/storage.js';
@@ -96,8 +96,9 @@ export function specialOperands(
 
 /** Runs a program as it is: no pass touches it but the lowering, and the definition of loops runs it. */
 export function runAsWritten(program: Program, inputs: readonly Operand[]): readonly Operand[] {
-  const plan = lowerProgram(program, separate(program), backends.interpreter.target);
-  const executor = new Executor(program, plan, cpu, backends.interpreter.entry(plan.module, cpu));
+  const interpreter = backendFor({ target: 'interpreter' });
+  const plan = lowerProgram(program, separate(program), interpreter.target);
+  const executor = new Executor(program, plan, cpu, interpreter.entry(plan.module, cpu));
   const results = executor.run(inputs);
   executor.release();
   return results;
