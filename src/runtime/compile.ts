@@ -99,7 +99,10 @@ function executor(
     () => 'code that can be called',
   );
   const made = new Executor(program, planned, device, entry);
-  return target === 'wasm' ? new Tiered(made, device, tier, replaced) : made;
+  if (target !== 'wasm') return made;
+  return new Tiered(made, device, tier, (other) =>
+    lowerProgram(planned.program, planned.groups, other, replaced, device.division),
+  );
 }
 
 function plan(
