@@ -1,6 +1,7 @@
 import { DeviceError, InternalError } from '../../base/errors.js';
 import type { Kernel, Module } from '../../loop/nodes.js';
 import { ByteWriter } from './bytes.js';
+import { CompiledModules } from './compiled.js';
 import { encodeKernel, parameterTypes } from './kernel.js';
 import { typeCodes, type ValueType } from './opcodes.js';
 
@@ -125,10 +126,13 @@ export function instantiate(
   return exports as Readonly<Record<string, WasmKernel>>;
 }
 
-/** Compiles at once. A module the engine refuses is a `DeviceError`. */
+/** Shared by all programs. */
+const compiledModules = new CompiledModules();
+
+/** Compiles at once, unless equal code was compiled before. A module the engine refuses is a `DeviceError`. */
 export function compileModule(module: Module, options: WasmOptions = {}): WebAssembly.Module {
   try {
-    return new WebAssembly.Module(encodeModule(module, options));
+    return compiledModules.compile(encodeModule(module, options));
   } catch (cause) {
     if (!(cause instanceof WebAssembly.CompileError)) throw cause;
     throw new DeviceError('the engine refused a generated module', {
