@@ -1,18 +1,20 @@
 import { readFile } from 'node:fs/promises';
-import { extname } from 'node:path';
+import { dirname, extname } from 'node:path';
 import { UsageError } from './usage.js';
 import { FormatError } from '../base/errors.js';
 import { StaticGraph } from '../front/staticgraph.js';
 
-/** The graph in a file. */
+/** The graph in a file: of Kaon, or of ONNX. */
 export async function readGraph(path: string): Promise<StaticGraph> {
-  const text = await readBytes(path);
+  const bytes = await readBytes(path);
   if (extname(path) === '.onnx') {
-    throw new UsageError(`${path}: ONNX files are read by fromOnnx of kaon/onnx`);
+    // What ONNX needs is loaded where it is needed.
+    const { fromOnnx } = await import('../onnx.js');
+    return fromOnnx(bytes, { externalData: dirname(path) });
   }
   let json: unknown;
   try {
-    json = JSON.parse(new TextDecoder().decode(text));
+    json = JSON.parse(new TextDecoder().decode(bytes));
   } catch (cause) {
     throw new FormatError(`${path} is no graph`, {
       op: 'kaon',

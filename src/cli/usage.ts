@@ -10,7 +10,7 @@ export const usage = `kaon: look into graphs, run them, and convert them
   kaon diff GRAPH GRAPH                  what only one of two graphs computes
   kaon --help
 
-GRAPH is a file of graph.toJSON(). A .safetensors file given as --input FILE holds inputs by name.
+GRAPH is a file of graph.toJSON(), or an .onnx model. A .safetensors file given as --input FILE holds inputs by name.
 
 Exit codes: 0 done, 1 diff found differences, 2 the command line is wrong, 3 it failed.
 `;

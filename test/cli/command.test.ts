@@ -5,6 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import {
+  ModelProtoSchema,
+  type ValueInfoProtoSchema,
+} from '../../src/formats/onnx/proto/onnx_pb.js';
 import { command } from '../../src/cli/command.js';
 import { decodeNpy, encodeNpy } from '../../src/formats/npy.js';
 import { decodeSafetensors, encodeSafetensors } from '../../src/formats/safetensors.js';
@@ -97,6 +102,32 @@ test('convert writes modules, C, JSON and text', async () => {
   const expected = graph.run({ input: kn.array(x).reshape([2, 3]) }).output.flatten().tolist(); // prettier-ignore
   assert.deepEqual([...run({ input: { data: x, shape: [2, 3] } }).output.data], expected);
   assert.equal((await kaon('diff', path, file('again.json'))).code, 0);
+});
+
+test('models of ONNX are graphs, too', async () => {
+  const tensor = (name: string): MessageInitShape<typeof ValueInfoProtoSchema> => {
+    const dim = [{ value: { case: 'dimParam', value: 'n' } }] as const;
+    const value = { elemType: 1, shape: { dim: [...dim] } };
+    return { name, type: { value: { case: 'tensorType', value } } };
+  };
+  const model = create(ModelProtoSchema, {
+    irVersion: 8n,
+    opsetImport: [{ domain: '', version: 17n }],
+    graph: {
+      name: 'twice',
+      node: [{ opType: 'Add', input: ['x', 'x'], output: ['y'] }],
+      input: [tensor('x')],
+      output: [tensor('y')],
+    },
+  });
+  writeFileSync(file('twice.onnx'), toBinary(ModelProtoSchema, model));
+  const { code, out } = await kaon('inspect', file('twice.onnx'));
+  assert.equal(code, 0);
+  assert.match(out, /^inputs\n {2}x: float32\[n\]\n/);
+  assert.equal((await kaon('convert', file('twice.onnx'), file('twice.json'))).code, 0);
+  writeFileSync(file('three.npy'), encodeNpy({ dtype: 'float32', shape: [6], data: x }));
+  const ran = await kaon('run', file('twice.json'), '--input', `x=${file('three.npy')}`);
+  assert.equal(ran.out, `y = ${String(kn.array(x).mul(2))}\n`);
 });
 
 test('diff finds what only one of two graphs computes', async () => {

@@ -17,7 +17,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
   front: ['runtime', 'passes', 'formats', 'ops', 'ir', 'graph'],
   nn: ['front', 'formats', 'ops', 'ir'],
   artifact: ['front', 'runtime', 'passes', 'codegen', 'ops', 'loop', 'ir'],
-  cli: ['artifact', 'front', 'runtime', 'passes', 'formats', 'ir', 'graph'],
+  cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'ir', 'graph'],
   lint: ['front', 'ops'],
   'onnx.ts': ['front', 'runtime', 'formats'],
   'index.ts': ['nn', 'front', 'runtime', 'formats', 'ops', 'ir', 'graph'],
