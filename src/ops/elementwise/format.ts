@@ -66,13 +66,22 @@ export class FloatFormat {
 
   /** 2^n for a whole `n` of a normal number. */
   powerOfTwo(n: Expr): Expr {
-    return this.fromBits(e.shl(e.add(this.wholeBits(n), this.bias), this.fraction));
+    return this.fromExponent(this.bitsOf(e.add(n, this.#shifter + this.bias)));
   }
 
-  /** `x * 2^n` for a whole `n` of up to twice the normal range, rounded once. */
+  /** The float that has the low bits of an integer as its exponent, and zeros behind it. */
+  fromExponent(bits: Expr): Expr {
+    return this.fromBits(e.shl(bits, this.fraction));
+  }
+
+  /**
+   * `x * 2^n` for a whole `n` of up to twice the normal range, rounded once: by two powers of about half,
+   * whose biased exponents are the halves of `n` with both biases added.
+   */
   scale(x: Expr, n: Expr): Expr {
-    const half = e.floor(e.mul(n, 0.5));
-    return e.mul(e.mul(x, this.powerOfTwo(half)), this.powerOfTwo(e.sub(n, half)));
+    const both = this.bitsOf(e.add(n, this.#shifter + 2 * this.bias));
+    const half = e.shrU(both, 1);
+    return e.mul(e.mul(x, this.fromExponent(half)), this.fromExponent(e.sub(both, half)));
   }
 
   /** A constant that differs between the formats. */

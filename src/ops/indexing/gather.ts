@@ -1,5 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { isStatic, minDim, sameShape, sizeOf } from '../../base/dim.js';
+import { isStatic, minDim, sameDim, sameShape, sizeOf } from '../../base/dim.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import { atLeast, type Refusal, type Require, words } from '../../ir/requirement.js';
@@ -12,14 +12,19 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
-import { equal } from '../elementwise/comparison.js';
+import { add } from '../elementwise/arithmetic.js';
+import { equal, less } from '../elementwise/comparison.js';
+import { cast } from '../elementwise/conversion.js';
+import { clip } from '../elementwise/extremum.js';
 import { where } from '../elementwise/selection.js';
 import { normalizeAxis, shapeToString } from '../infer.js';
 import type { KernelContext } from '../lowering.js';
 import { scatterLoops } from '../loops.js';
 import { fullLike, onesLike, zerosLike } from '../movement/fill.js';
 import { flatten, reshape } from '../movement/reshape.js';
+import { moveaxis } from '../movement/transpose.js';
 import { cumsum } from '../reduction/cumulative.js';
+import { oneHot } from './oneHot.js';
 import {
   type AxisArgument,
   axisOf,
@@ -61,7 +66,7 @@ export const gather: OperatorFunction<
   },
   check: positionsAlong('gather'),
   gradient: ({ inputs: [x, indices], grads: [g], attributes: { axis } }) => [
-    scatterAdd(zerosLike(x), indices, g!, axis),
+    placed(x, indices, g!, normalizeAxis('gather', axis, x.type.shape.length)),
     null,
   ],
   lowering: {
@@ -80,6 +85,25 @@ export const gather: OperatorFunction<
     { args: [tensor([3]), [2, 2, 0]] },
   ],
 });
+
+/**
+ * `g` where `x` was gathered from. One element of each row can be placed element by element, in whatever
+ * kernel reads it.
+ */
+function placed<T extends Tensor>(x: T, indices: T, g: T, axis: number): T {
+  const { shape } = x.type;
+  const extent = shape[axis];
+  const isOneOfRow = indices.type.shape.every((dim, at) =>
+    sameDim(dim, at === axis ? 1 : shape[at]),
+  );
+  if (!isOneOfRow || !isStatic(extent) || extent === 0) {
+    return scatterAdd(zerosLike(x), indices, g, axis);
+  }
+  const counted = where(less(indices, 0), add(indices, extent), indices);
+  const position = cast(clip(counted, 0, extent - 1), 'int32');
+  const rows = reshape(position, shape.toSpliced(axis, 1));
+  return where(moveaxis(oneHot(rows, extent, { dtype: 'bool' }), -1, axis), g, 0);
+}
 
 /** `f(x, indices, updates, axis = -1)`; `updates` has the shape of `indices`. */
 export type Scatter = <T extends Tensor = DefaultTensor>(

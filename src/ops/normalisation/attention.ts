@@ -1,6 +1,6 @@
 import * as attr from '../../base/attribute.js';
 import { isFloat, isWeak, promoteAll } from '../../base/dtype.js';
-import { isStatic, sameDim } from '../../base/dim.js';
+import { sameDim } from '../../base/dim.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import { matmul } from '../contraction/matmul.js';
@@ -11,17 +11,13 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
-import { add, div, mul, sub } from '../elementwise/arithmetic.js';
-import { cast } from '../elementwise/conversion.js';
-import { maximum } from '../elementwise/extremum.js';
-import { sqrt } from '../elementwise/root.js';
-import { where } from '../elementwise/selection.js';
+import { mul, sub } from '../elementwise/arithmetic.js';
 import { broadcastShapes, shapeToString } from '../infer.js';
-import { dimLike, onesLike } from '../movement/fill.js';
 import { swapaxes } from '../movement/transpose.js';
-import { tril } from '../movement/triangle.js';
 import { sum, sumTo } from '../reduction/sum.js';
-import { softmax } from './softmax.js';
+import { attentionGradient } from './attentionGradient.js';
+import { type AttentionAttributes, attentionLoops } from './attentionLoops.js';
+import { scaleOf, weightsOf } from './attentionWeights.js';
 
 export interface AttentionOptions<T extends Tensor = DefaultTensor> {
   /**
@@ -102,26 +98,18 @@ export const attention: OperatorFunction<
     return [{ dtype: q.dtype, shape: [...batch, q.shape.at(-2)!, v.shape.at(-1)!] }];
   },
   gradient: ({ inputs: [q, k, v, mask], grads: [g], needs, attributes: options }) => {
-    const weights = weightsOf(q, k, mask, options);
-    const scale = scaleOf(q, options.scale);
-    const upstream = matmul(g!, swapaxes(v, -1, -2));
-    const scores = mul(weights, sub(upstream, sum(mul(upstream, weights), -1, { keepdims: true })));
-    const scaled = mul(scores, scale);
+    if (mask !== undefined && needs[3] && mask.type.dtype !== 'bool') {
+      return gradientsWithMask(q, k, v, mask, g!, needs, options);
+    }
+    const grads = attentionGradient(q, k, v, g!, mask ?? null, options);
     return [
-      needs[0] ? sumTo(matmul(scaled, k), q.type.shape) : null,
-      needs[1] ? sumTo(matmul(swapaxes(scaled, -1, -2), q), k.type.shape) : null,
-      needs[2] ? sumTo(matmul(swapaxes(weights, -1, -2), g!), v.type.shape) : null,
-      ...(mask === undefined
-        ? []
-        : [needs[3] && mask.type.dtype !== 'bool' ? sumTo(scores, mask.type.shape) : null]),
+      needs[0] ? sumTo(grads.q, q.type.shape) : null,
+      needs[1] ? sumTo(grads.k, k.type.shape) : null,
+      needs[2] ? sumTo(grads.v, v.type.shape) : null,
+      ...(mask === undefined ? [] : [null]),
     ];
   },
-  lowering: {
-    kind: 'decompose',
-    decompose: ({ inputs: [q, k, v, mask], attributes }) => [
-      matmul(weightsOf(q, k, mask, attributes), v),
-    ],
-  },
+  lowering: { kind: 'kernel', kernel: attentionLoops, readsAnyOrder: true },
   samples: [
     { args: [tensor(['q', 4]), tensor(['k', 4]), tensor(['k', 3])] },
     {
@@ -138,18 +126,26 @@ export const attention: OperatorFunction<
   ],
 });
 
-interface Options {
-  readonly causal: boolean;
-  readonly scale: number | null;
-}
-
-/** What the scores are multiplied with; worked out in float64 where the size is symbolic, too. */
-function scaleOf<T extends Tensor>(q: T, scale: number | null): T | number {
-  if (scale !== null) return scale;
-  const size = q.type.shape.at(-1)!;
-  if (isStatic(size)) return 1 / Math.sqrt(Math.max(size, 1));
-  const exact = maximum(dimLike(q, size, { dtype: 'float64' }), 1);
-  return cast(div(1, sqrt(exact)), q.type.dtype);
+/** The gradient of a mask that is added has the extents of all scores: they may as well exist. */
+function gradientsWithMask<T extends Tensor>(
+  q: T,
+  k: T,
+  v: T,
+  mask: T,
+  g: T,
+  needs: readonly boolean[],
+  options: AttentionAttributes,
+): (T | null)[] {
+  const weights = weightsOf(q, k, mask, options);
+  const upstream = matmul(g, swapaxes(v, -1, -2));
+  const scores = mul(weights, sub(upstream, sum(mul(upstream, weights), -1, { keepdims: true })));
+  const scaled = mul(scores, scaleOf(q, options.scale));
+  return [
+    needs[0] ? sumTo(matmul(scaled, k), q.type.shape) : null,
+    needs[1] ? sumTo(matmul(swapaxes(scaled, -1, -2), q), k.type.shape) : null,
+    needs[2] ? sumTo(matmul(swapaxes(weights, -1, -2), g), v.type.shape) : null,
+    sumTo(scores, mask.type.shape),
+  ];
 }
 
 function checkMask(mask: Shape, scores: Shape): void {
@@ -161,19 +157,4 @@ function checkMask(mask: Shape, scores: Shape): void {
     expected: `a mask that broadcasts to ${shapeToString(scores)}`,
     actual: shapeToString(mask),
   });
-}
-
-/** How much of each value a query takes. */
-function weightsOf<T extends Tensor>(
-  q: T,
-  k: T,
-  mask: T | undefined,
-  { causal, scale }: Options,
-): T {
-  let scores = mul(matmul(q, swapaxes(k, -1, -2)), scaleOf(q, scale));
-  if (mask !== undefined) {
-    scores = mask.type.dtype === 'bool' ? where(mask, scores, -Infinity) : add(scores, mask);
-  }
-  if (causal) scores = where(tril(onesLike(scores)), scores, -Infinity);
-  return softmax(scores, -1);
 }

@@ -1,4 +1,5 @@
 export * from './attention.js';
+export { attentionGradient } from './attentionGradient.js';
 export * from './batchNorm.js';
 export * from './groupNorm.js';
 export * from './l2Normalize.js';

@@ -80,8 +80,9 @@ export const logSoftmax: OperatorFunction<AlongAxis> = operator({
   operands: 'float',
   call: (x, axis = -1) => ({ inputs: [x], attributes: { axis } }),
   infer: sameAsInput('logSoftmax'),
-  gradient: ({ outputs: [y], grads: [g], attributes: { axis } }) => [
-    sub(g!, mul(exp(y), sum(g!, axis, keepdims))),
+  // exp(y), but out of the powers that the result is made of, which then need not be computed twice.
+  gradient: ({ inputs: [x], grads: [g], attributes: { axis } }) => [
+    sub(g!, mul(softmax(x, axis), sum(g!, axis, keepdims))),
   ],
   lowering: {
     kind: 'decompose',

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DTypeError, ShapeError } from '../../../src/base/errors.js';
-import type { Value } from '../../../src/ir/program.js';
-import { attention } from '../../../src/ops/index.js';
+import { symbol } from '../../../src/base/dim.js';
+import { Program, type Value } from '../../../src/ir/program.js';
+import { add, attention, matmul, mul, onesLike, softmax, swapaxes, transpose, tril, where } from '../../../src/ops/index.js'; // prettier-ignore
+import { compile } from '../../../src/runtime/compile.js';
 import type { Operand } from '../../../src/runtime/executable.js';
 import { numbersOf, randomOperand } from '../../support/arrays.js';
 import { assertClose } from '../../support/close.js';
-import { evaluate } from '../../support/evaluate.js';
+import { evaluate, gradientsOf } from '../../support/evaluate.js';
 import { operand } from '../../support/programs.js';
 import { generator } from '../../support/samples.js';
 
@@ -144,4 +146,106 @@ test('operands that do not fit are refused', () => {
     },
   );
   assert.throws(run(operand('int32', [1, 1], [1]), [4, 6], [5, 6], [5, 3]), DTypeError);
+});
+
+/** What `attention` is by its formula, in operators that hold all scores at once. */
+function byFormula(q: Value, k: Value, v: Value, mask: Value | null, causal: boolean): Value {
+  let scores = mul(matmul(q, swapaxes(k, -1, -2)), 1 / Math.sqrt(q.type.shape.at(-1) as number));
+  if (mask !== null) {
+    scores = mask.type.dtype === 'bool' ? where(mask, scores, -Infinity) : add(scores, mask);
+  }
+  if (causal) scores = where(tril(onesLike(scores)), scores, -Infinity);
+  return matmul(softmax(scores), v);
+}
+
+/** Sizes around those of vectors and of the blocks in which queries and keys are worked on. */
+const sizes: readonly (readonly [queries: number, keys: number])[] = [
+  [1, 1], [1, 70], [3, 64], [64, 64], [65, 63], [128, 129], [131, 200], [130, 1], [200, 131],
+]; // prettier-ignore
+
+for (const causal of [false, true]) {
+  test(`blocks of queries give what the formula gives, and so do gradients, ${causal ? 'causal' : 'open'}`, () => {
+    const random = generator(8);
+    for (const [queries, keys] of sizes) {
+      const arrays = [
+        randomOperand(random, [2, queries, 3]),
+        randomOperand(random, [2, keys, 3]),
+        randomOperand(random, [2, keys, 2]),
+        randomOperand(random, [keys], 'bool'),
+      ];
+      const weights = randomOperand(random, [2, queries, 2]);
+      const [got, wanted] = evaluate(arrays, (q, k, v, mask) => [
+        attention<Value>(q, k, v, { mask, causal }),
+        byFormula(q, k, v, mask, causal),
+      ]);
+      assertClose(numbersOf(got), numbersOf(wanted), 1e-12, `${queries}, ${keys}`);
+      const slopes = [
+        gradientsOf(
+          arrays,
+          (q, k, v, mask) => attention<Value>(q, k, v, { mask, causal }),
+          weights,
+        ),
+        gradientsOf(arrays, (q, k, v, mask) => byFormula(q, k, v, mask, causal), weights),
+      ].map((grads) => grads.slice(0, 3).map((grad) => grad!));
+      slopes[0].forEach((grad, i) => assertClose(grad, slopes[1][i], 1e-11, `${queries}, ${keys}`));
+    }
+  });
+}
+
+test('heads that were split by a transposition are read where they lie, also of float32 and float16', () => {
+  const random = generator(9);
+  for (const [dtype, tolerance] of [
+    ['float32', 1e-5],
+    ['float16', 2e-3],
+  ] as const) {
+    const arrays = [1, 2, 3].map(() => randomOperand(random, [2, 37, 3, 8], dtype));
+    const split = (x: Value): Value => transpose(x, [0, 2, 1, 3]);
+    const [got, wanted] = evaluate(arrays, (q, k, v) => [
+      attention<Value>(split(q), split(k), split(v), { causal: true }),
+      byFormula(split(q), split(k), split(v), null, true),
+    ]);
+    assertClose(numbersOf(got), numbersOf(wanted), tolerance);
+  }
+});
+
+test('extreme scores: large ones, equal ones, infinite ones and NaN', () => {
+  const q = operand('float64', [4, 1], [1e4, 0, 1, 1]);
+  const k = operand('float64', [3, 1], [1e4, -1e4, 1]);
+  const v = operand('float64', [3, 1], [1, 2, 4]);
+  const shift = operand('float64', [4, 3], [
+    0, 0, 0, 0, 0, 0, -Infinity, -Infinity, -Infinity, NaN, 0, 0,
+  ]); // prettier-ignore
+  const [got, wanted] = evaluate([q, k, v, shift], (a, b, c, mask) => [
+    attention<Value>(a, b, c, { mask }),
+    byFormula(a, b, c, mask, false),
+  ]);
+  assertClose(numbersOf(got), [1, 7 / 3, 0, NaN], 1e-14);
+  assertClose(numbersOf(got), numbersOf(wanted), 1e-14);
+});
+
+test('any size of an axis that only a run decides', () => {
+  const random = generator(10);
+  const program = new Program();
+  const [n, m] = [symbol('n'), symbol('m')];
+  const types = [
+    [2, n, 4],
+    [2, m, 4],
+    [2, m, 3],
+  ];
+  const [q, k, v] = types.map((shape, i) => program.variable(`x${i}`, { dtype: 'float64', shape }));
+  program.setOutputs([{ name: 'y', value: attention<Value>(q, k, v, { causal: true }) }]);
+  const executable = compile(program);
+  for (const [queries, keys] of [
+    [0, 3],
+    [3, 0],
+    [1, 1],
+    [70, 130],
+    [129, 65],
+  ] as const) {
+    const arrays = [[2, queries, 4], [2, keys, 4], [2, keys, 3]].map((shape) =>
+      randomOperand(random, shape),
+    ); // prettier-ignore
+    const [wanted] = evaluate(arrays, (a, b, c) => [byFormula(a, b, c, null, true)]);
+    assertClose(numbersOf(executable.run(arrays)[0]), numbersOf(wanted), 1e-12);
+  }
 });

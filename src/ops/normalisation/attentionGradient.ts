@@ -1,0 +1,284 @@
+import * as attr from '../../base/attribute.js';
+import type { Tensor } from '../../ir/types.js';
+import * as e from '../../loop/build.js';
+import type { Buffer, Expr, Stmt } from '../../loop/nodes.js';
+import { shareOf } from '../../loop/team.js';
+import { matmul } from '../contraction/matmul.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  tensor,
+} from '../declare.js';
+import { add, mul, sub } from '../elementwise/arithmetic.js';
+import type { KernelContext } from '../lowering.js';
+import { swapaxes } from '../movement/transpose.js';
+import { sum, sumTo } from '../reduction/sum.js';
+import {
+  added,
+  type AttentionAttributes,
+  Heads,
+  overRow,
+  overTable,
+  zeros,
+} from './attentionLoops.js';
+import { scaleOf, weightsOf } from './attentionWeights.js';
+
+export interface AttentionGradients<T> {
+  readonly q: T;
+  readonly k: T;
+  readonly v: T;
+}
+
+/**
+ * The gradients of queries, keys and values for the gradient `g` of `attention`, each with all the leading
+ * axes of `g`. The weights are computed again, by blocks of queries like those of attention.
+ */
+export const attentionGradient: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    q: Input<T>,
+    k: Input<T>,
+    v: Input<T>,
+    g: Input<T>,
+    mask: Input<T> | null,
+    options: AttentionAttributes,
+  ) => AttentionGradients<T>,
+  false
+> = operator({
+  name: 'attentionGradient',
+  family: 'normalisation',
+  attributes: { causal: attr.bool, scale: attr.optional(attr.number) },
+  results: ['q', 'k', 'v'],
+  method: false,
+  operands: 'keep',
+  call: (q, k, v, g, mask, { causal, scale }) => ({
+    inputs: mask === null ? [q, k, v, g] : [q, k, v, g, mask],
+    attributes: { causal, scale },
+  }),
+  infer: ({ inputs: [q, k, v, g] }) =>
+    [q, k, v].map(({ dtype, shape }) => ({
+      dtype,
+      shape: [...g.shape.slice(0, -2), ...shape.slice(-2)],
+    })),
+  gradient: ({ inputs: [q, k, v, g, mask], grads, needs, attributes: options }) => {
+    const scale = scaleOf(q, options.scale);
+    const turned = <T extends Tensor>(x: T): T => swapaxes(x, -1, -2);
+    const [ofQ, ofK, ofV] = grads;
+    const weights = weightsOf(q, k, mask, options);
+    /** The gradient of scores for that of weights. */
+    const through = (upstream: typeof q): typeof q =>
+      mul(weights, sub(upstream, alongRows(upstream, weights)));
+    const ofWeights = matmul(g, turned(v));
+    const ofScores = through(ofWeights);
+    // What the gradients of q and k are linear in, and what flows to it.
+    const terms = [
+      ofQ === null ? null : matmul(ofQ, turned(k)),
+      ofK === null ? null : matmul(q, turned(ofK)),
+    ].filter((term) => term !== null);
+    const toScores = terms.length === 0 ? null : mul(terms.reduce(add), scale);
+    const upstream = [
+      ofV === null ? null : matmul(g, turned(ofV)),
+      toScores === null
+        ? null
+        : sub(
+            mul(toScores, sub(ofWeights, alongRows(ofWeights, weights))),
+            mul(ofWeights, alongRows(toScores, weights)),
+          ),
+    ].filter((term) => term !== null);
+    const again = through(upstream.reduce(add));
+    const toWeights = toScores === null ? null : through(toScores);
+    const total = (like: typeof q, ...parts: readonly (typeof q | null)[]): typeof q | null => {
+      const there = parts.filter((part) => part !== null);
+      return there.length === 0 ? null : sumTo(there.reduce(add), like.type.shape);
+    };
+    return [
+      needs[0]
+        ? total(q, mul(matmul(again, k), scale), ofK && mul(matmul(ofScores, ofK), scale))
+        : null,
+      needs[1]
+        ? total(
+            k,
+            mul(matmul(turned(again), q), scale),
+            ofQ && mul(matmul(turned(ofScores), ofQ), scale),
+          )
+        : null,
+      needs[2] ? total(v, toWeights && matmul(turned(toWeights), g)) : null,
+      needs[3] ? total(g, ofV && matmul(weights, ofV), toWeights && matmul(toWeights, v)) : null,
+      ...(mask === undefined
+        ? []
+        : [needs[4] && mask.type.dtype !== 'bool' ? total(mask, again) : null]),
+    ];
+  },
+  lowering: { kind: 'kernel', kernel: gradientLoops, readsAnyOrder: true },
+  samples: [
+    {
+      args: [
+        tensor(['q', 4]),
+        tensor(['k', 4]),
+        tensor(['k', 3]),
+        tensor(['q', 3]),
+        null,
+        { causal: false, scale: null },
+      ],
+    },
+    {
+      args: [
+        tensor(['b', 2, 'q', 4]),
+        tensor(['b', 1, 'k', 4]),
+        tensor([2, 'k', 'c']),
+        tensor(['b', 2, 'q', 'c']),
+        null,
+        { causal: true, scale: 0.7 },
+      ],
+    },
+    {
+      args: [
+        tensor([2, 'q', 'd']),
+        tensor([2, 'k', 'd']),
+        tensor([2, 'k', 3]),
+        tensor([2, 'q', 3]),
+        tensor(['q', 'k']),
+        { causal: false, scale: null },
+      ],
+    },
+  ],
+});
+
+function alongRows<T extends Tensor>(x: T, weights: T): T {
+  return sum(mul(x, weights), -1, { keepdims: true });
+}
+
+/** Head by head, so that the sums over all queries of one stay in the cache. */
+function gradientLoops(context: KernelContext<AttentionAttributes>): Stmt {
+  const [q, k, v, g, mask] = context.inputs;
+  const [toQ, toK, toV] = context.outputs;
+  const heads = new Heads(context, g.shape, mask, 2);
+  const { rows, stride, queries, keys, size, channels, scale, lanes, scalar } = heads;
+  const weights = heads.scratch('weights', rows, stride);
+  const slopes = heads.scratch('slopes', rows, stride);
+  const sumsQ = context.attributes.causal ? heads.scratch('sumsQ', rows, size) : null;
+  const sumsK = heads.scratch('sumsK', keys, size);
+  const sumsV = heads.scratch('sumsV', keys, channels);
+  const place = (i: Expr, column: Expr): Expr => e.add(e.mul(i, stride), column);
+
+  const toQueries = (head: Expr, begin: Expr, i: Expr, d: Expr, value: Expr): Stmt =>
+    heads.store(toQ, head, e.add(begin, i), d, e.mul(value, scale));
+
+  const throughBlock = (head: Expr, begin: Expr, height: Expr): Stmt =>
+    e.block(
+      heads.overKeys(begin, height, (key, width) =>
+        heads.product({
+          m: height,
+          n: width,
+          k: channels,
+          a: (i, c) => heads.read(g, head, e.add(begin, i), c),
+          b: (c, j) => heads.read(v, head, e.add(key, j), c),
+          store: (i, j, value) => e.store(slopes, place(i, e.add(key, j)), value),
+        }),
+      ),
+      heads.weights(head, begin, height, weights, (row, total, end) =>
+        throughWeights(row, total, end, heads.seen(begin, height)),
+      ),
+      sumsQ === null ? e.block() : zeros(sumsQ, e.mul(height, size)),
+      heads.overKeys(begin, height, (key, width) =>
+        e.block(
+          heads.product({
+            m: height,
+            n: size,
+            k: width,
+            a: (i, j) => e.load(slopes, place(i, e.add(key, j))),
+            b: (j, d) => heads.read(k, head, e.add(key, j), d),
+            store: (i, d, value) =>
+              sumsQ === null
+                ? toQueries(head, begin, i, d, value)
+                : added(sumsQ, e.add(e.mul(i, size), d), value),
+          }),
+          heads.product({
+            m: width,
+            n: size,
+            k: height,
+            a: (j, i) => e.load(slopes, place(i, e.add(key, j))),
+            b: (i, d) => heads.read(q, head, e.add(begin, i), d),
+            store: (j, d, value) => added(sumsK, e.add(e.mul(e.add(key, j), size), d), value),
+          }),
+          heads.product({
+            m: width,
+            n: channels,
+            k: height,
+            a: (j, i) => e.load(weights, place(i, e.add(key, j))),
+            b: (i, c) => heads.read(g, head, e.add(begin, i), c),
+            store: (j, c, value) => added(sumsV, e.add(e.mul(e.add(key, j), channels), c), value),
+          }),
+        ),
+      ),
+      sumsQ === null
+        ? e.block()
+        : flushed(height, size, sumsQ, (i, d, value) => toQueries(head, begin, i, d, value)),
+    );
+
+  /** Weights of a row divided by their total, and the gradient of their scores. */
+  const throughWeights = (row: Expr, total: Expr, end: Expr, seen: Expr): Stmt => {
+    const start = e.variable('begin', 'i32');
+    const sums = e.variable('along', scalar, lanes);
+    const mean = e.variable('mean', scalar);
+    const divisor = e.variable('divisor', scalar);
+    return e.block(
+      e.declare(start, e.mul(row, stride)),
+      e.declare(divisor, total),
+      e.declare(sums, e.constant(scalar, 0, lanes)),
+      // What lies beyond the keys was never written.
+      overTail(keys, end, (at) => e.store(slopes, e.add(start, at), e.constant(scalar, 0))),
+      overRow(start, end, lanes, (at) => {
+        const weight = e.variable('weight', scalar, lanes);
+        return e.block(
+          e.declare(weight, e.div(e.load(weights, at), divisor)),
+          e.store(weights, at, weight),
+          e.assign(sums, e.add(sums, e.mul(weight, e.load(slopes, at)))),
+        );
+      }),
+      e.declare(
+        mean,
+        Array.from({ length: lanes }, (_, lane): Expr => e.extract(sums, lane)).reduce(e.add),
+      ),
+      overRow(start, end, lanes, (at) =>
+        e.store(slopes, at, e.mul(e.load(weights, at), e.sub(e.load(slopes, at), mean))),
+      ),
+      overTail(end, seen, (at) => e.store(slopes, e.add(start, at), e.constant(scalar, 0))),
+    );
+  };
+
+  const { begin, end } = shareOf(context.team, e.i32(0), heads.count, 1);
+  return e.forLoop('head', begin, end, (head) =>
+    e.block(
+      zeros(sumsK, e.mul(keys, size)),
+      zeros(sumsV, e.mul(keys, channels)),
+      e.forLoop(
+        'first',
+        0,
+        queries,
+        (first) => heads.stretchOf(first, (height) => throughBlock(head, first, height)),
+        { step: rows },
+      ),
+      flushed(keys, size, sumsK, (j, d, value) =>
+        heads.store(toK, head, j, d, e.mul(value, scale)),
+      ),
+      flushed(keys, channels, sumsV, (j, c, value) => heads.store(toV, head, j, c, value)),
+    ),
+  );
+}
+
+function flushed(
+  rows: Expr,
+  columns: Expr,
+  from: Buffer,
+  store: (row: Expr, column: Expr, value: Expr) => Stmt,
+): Stmt {
+  return overTable(rows, columns, (row, column) =>
+    store(row, column, e.load(from, e.add(e.mul(row, columns), column))),
+  );
+}
+
+function overTail(from: Expr, to: Expr, body: (at: Expr) => Stmt): Stmt {
+  return e.forLoop('tail', from, to, body);
+}
