@@ -108,7 +108,7 @@ export const conv: OperatorFunction<Conv, false> = operator({
     needs[0] ? convTranspose(g!, w, { ...options, size: x.type.shape.slice(2) }) : null,
     needs[1] ? convWeightGradient(x, g!, { ...options, kernel: w.type.shape.slice(2) }) : null,
   ],
-  lowering: { kind: 'kernel', kernel: convLoops },
+  lowering: { kind: 'kernel', kernel: convLoops, divides: true },
   samples: [
     { args: [tensor(['n', 4, 5]), tensor([2, 4, 3])] },
     {
@@ -181,7 +181,7 @@ export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
       needs[1] ? convWeightGradient(g!, x, { ...options, padding, kernel }) : null,
     ];
   },
-  lowering: { kind: 'kernel', kernel: convTransposeLoops },
+  lowering: { kind: 'kernel', kernel: convTransposeLoops, divides: true },
   samples: [
     { args: [tensor(['n', 4, 5]), tensor([4, 2, 3])] },
     {
@@ -252,7 +252,7 @@ export const convWeightGradient: OperatorFunction<
       needs[1] ? conv(x, g!, { ...options, padding }) : null,
     ];
   },
-  lowering: { kind: 'kernel', kernel: convWeightGradientLoops },
+  lowering: { kind: 'kernel', kernel: convWeightGradientLoops, divides: true },
   samples: [
     { args: [tensor(['n', 4, 5]), tensor(['n', 2, 3]), { kernel: [3] }] },
     {

@@ -38,7 +38,7 @@ export const matmul: OperatorFunction<Binary> = operator({
       needs[1] ? reshape(rightGradient(left, right, product), y.type.shape) : null,
     ];
   },
-  lowering: { kind: 'kernel', kernel: productLoops, readsAnyOrder: true },
+  lowering: { kind: 'kernel', kernel: productLoops, readsAnyOrder: true, divides: true },
   batch: batchedProduct((x, y) => matmul(x, y)),
   samples: [
     { args: [tensor(['m', 'k']), tensor(['k', 'n'])] },

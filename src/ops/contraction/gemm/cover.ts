@@ -1,5 +1,6 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
+import type { Range } from './region.js';
 import { known } from './sizes.js';
 
 /** The heights of the tiles behind the full ones: what is left, or single rows where that is not known. */
@@ -8,15 +9,16 @@ export function remainders(extent: Expr, step: number): readonly number[] {
   return size === null ? [1] : size % step === 0 ? [] : [size % step];
 }
 
-/** Covers `0 .. extent` with tiles of the first size while they fit, then of the next. */
+/** Covers a range with tiles of the first size while they fit, then of the next. */
 export function tiled(
   name: string,
-  extent: Expr,
+  range: Range,
   sizes: readonly number[],
   body: (start: Var, size: number) => Stmt,
 ): Stmt {
   const statements: Stmt[] = [];
-  let begin: Expr = e.i32(0);
+  let { begin } = range;
+  const extent = range.end;
   for (const size of new Set(sizes)) {
     const from: number | null = known(begin);
     const to = known(extent);

@@ -1,38 +1,47 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
 import { remainders, tiled } from './cover.js';
+import { dividedOf, rangeOf } from './region.js';
 import { balanced, halvings, lanesOf, pieces, tallest, type TileShape } from './shape.js';
 import { indices, known } from './sizes.js';
 import type { Contraction } from './spec.js';
 
 /** Register tiles over the operands where they are: for what is too small to be worth packing. */
 export function contractDirect(spec: Contraction, shape: TileShape): Stmt {
-  const { m, n, batch } = spec;
-  const { target } = spec.context;
+  const { m, n } = spec;
+  const { target, team } = spec.context;
   const lanes = lanesOf(spec);
   const full = shape.vectors * lanes;
+  const divided = dividedOf(spec, shape.rows, full);
   const down = (batch: Expr, columns: readonly Expr[]): Stmt => {
     const height = Math.min(shape.rows, balanced(m, tallest(target, columns.length)));
-    return tiled('i', m, [height, ...remainders(m, height)], (i, rows) =>
+    const rows = rangeOf(spec, divided, 'rows', height);
+    return tiled('i', rows, [height, ...remainders(m, height)], (i, rows) =>
       tile(spec, batch, indices(i, rows), columns),
     );
   };
   const across = (batch: Expr): Stmt => {
     const size = known(n);
     if (size === null)
-      return tiled('j', n, [full, ...halvings(lanes)], (j, width) =>
-        down(batch, columnsAt(j, width, lanes)),
+      return tiled(
+        'j',
+        rangeOf(spec, divided, 'columns', full),
+        [full, ...halvings(lanes)],
+        (j, width) => down(batch, columnsAt(j, width, lanes)),
       );
     const whole = size - (size % full);
-    const tiles = (): Stmt =>
-      e.forLoop('j', 0, whole, (j) => down(batch, columnsAt(j, full, lanes)), { step: full });
+    const tiles = (): Stmt => {
+      const { begin, end } = rangeOf({ ...spec, n: e.i32(whole) }, divided, 'columns', full);
+      return e.forLoop('j', begin, end, (j) => down(batch, columnsAt(j, full, lanes)), { step: full }); // prettier-ignore
+    };
     const rest = columnsAt(e.i32(whole), size - whole, lanes);
-    return e.block(
-      ...(whole === 0 ? [] : [tiles()]),
-      ...(rest.length === 0 ? [] : [down(batch, rest)]),
-    );
+    const isLast = e.eq(e.add(team.index, 1), team.count);
+    const behind = (): Stmt =>
+      divided === 'columns' ? e.ifThen(isLast, down(batch, rest)) : down(batch, rest);
+    return e.block(...(whole === 0 ? [] : [tiles()]), ...(rest.length === 0 ? [] : [behind()]));
   };
-  return e.forLoop('batch', 0, batch, across, { mode: 'parallel' });
+  const products = rangeOf(spec, divided, 'batch', 1);
+  return e.forLoop('batch', products.begin, products.end, across);
 }
 
 /** The columns of a tile, in as few vectors as they make. */

@@ -1,6 +1,7 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
 import { remainders, tiled } from './cover.js';
+import { dividedOf, rangeOf } from './region.js';
 import { indices } from './sizes.js';
 import type { Contraction } from './spec.js';
 
@@ -15,17 +16,16 @@ export interface DotShape {
  * as a few examples times a weight matrix of `[units, inputs]`.
  */
 export function contractDot(spec: Contraction, { rows, columns }: DotShape): Stmt {
-  return e.forLoop(
-    'batch',
-    0,
-    spec.batch,
-    (batch) =>
-      tiled('i', spec.m, [rows, ...remainders(spec.m, rows)], (i, height) =>
-        tiled('j', spec.n, [columns, 1], (j, width) =>
-          products(spec, batch, indices(i, height), indices(j, width)),
-        ),
+  const divided = dividedOf(spec, rows, columns);
+  const { begin, end } = rangeOf(spec, divided, 'batch', 1);
+  const down = rangeOf(spec, divided, 'rows', rows);
+  const across = rangeOf(spec, divided, 'columns', columns);
+  return e.forLoop('batch', begin, end, (batch) =>
+    tiled('i', down, [rows, ...remainders(spec.m, rows)], (i, height) =>
+      tiled('j', across, [columns, 1], (j, width) =>
+        products(spec, batch, indices(i, height), indices(j, width)),
       ),
-    { mode: 'parallel' },
+    ),
   );
 }
 

@@ -2,6 +2,7 @@ import * as e from '../../../loop/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/nodes.js';
 import { inRows, interleaved, packPanels, panelElements } from './panels.js';
 import { type Blocking, lanesOf, type TileShape } from './shape.js';
+import { dividedOf, type Range, rangeOf } from './region.js';
 import { blockEnd, known, lesser, product, roundUp } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 import { registerTile, type TileForm } from './tile.js';
@@ -25,6 +26,8 @@ export interface Workspace {
 /** Outer indices are `i0 <= i < i1` and `j0 <= j < j1`, inner ones `depth` many from `k0`. */
 export interface Block {
   readonly batch: Expr;
+  /** All rows that this thread has. */
+  readonly rows: Range;
   readonly i0: Expr;
   readonly i1: Expr;
   readonly j0: Expr;
@@ -42,22 +45,25 @@ export interface Block {
 export function contractPacked(spec: Contraction, packed: PackedForm): Stmt {
   const form = formOf(spec, packed);
   const workspace = allocate(spec, packed, form);
-  const { m, n, batch } = spec;
   const { blockRows, blockColumns } = packed;
-  return e.forLoop('batch', 0, batch, (batch) =>
+  const divided = dividedOf(spec, form.rows, form.columns);
+  const products = rangeOf(spec, divided, 'batch', 1);
+  const rows = rangeOf(spec, divided, 'rows', form.rows);
+  const columns = rangeOf(spec, divided, 'columns', form.columns);
+  return e.forLoop('batch', products.begin, products.end, (batch) =>
     e.forLoop(
       'columns',
-      0,
-      n,
+      columns.begin,
+      columns.end,
       (j0) =>
         e.forLoop(
           'rows',
-          0,
-          m,
+          rows.begin,
+          rows.end,
           (i0) => {
-            const i1 = blockEnd(i0, blockRows, m);
-            const j1 = blockEnd(j0, blockColumns, n);
-            return alongDepth(spec, form, workspace, { batch, i0, i1, j0, j1 });
+            const i1 = blockEnd(i0, blockRows, rows.end);
+            const j1 = blockEnd(j0, blockColumns, columns.end);
+            return alongDepth(spec, form, workspace, { batch, rows, i0, i1, j0, j1 });
           },
           { step: blockRows },
         ),
@@ -145,7 +151,7 @@ function oneBlock(spec: Contraction, form: TileForm, workspace: Workspace, block
     lanes,
   );
   // A block of `b` that spans all of k stays valid from one block of rows to the next.
-  const isStale = e.or(e.eq(i0, 0), e.gt(k, blockDepth));
+  const isStale = e.or(e.eq(i0, block.rows.begin), e.gt(k, blockDepth));
   return e.block(
     e.ifThen(isStale, packRight),
     packLeft,

@@ -1,5 +1,6 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
+import { dividedOf, rangeOf } from './region.js';
 import { blockEnd, indices } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 
@@ -9,7 +10,7 @@ import { type Contraction, sumDTypes } from './spec.js';
  * page at every step. `mostRows` bounds `m`.
  */
 export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
-  const { scalar, context, batch, m, n, k } = spec;
+  const { scalar, context, m, k } = spec;
   const lanes = context.target.vectorBytes / e.scalarBytes(scalar);
   const sums = context.scratch('sums', sumDTypes[scalar], e.i32(mostRows * blockColumns));
   const vectorAt = (at: Expr, width: number): Expr => (width === 1 ? at : e.ramp(at, 1, width));
@@ -34,13 +35,16 @@ export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
       );
     });
 
-  return e.forLoop('batch', 0, batch, (batch) =>
+  const divided = dividedOf({ ...spec, m: e.i32(1) }, 1, columnsTogether);
+  const products = rangeOf(spec, divided, 'batch', 1);
+  const columns = rangeOf(spec, divided, 'columns', columnsTogether);
+  return e.forLoop('batch', products.begin, products.end, (batch) =>
     e.forLoop(
       'columns',
-      0,
-      n,
+      columns.begin,
+      columns.end,
       (j0) => {
-        const width = e.sub(blockEnd(j0, blockColumns, n), j0);
+        const width = e.sub(blockEnd(j0, blockColumns, columns.end), j0);
         const eachRow = (visit: (i: Var, j: Expr, count: number) => Stmt): Stmt =>
           e.forLoop('i', 0, m, (i) => alongRow(width, lanes, (j, count) => visit(i, j, count)));
         const whole = e.sub(k, e.rem(k, rowsAtOnce));
@@ -69,6 +73,9 @@ export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
 
 /** Columns at a time: one page of float32 of each row of `b`, and sums that stay in the first cache. */
 const blockColumns = 1024;
+
+/** Columns that one thread has: whole vectors and cache lines, whatever their type. */
+const columnsTogether = 64;
 
 /** Rows of `b` at a time, so that the sums are loaded and stored once for all of them. */
 const rowsAtOnce = 4;
