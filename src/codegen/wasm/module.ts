@@ -1,7 +1,6 @@
 import { DeviceError, InternalError } from '../../base/errors.js';
 import type { Kernel, Module } from '../../loop/nodes.js';
 import { ByteWriter } from './bytes.js';
-import { CompiledModules } from './compiled.js';
 import { encodeKernel, parameterTypes } from './kernel.js';
 import { typeCodes, type ValueType } from './opcodes.js';
 
@@ -126,13 +125,13 @@ export function instantiate(
   return exports as Readonly<Record<string, WasmKernel>>;
 }
 
-/** Shared by all programs. */
-const compiledModules = new CompiledModules();
-
-/** Compiles at once, unless equal code was compiled before. A module the engine refuses is a `DeviceError`. */
+/**
+ * Compiles at once. A module the engine refuses is a `DeviceError`. Engines share the code of equal modules
+ * as long as one of them lives (0.05 ms for a second one of 25 KB), so nothing is kept here.
+ */
 export function compileModule(module: Module, options: WasmOptions = {}): WebAssembly.Module {
   try {
-    return compiledModules.compile(encodeModule(module, options));
+    return new WebAssembly.Module(encodeModule(module, options));
   } catch (cause) {
     if (!(cause instanceof WebAssembly.CompileError)) throw cause;
     throw new DeviceError('the engine refused a generated module', {
