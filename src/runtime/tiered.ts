@@ -21,6 +21,9 @@ const settled = 2 ** 30;
 /** How often a compilation is looked after, in milliseconds. */
 const pollMilliseconds = 5;
 
+/** In less time than this the way into native code takes as long as it can save, in milliseconds. */
+const shortest = 0.0005;
+
 /** What a program is on its way to native code with. */
 interface Ascent {
   readonly tier: Exclude<Tier, 'wasm'>;
@@ -90,7 +93,7 @@ export class Tiered implements Inspectable {
   tiers(): readonly TierReport[] {
     const tier = this.#since === null ? 'wasm' : 'native';
     const reason = this.#ascent === null ? this.#reason : progress(this.#ascent);
-    return [{ part: '', tier, since: this.#since, reason, note: nativeTier().note }];
+    return [{ part: '', tier, since: this.#since, reason, note: noteOn(this.#device) }];
   }
 
   toString(): string {
@@ -112,7 +115,7 @@ export class Tiered implements Inspectable {
     const { watch } = ascent;
     this.#skipped = watch.add(performance.now() - begin, this.#skipped);
     this.#runsUntilLook = this.#skipped + 1;
-    if (watch.total >= nativeTier().hotMilliseconds) ascent.request ??= this.#request(ascent);
+    if (isWorthIt(watch)) ascent.request ??= this.#request(ascent);
     return results;
   }
 
@@ -183,10 +186,24 @@ export class Tiered implements Inspectable {
   }
 }
 
+/** Whether native code has a chance to make good what it costs. */
+function isWorthIt({ total, latest }: Stopwatch): boolean {
+  const { hotMilliseconds, atAnySpeed } = nativeTier();
+  return total >= hotMilliseconds && (latest >= shortest || atAnySpeed);
+}
+
+/** What is wrong with the place where native code is kept, and with threads. */
+function noteOn({ threadNote }: Device): string | null {
+  const notes = [nativeTier().note, threadNote].filter((note) => note !== null);
+  return notes.length === 0 ? null : notes.join('; ');
+}
+
 function progress({ watch, request }: Ascent): string {
   if (request !== null) return 'native code is being made';
-  const hot = nativeTier().hotMilliseconds;
-  return `it has run for ${watch.total.toFixed(0)} of ${hot} ms`;
+  const { hotMilliseconds } = nativeTier();
+  const time = `it has run for ${watch.total.toFixed(0)} ms`;
+  if (watch.total < hotMilliseconds) return `${time} of ${hotMilliseconds}`;
+  return `${time}, each time too shortly to gain anything`;
 }
 
 function entryOf({ run, file, name }: NativeCode, { threads }: Plan, device: Device): Entry {

@@ -14,10 +14,14 @@ interface Found {
   readonly result: readonly number[];
 }
 
-function inProcess(work: string, env: Readonly<Record<string, string>>): Promise<Found> {
+function inProcess(
+  work: string,
+  env: Readonly<Record<string, string>>,
+  nodeOptions: readonly string[] = [],
+): Promise<Found> {
   return new Promise((resolve, reject) => {
     const options = { env: { ...process.env, KAON_TIER: '', ...env }, timeout: 120_000 };
-    execFile(process.execPath, [script, work], options, (error, stdout) => {
+    execFile(process.execPath, [...nodeOptions, script, work], options, (error, stdout) => {
       if (error === null) resolve(JSON.parse(stdout) as Found);
       else reject(error);
     });
@@ -68,6 +72,16 @@ test(`a program in an event loop goes over to ${reached} in the background`, () 
     isRight(found);
     if (!canCompile) assert.equal(found.tier, 'wasm');
     else if (found.tier === 'wasm') assert.match(found.reason!, /is not faster/);
+  }));
+
+test(`a Node that gives its modules only later goes over to ${reached}, too`, () =>
+  inFolder(async (cache) => {
+    const older = ['--import', 'data:text/javascript,delete process.getBuiltinModule'];
+    const found = await inProcess('in turns', { KAON_CACHE: cache }, older);
+    isRight(found);
+    if (!canCompile) assert.equal(found.tier, 'wasm');
+    else if (found.tier === 'wasm') assert.match(found.reason!, /is not faster/);
+    assert.equal(readdirSync(cache).length > 0, canCompile);
   }));
 
 test('a process ends when it wants to, and its compilers with it', () =>
