@@ -126,8 +126,8 @@ export function instantiate(
 }
 
 /**
- * Compiles at once. A module the engine refuses is a `DeviceError`. Engines share the code of equal modules
- * as long as one of them lives (0.05 ms for a second one of 25 KB), so nothing is kept here.
+ * Compiles at once. A module the engine refuses is a `DeviceError`. V8 shares the code of equal modules as
+ * long as one of them lives (0.05 ms for a second one of 25 KB), so nothing is kept here.
  */
 export function compileModule(module: Module, options: WasmOptions = {}): WebAssembly.Module {
   try {
