@@ -109,7 +109,7 @@ export const attention: OperatorFunction<
       ...(mask === undefined ? [] : [null]),
     ];
   },
-  lowering: { kind: 'kernel', kernel: attentionLoops, readsAnyOrder: true },
+  lowering: { kind: 'kernel', kernel: attentionLoops, readsAnyOrder: true, divides: true },
   samples: [
     { args: [tensor(['q', 4]), tensor(['k', 4]), tensor(['k', 3])] },
     {

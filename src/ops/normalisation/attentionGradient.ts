@@ -110,7 +110,7 @@ export const attentionGradient: OperatorFunction<
         : [needs[4] && mask.type.dtype !== 'bool' ? total(mask, again) : null]),
     ];
   },
-  lowering: { kind: 'kernel', kernel: gradientLoops, readsAnyOrder: true },
+  lowering: { kind: 'kernel', kernel: gradientLoops, readsAnyOrder: true, divides: true },
   samples: [
     {
       args: [
