@@ -1,7 +1,7 @@
 import type { Target } from '../../loop/target.js';
 import { Job } from './job.js';
 import type { Environment, NodeModules } from '../../base/node.js';
-import { type Macros, obstacleIn, parseMacros, targetOf } from './processor.js';
+import { cachesOf, type Macros, obstacleIn, parseMacros, targetOf } from './processor.js';
 
 /** A C compiler that works. */
 export interface Compiler {
@@ -130,7 +130,12 @@ export class CompilerSearch {
     }
     const flag = this.#node.files.readFileSync(this.#node.path.join(folder, 'flag'), 'utf8');
     const processorFlags = flag === '' ? [] : [flag];
-    this.#found = { command, processorFlags, macros, target: targetOf(macros) };
+    this.#found = {
+      command,
+      processorFlags,
+      macros,
+      target: targetOf(macros, cachesOf(this.#node)),
+    };
   }
 }
 

@@ -1,4 +1,5 @@
-import { type Target, wasmTarget } from '../../loop/target.js';
+import type { NodeModules } from '../../base/node.js';
+import { avx2Target, avx512Target, neonTarget, type Target, wasmTarget } from '../../loop/target.js'; // prettier-ignore
 
 /** What a compiler defines before it reads anything: its version, and the processor that it compiles for. */
 export type Macros = ReadonlyMap<string, string>;
@@ -10,27 +11,48 @@ export function parseMacros(text: string): Macros {
   return macros;
 }
 
+/** x64 as it has been from the first on. */
+const sseTarget: Target = { ...wasmTarget, name: 'sse', vectorRegisters: 16 };
+
 /** Kinds of processors by what tells them, the most able first. */
-const kinds: readonly (Omit<Target, 'firstCache' | 'secondCache' | 'fusesMultiplyAdd'> & {
-  readonly macro: string;
-})[] = [
-  { macro: '__AVX512F__', name: 'avx512', vectorBytes: 64, vectorRegisters: 32 },
-  { macro: '__AVX2__', name: 'avx2', vectorBytes: 32, vectorRegisters: 16 },
-  { macro: '__SSE2__', name: 'sse', vectorBytes: 16, vectorRegisters: 16 },
-  { macro: '__ARM_NEON', name: 'neon', vectorBytes: 16, vectorRegisters: 32 },
+const kinds: readonly (readonly [string, Target])[] = [
+  ['__AVX512F__', avx512Target],
+  ['__AVX2__', avx2Target],
+  ['__SSE2__', sseTarget],
+  ['__ARM_NEON', neonTarget],
 ];
 
 /** What programs are lowered for when this compiler is to compile them. */
-export function targetOf(macros: Macros): Target {
-  const { firstCache, secondCache } = wasmTarget;
-  const known = kinds.find(({ macro }) => macros.has(macro));
-  if (known === undefined) {
-    const { vectorBytes, vectorRegisters } = wasmTarget;
-    return { name: 'generic', vectorBytes, vectorRegisters, fusesMultiplyAdd: false, firstCache, secondCache }; // prettier-ignore
-  }
-  const { macro: _, ...kind } = known;
+export function targetOf(macros: Macros, caches: Partial<Caches>): Target {
+  const known = kinds.find(([macro]) => macros.has(macro));
+  const target = known?.[1] ?? { ...wasmTarget, name: 'generic' };
   const fusesMultiplyAdd = macros.has('__FMA__') || macros.has('__ARM_FEATURE_FMA');
-  return { ...kind, fusesMultiplyAdd, firstCache, secondCache };
+  return { ...target, fusesMultiplyAdd: known !== undefined && fusesMultiplyAdd, ...caches };
+}
+
+/** The caches of one core, in bytes. */
+export type Caches = Pick<Target, 'firstCache' | 'secondCache'>;
+
+/** What the system tells of the caches; nothing where it tells nothing. */
+export function cachesOf({ files, path }: NodeModules): Partial<Caches> {
+  const folder = '/sys/devices/system/cpu/cpu0/cache';
+  const caches: { firstCache?: number; secondCache?: number } = {};
+  try {
+    for (const name of files.readdirSync(folder)) {
+      if (!name.startsWith('index')) continue;
+      const [level, type, size] = ['level', 'type', 'size'].map((fact) =>
+        files.readFileSync(path.join(folder, name, fact), 'utf8').trim(),
+      );
+      const [, digits, unit] = /^(\d+)([KM]?)$/.exec(size) ?? [];
+      if (type === 'Instruction' || digits === undefined) continue;
+      const bytes = Number(digits) * (unit === 'K' ? 2 ** 10 : unit === 'M' ? 2 ** 20 : 1);
+      if (level === '1') caches.firstCache = bytes;
+      else if (level === '2') caches.secondCache = bytes;
+    }
+  } catch {
+    // A system that does not tell: what is usual for the processor is assumed.
+  }
+  return caches;
 }
 
 /** Why results of this compiler could differ from those of the loop IR; null where they cannot. */
