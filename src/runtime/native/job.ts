@@ -45,8 +45,6 @@ export class Job {
     this.#options = options;
     const { node, env, folder, script, args, limitMilliseconds } = options;
     const whole = `(\n${script}\n) >stdout 2>stderr; echo $? >code`;
-    if (running.size === 0) process.on('exit', endAll);
-    running.add(this);
     this.#child = node.childProcess.spawn('/bin/sh', ['-c', whole, 'sh', ...args], {
       cwd: folder,
       // A group of its own, so that compilers which it has started can be ended along with it.
@@ -61,6 +59,8 @@ export class Job {
       options.ended?.();
     });
     this.#child.unref();
+    if (running.size === 0) process.on('exit', endAll);
+    running.add(this);
     this.#deadline = performance.now() + limitMilliseconds;
     this.#timer = setTimeout(() => this.poll(), limitMilliseconds + 1);
     this.#timer.unref();

@@ -86,7 +86,12 @@ export class NativeTier {
       if (typeof workshop === 'string') return (code = workshop);
       if (building === null) {
         const { node, compiler, builds } = workshop;
-        building = builds.add(nativeSource(node, compiler, lower(compiler.target)));
+        try {
+          building = builds.add(nativeSource(node, compiler, lower(compiler.target)));
+        } catch (error) {
+          // Whatever is wrong here, the program runs on as it did.
+          return (code = `it cannot be made: ${(error as Error).message}`);
+        }
       } else workshop.builds.advance();
       const { built } = building;
       if (built === null) return null;

@@ -126,6 +126,17 @@ test('a compiler that prints garbage, or makes it, is not believed', () => {
   });
 });
 
+test('a program that cannot be made native says why', () => {
+  withCompiler('exit 1', (settings) => {
+    withTier(settings, (tier) => {
+      const request = tier.request(() => {
+        throw new Error('this processor is unheard of');
+      });
+      assert.equal(request.wait(), 'it cannot be made: this processor is unheard of');
+    });
+  });
+});
+
 test('code that computes something else never takes over, and that is told once', async () => {
   const told: Error[] = [];
   const hear = (warning: Error): void => void told.push(warning);
