@@ -1,5 +1,12 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError } from '../base/errors.js';
+import { cpu } from '../runtime/device.js';
+import {
+  isThreadCount,
+  mostThreads,
+  type ThreadCount,
+  threadCount,
+} from '../runtime/threads/settings.js';
 import { defaultTier, setDefaultTier, type Tier, tiers } from '../runtime/tiers.js';
 
 /** Settings of the whole library. */
@@ -12,6 +19,12 @@ export interface Config {
    * `native` waits for the C compiler at first use. Default: the environment's `KAON_TIER`, or `auto`.
    */
   tier: Tier;
+  /**
+   * How many threads share the work of graphs and operators that are first used from then on; `auto` is one
+   * for each core. Results do not depend on it. More than one has to be asked for before the first array
+   * is computed, since all then lie in shared memory. Default: the environment's `KAON_THREADS`, or 1.
+   */
+  threads: ThreadCount;
 }
 
 /** What a setting may be, and what happens besides when it is set. */
@@ -39,6 +52,13 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     accepts: (value) => tiers.includes(value as Tier),
     get: defaultTier,
     set: setDefaultTier,
+  },
+  threads: {
+    what: 'a number of threads',
+    expected: `a whole number from 1 to ${mostThreads}, or auto`,
+    accepts: isThreadCount,
+    get: () => cpu.wantedThreads,
+    set: (value) => (cpu.wantedThreads = threadCount(value, 'config.threads')),
   },
 };
 

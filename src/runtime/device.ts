@@ -77,6 +77,17 @@ export class Device {
     return (this.#memory === null ? whyUnshared() === null : this.isShared) ? wanted : 1;
   }
 
+  /** Why there are fewer threads than were asked for, and what went wrong with them; null for nothing. */
+  get threadNote(): string | null {
+    const { wantedThreads, threads } = this;
+    if (threads < wantedThreads) {
+      return `one thread: ${whyUnshared() ?? 'the memory was made before more were asked for'}`;
+    }
+    return this.#pool === null || this.#pool.notes.length === 0
+      ? null
+      : this.#pool.notes.join('; ');
+  }
+
   /** What programs are compiled for. */
   get division(): Division {
     return { threads: this.threads, grain: this.#grain };

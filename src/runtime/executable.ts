@@ -44,7 +44,7 @@ export interface TierReport {
   readonly since: number | null;
   /** Why it is not native, or not yet; null where it is. */
   readonly reason: string | null;
-  /** What is wrong with the place where native code is kept; null for nothing. */
+  /** What is wrong with the place where native code is kept, or with threads; null for nothing. */
   readonly note: string | null;
 }
 

@@ -122,6 +122,11 @@ export class Pool {
     await Promise.all(this.#seats.map((seat, worker) => this.#leave(seat, worker)?.end()));
   }
 
+  /** @internal Ends a worker as an accident would. */
+  kill(worker: number): void {
+    void this.#seats[worker].worker?.kill();
+  }
+
   #leave(seat: Seat, worker: number): Spawned | null {
     const left = seat.worker;
     seat.worker = null;

@@ -1,5 +1,6 @@
 import { describe } from '../../base/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
+import { type Environment, nodeModules } from '../../base/node.js';
 
 /** How many threads: a number from 1, or `auto` for as many as the machine has cores. */
 export type ThreadCount = number | 'auto';
@@ -7,14 +8,17 @@ export type ThreadCount = number | 'auto';
 /** More would make shares small and barriers slow. */
 export const mostThreads = 64;
 
+export function isThreadCount(value: unknown): value is ThreadCount {
+  if (value === 'auto') return true;
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= mostThreads;
+}
+
 /**
  * What was asked for, as a number.
  * @throws ArgumentError for anything else.
  */
 export function threadCount(value: unknown, op: string): number {
-  if (value === 'auto') return Math.min(cores(), mostThreads);
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= mostThreads)
-    return value;
+  if (isThreadCount(value)) return value === 'auto' ? Math.min(cores(), mostThreads) : value;
   throw new ArgumentError('this is no number of threads', {
     op,
     expected: `a whole number from 1 to ${mostThreads}, or 'auto' for one a core`,
@@ -29,39 +33,25 @@ export function threadsOfEnvironment(): number {
   return threadCount(/^\d+$/.test(text) ? Number(text) : text, 'KAON_THREADS');
 }
 
-interface Host {
-  readonly process?: {
-    readonly env?: Readonly<Record<string, string | undefined>>;
-    readonly versions?: { readonly node?: string };
-  };
-  readonly navigator?: { readonly hardwareConcurrency?: number };
-  readonly Worker?: unknown;
-  readonly SharedArrayBuffer?: unknown;
-}
-
-const host = globalThis as Host;
-
-function environment(): Readonly<Record<string, string | undefined>> {
-  return host.process?.env ?? {};
+function environment(): Environment {
+  const { process } = globalThis as { readonly process?: { readonly env?: Environment } };
+  return process?.env ?? {};
 }
 
 function cores(): number {
-  const os = builtin<{ availableParallelism?(): number; cpus(): readonly unknown[] }>('node:os');
-  return os?.availableParallelism?.() ?? os?.cpus().length ?? host.navigator?.hardwareConcurrency ?? 1; // prettier-ignore
-}
-
-/** A module of Node, without an import that browsers would stumble over; undefined elsewhere. */
-export function builtin<T>(name: string): T | undefined {
-  const { process } = globalThis as { process?: { getBuiltinModule?(name: string): unknown } };
-  return process?.getBuiltinModule?.(name) as T | undefined;
+  const { navigator } = globalThis as { readonly navigator?: { hardwareConcurrency?: number } };
+  return nodeModules()?.system.availableParallelism() ?? navigator?.hardwareConcurrency ?? 1;
 }
 
 /** Why memory cannot be shared between threads here; null where it can. */
 export function whyUnshared(): string | null {
-  const { SharedArrayBuffer, Worker } = globalThis as Host;
+  const { SharedArrayBuffer, Worker } = globalThis as {
+    readonly SharedArrayBuffer?: unknown;
+    readonly Worker?: unknown;
+  };
   if (typeof SharedArrayBuffer !== 'function') {
     return 'there is no SharedArrayBuffer here: a page needs cross-origin isolation for it';
   }
-  if (builtin('node:worker_threads') !== undefined || typeof Worker === 'function') return null;
+  if (nodeModules() !== null || typeof Worker === 'function') return null;
   return 'there are no workers here';
 }

@@ -1,27 +1,14 @@
+import type { Worker as NodeWorker } from 'node:worker_threads';
+import { nodeModules, type NodeModules } from '../../base/node.js';
 import type { WorkerMessage } from './recipe.js';
-import { builtin } from './settings.js';
 import { workerText } from './worker.js';
 
 /** A worker, of Node or of a browser. It keeps no process alive. */
 export interface Spawned {
   post(message: WorkerMessage): void;
   end(): Promise<unknown>;
-}
-
-/** What is used of Node's workers. */
-interface NodeWorker {
-  postMessage(message: WorkerMessage): void;
-  terminate(): Promise<number>;
-  unref(): void;
-  on(event: 'error', hear: (error: unknown) => void): void;
-  on(event: 'exit', hear: (code: number) => void): void;
-}
-
-interface NodeThreads {
-  readonly Worker: new (
-    text: string,
-    options: { eval: boolean; execArgv: string[]; name: string },
-  ) => NodeWorker;
+  /** Ends it as if by itself. */
+  kill(): void;
 }
 
 /**
@@ -29,18 +16,18 @@ interface NodeThreads {
  * @throws Error where workers cannot be started, as a page's policy may have it.
  */
 export function spawn(died: (reason: string) => void): Spawned {
-  const threads = builtin<NodeThreads>('node:worker_threads');
-  return threads === undefined ? spawnInBrowser(died) : spawnInNode(threads, died);
+  const node = nodeModules();
+  return node === null ? spawnInBrowser(died) : spawnInNode(node, died);
 }
 
-function post(worker: Pick<NodeWorker, 'postMessage'>, message: WorkerMessage): void {
+function post(worker: NodeWorker | Worker, message: WorkerMessage): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
   worker.postMessage(message);
 }
 
-function spawnInNode({ Worker }: NodeThreads, died: (reason: string) => void): Spawned {
+function spawnInNode({ workers }: NodeModules, died: (reason: string) => void): Spawned {
   // What the process was started with, such as preloaded modules, is nothing to a worker.
-  const worker = new Worker(workerText(), { eval: true, execArgv: [], name: 'kaon' });
+  const worker = new workers.Worker(workerText(), { eval: true, execArgv: [], name: 'kaon' });
   let reason = '';
   let isWanted = true;
   worker.on('error', (error) => (reason = `: ${String(error)}`));
@@ -54,16 +41,18 @@ function spawnInNode({ Worker }: NodeThreads, died: (reason: string) => void): S
       isWanted = false;
       return worker.terminate();
     },
+    kill: () => void worker.terminate(),
   };
 }
 
 function spawnInBrowser(died: (reason: string) => void): Spawned {
   const url = URL.createObjectURL(new Blob([workerText()], { type: 'text/javascript' }));
   const worker = new Worker(url, { name: 'kaon' });
-  worker.addEventListener('error', (event) => {
+  const kill = (reason: string): void => {
     worker.terminate();
-    died(`a worker ended: ${event.message}`);
-  });
+    died(`a worker ended${reason}`);
+  };
+  worker.addEventListener('error', (event) => kill(`: ${event.message}`));
   return {
     post: (message) => post(worker, message),
     end: () => {
@@ -71,5 +60,6 @@ function spawnInBrowser(died: (reason: string) => void): Spawned {
       URL.revokeObjectURL(url);
       return Promise.resolve();
     },
+    kill: () => kill(''),
   };
 }
