@@ -4,7 +4,7 @@ import {
 import { isFloat } from '../../base/dtype.js';
 import type { Value } from '../../ir/program.js';
 import { elementByCode, elementNamed, type Element } from './elements.js';
-import type { ImportedNode, Results } from './node.js';
+import { type ImportedNode, inNode, type Results } from './node.js';
 import { knownOperand, type Operand, TensorOperand } from './operand.js';
 
 /*
@@ -41,14 +41,19 @@ export function foldNode(
       inputs.push({ shape: input.type.shape as readonly number[], elements: known });
     }
   }
+  while (inputs.length < 4) inputs.push(null);
   const found = fold(node, inputs);
   if (found === null || found.elements.length > mostElements) return null;
   if (!found.elements.every((each) => !isStatic(each) || Number.isSafeInteger(each))) return null;
   const element = elementAfter(node);
   if (element === null || !found.elements.every((each) => fits(element, each))) return null;
   const make = (): Value => {
-    const [made] = [run(node)].flat();
-    return made instanceof TensorOperand ? made.valueIn(node.region) : (made as Value);
+    try {
+      const [made] = [run(node)].flat();
+      return made instanceof TensorOperand ? made.valueIn(node.region) : (made as Value);
+    } catch (error) {
+      throw inNode(error, node);
+    }
   };
   return [knownOperand(element, found.shape, found.elements, make)];
 }
@@ -135,9 +140,10 @@ const folds: Readonly<Record<string, Fold>> = {
   Where: (_, inputs) => {
     const [condition] = inputs;
     if (condition === null || !condition.elements.every(isStatic)) return null;
-    return broadcast(inputs, ([c, a, b]) => (c === 0 ? b : a));
+    return broadcast(inputs.slice(0, 3), ([c, a, b]) => (c === 0 ? b : a));
   },
-  Concat: (_, inputs) => {
+  Concat: (node, all) => {
+    const inputs = all.slice(0, node.inputs.length);
     if (inputs.some((input) => input?.shape.length !== 1)) return null;
     const elements = inputs.flatMap((input) => input!.elements);
     return { shape: [elements.length], elements };
@@ -231,10 +237,12 @@ function mapped(x: Known | null, f: (each: Dim) => Dim | null): Known | null {
 }
 
 function elementwise(f: (a: Dim, b: Dim) => Dim | null): Fold {
-  return (_, inputs) =>
-    inputs.length === 1
-      ? inputs[0]
-      : inputs.reduce((a, b) => (a === null || b === null ? null : broadcast([a, b], ([x, y]) => f(x, y)))); // prettier-ignore
+  return (node, inputs) => {
+    if (node.inputs.length < 2) return null;
+    const combine = (a: Known | null, b: Known | null): Known | null =>
+      a === null || b === null ? null : broadcast([a, b], ([x, y]) => f(x, y));
+    return inputs.slice(0, node.inputs.length).reduce(combine);
+  };
 }
 
 function compared(f: (a: number, b: number) => boolean): Fold {

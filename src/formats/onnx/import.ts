@@ -7,6 +7,7 @@ import type { ExternalData } from './external.js';
 import { type Evaluate, Importer } from './importer.js';
 import { checkGraph, opsetsOf, readModel } from './model.js';
 import { type Operand, TensorOperand } from './operand.js';
+import { operatorTitle } from './node.js';
 import { damaged, op, shown } from './place.js';
 import type { ModelProto } from './proto/onnx_pb.js';
 import { Region, Scope } from './region.js';
@@ -110,7 +111,7 @@ function namedTensors(
 }
 
 function defineInputs(
-  { graph }: ModelProto,
+  { graph, opsetImport }: ModelProto,
   scope: Scope,
   importer: Importer,
   requests: ReadonlyMap<string, InputRequests>,
@@ -132,7 +133,12 @@ function defineInputs(
     });
   }
   const dimensions = new Dimensions();
-  const types = given.map(declaredType);
+  const opsets = opsetsOf(opsetImport);
+  const types = given.map((each) => {
+    const reader = graph!.node.find(({ input }) => input.includes(each.name));
+    const version = opsets.get(reader?.domain ?? '') ?? 0;
+    return declaredType(each, reader === undefined ? null : operatorTitle(reader, version));
+  });
   types.forEach((type) => nameDimensions(type, dimensions));
   given.forEach(({ name }, i) => {
     const request = requests.get(name);

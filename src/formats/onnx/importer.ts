@@ -1,11 +1,5 @@
 import { type Dim, isStatic, sizeOf, symbolsOf } from '../../base/dim.js';
-import {
-  GraphError,
-  InternalError,
-  KaonError,
-  ShapeError,
-  UnsupportedError,
-} from '../../base/errors.js';
+import { UnsupportedError } from '../../base/errors.js';
 import type { CallNode, Value } from '../../ir/program.js';
 import { Value as ProgramValue } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
@@ -13,7 +7,7 @@ import { symbolsOfTypes } from '../../ir/bind.js';
 import { AttributeList } from './attributes.js';
 import { foldNode } from './fold.js';
 import { checkGraph, checkNodes, nodePlace, opsetsOf } from './model.js';
-import { ImportedNode, type Results } from './node.js';
+import { ImportedNode, inNode, type Results } from './node.js';
 import { type Operand, TensorOperand } from './operand.js';
 import type { ExternalData } from './external.js';
 import { damaged, illFormed, op, shown } from './place.js';
@@ -34,9 +28,9 @@ export type Evaluate = (
   operands: readonly ConstantData[],
 ) => readonly ConstantData[] | null;
 
-/** Functions that call functions, graphs in graphs: more levels, and more nodes in all, are refused. */
+/** Functions that call functions, graphs in graphs: more levels, and more nodes in them, are refused. */
 const deepest = 64;
-const mostNodes = 1_000_000;
+const mostNodes = 100_000;
 /** The most elements of anything that is evaluated while a model is read. */
 const mostEvaluated = 65536;
 
@@ -105,17 +99,25 @@ export class Importer {
     return operand;
   }
 
-  /** The results of a graph inside of a node, on operands for its inputs. */
+  /** The results of a graph inside of a node, at least so many, on operands for its inputs. */
   subgraph(
     graph: GraphProto,
     scope: Scope,
     inputs: readonly Operand[],
+    outputs: number,
     region: Region = scope.region,
   ): readonly Operand[] {
     const where = graph.name === '' ? 'a sub-graph' : `graph ${shown(graph.name)}`;
     checkGraph(graph, (name) => scope.has(name), where);
     if (graph.input.length !== inputs.length) {
       throw damaged(`${where} has another number of inputs`, String(inputs.length), String(graph.input.length)); // prettier-ignore
+    }
+    if (graph.output.length < outputs) {
+      throw damaged(
+        `${where} has too few outputs`,
+        `at least ${outputs}`,
+        String(graph.output.length),
+      );
     }
     const inner = new Scope(region, scope);
     graph.input.forEach(({ name }, i) => inner.define(name, inputs[i]));
@@ -129,6 +131,8 @@ export class Importer {
   result(scope: Scope, name: string, where: string): Operand {
     const found = scope.find(name);
     if (found === undefined) throw illFormed(`output ${shown(name)} of ${where} is never computed`);
+    if (found === null)
+      throw illFormed(`output ${shown(name)} of ${where} is an input that was left out`);
     return found;
   }
 
@@ -145,7 +149,7 @@ export class Importer {
   /** Gives a meaning to what each node of a list defines. */
   run(nodes: readonly NodeProto[], scope: Scope): void {
     nodes.forEach((proto, index) => {
-      if (++this.#nodes > mostNodes) throw damaged('the functions of the model make too many nodes', `at most ${mostNodes}`); // prettier-ignore
+      if (this.#depth > 0 && ++this.#nodes > mostNodes) throw damaged('the functions of the model make too many nodes', `at most ${mostNodes}`); // prettier-ignore
       const place = nodePlace(proto, index);
       const results = this.#results(proto, place, scope);
       proto.output.forEach((name, k) => {
@@ -212,22 +216,14 @@ export class Importer {
       ),
     };
     const inner = new Scope(scope.region, null);
-    const absent = new Set(called.input.filter((_, i) => (inputs[i] ?? null) === null));
-    called.input.forEach((name, i) => {
-      const operand = inputs[i] ?? null;
-      if (operand !== null) inner.define(name, operand);
-    });
-    checkNodes(called.node, called.input, called.output, () => false, where);
     // What the caller leaves out is left out wherever the body hands it on.
-    const nodes = called.node.map((node) => ({
-      ...node,
-      input: node.input.map((name) => (absent.has(name) ? '' : name)),
-    }));
+    called.input.forEach((name, i) => inner.define(name, inputs[i] ?? null));
+    checkNodes(called.node, called.input, called.output, () => false, where);
     const outer = this.#frame;
     this.#frame = frame;
     try {
       return this.nested(where, () => {
-        this.run(nodes, inner);
+        this.run(called.node, inner);
         return called.output.map((name) => this.result(inner, name, where));
       });
     } finally {
@@ -274,6 +270,8 @@ export class Importer {
       const node = program.node(id);
       if (node.kind === 'constant') results.set(id, [node.data]);
       else if (node.kind === 'call') {
+        // A loop may never end.
+        if (node.regions.length > 0) return null;
         const operands = program.operands(id).map(({ node, port }) => results.get(node)![port]);
         const made = this.#evaluate(node, operands);
         if (made === null) return null;
@@ -309,35 +307,4 @@ export function listOf(results: Results): readonly (Value | Operand | null)[] {
   return Array.isArray(results)
     ? (results as readonly (Value | Operand | null)[])
     : [results as Value | Operand];
-}
-
-/** Adds the node to what an operator refuses of it. */
-function inNode(error: unknown, node: ImportedNode): unknown {
-  if (!(error instanceof KaonError) || error instanceof InternalError || error.op === op)
-    return error;
-  if (error instanceof UnsupportedError) return node.unsupported(`${error.op}: ${error.problem}`);
-  const details = {
-    op,
-    ...(error.expected !== undefined && { expected: error.expected }),
-    ...(error.actual !== undefined && { actual: error.actual }),
-    cause: error,
-  };
-  const problem = `${node.place}: ${node.title}`;
-  if (error instanceof ShapeError) {
-    const names = node.inputsThatSize();
-    if (names.length > 0) {
-      // Whether such sizes fit, only a run can tell; a graph must know before.
-      return new UnsupportedError(
-        `${problem} needs sizes that only a run computes: ${error.op}: ${error.problem}`,
-        {
-          ...details,
-          advice: `give the values of ${names.map((name) => JSON.stringify(name)).join(', ')} by the option inputs`,
-        },
-      );
-    }
-  }
-  return new GraphError(
-    `${problem} does not fit its operands: ${error.op}: ${error.problem}`,
-    details,
-  );
 }

@@ -1,7 +1,13 @@
 import { type Dim, isStatic } from '../../base/dim.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import { readElement } from '../../base/element.js';
-import { UnsupportedError } from '../../base/errors.js';
+import {
+  GraphError,
+  InternalError,
+  KaonError,
+  ShapeError,
+  UnsupportedError,
+} from '../../base/errors.js';
 import type { Program, Value } from '../../ir/program.js';
 import type { ConstantData, Shape } from '../../ir/types.js';
 import * as ops from '../../ops/index.js';
@@ -54,10 +60,9 @@ export class ImportedNode {
     return this.scope.region.program;
   }
 
-  /** `Resize (opset 19)`, with the domain where it is not ONNX's own. */
+  /** How messages name the operator. */
   get title(): string {
-    const { domain, opType } = this.proto;
-    return `${domain === '' || domain === 'ai.onnx' ? '' : `${domain}.`}${opType} (opset ${this.version})`;
+    return operatorTitle(this.proto, this.version);
   }
 
   has(index: number): boolean {
@@ -216,6 +221,18 @@ export class ImportedNode {
     return [...new Set(names)];
   }
 
+  /** Sizes of the operands must be known for what this node is to become; names the inputs they come from. */
+  unsized(what: string): UnsupportedError {
+    const names = this.inputs.flatMap((input) =>
+      input?.kind === 'tensor' ? this.importer.inputsBehind(input.valueIn(this.region)) : [],
+    );
+    const list = [...new Set(names)].map((name) => JSON.stringify(name)).join(', ');
+    return new UnsupportedError(`${this.place}: ${this.title} is not available: ${what}`, {
+      op,
+      ...(list !== '' && { advice: `give the shapes of ${list} by the option inputs` }),
+    });
+  }
+
   /** What this node cannot be, and what it would need. */
   unsupported(what: string, actual?: string): UnsupportedError {
     return new UnsupportedError(`${this.place}: ${this.title} is not available: ${what}`, {
@@ -229,7 +246,47 @@ export class ImportedNode {
   }
 }
 
+/** An operator as messages name it: `Resize (opset 19)`, with the domain where it is not ONNX's own. */
+export function operatorTitle(
+  { domain, opType }: Pick<NodeProto, 'domain' | 'opType'>,
+  version: number,
+): string {
+  const home = domain === '' || domain === 'ai.onnx' ? '' : `${domain}.`;
+  return `${home}${opType} (opset ${version})`;
+}
+
 /** The elements of a constant as numbers. */
 export function elementsOf({ type, data }: ConstantData): readonly number[] {
   return Array.from({ length: data.length }, (_, i) => Number(readElement(type.dtype, data, i)));
+}
+
+/** Adds the node to what an operator refuses of it. */
+export function inNode(error: unknown, node: ImportedNode): unknown {
+  if (!(error instanceof KaonError) || error instanceof InternalError || error.op === op)
+    return error;
+  if (error instanceof UnsupportedError) return node.unsupported(`${error.op}: ${error.problem}`);
+  const details = {
+    op,
+    ...(error.expected !== undefined && { expected: error.expected }),
+    ...(error.actual !== undefined && { actual: error.actual }),
+    cause: error,
+  };
+  const problem = `${node.place}: ${node.title}`;
+  if (error instanceof ShapeError) {
+    const names = node.inputsThatSize();
+    if (names.length > 0) {
+      // Whether such sizes fit, only a run can tell; a graph must know before.
+      return new UnsupportedError(
+        `${problem} needs sizes that only a run computes: ${error.op}: ${error.problem}`,
+        {
+          ...details,
+          advice: `give the values of ${names.map((name) => JSON.stringify(name)).join(', ')} by the option inputs`,
+        },
+      );
+    }
+  }
+  return new GraphError(
+    `${problem} does not fit its operands: ${error.op}: ${error.problem}`,
+    details,
+  );
 }

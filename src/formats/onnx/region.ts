@@ -56,14 +56,15 @@ export class Region {
 export class Scope {
   readonly region: Region;
   readonly #parent: Scope | null;
-  readonly #names: Map<string, Operand> = new Map();
+  /** Null for what was left out. */
+  readonly #names: Map<string, Operand | null> = new Map();
 
   constructor(region: Region, parent: Scope | null) {
     this.region = region;
     this.#parent = parent;
   }
 
-  define(name: string, operand: Operand): void {
+  define(name: string, operand: Operand | null): void {
     if (name !== '') this.#names.set(name, operand);
   }
 
@@ -71,12 +72,12 @@ export class Scope {
     return this.#names.has(name) || this.#parent?.has(name) === true;
   }
 
-  /** What a name stands for; sizes that this region does not know are forgotten. */
-  find(name: string): Operand | undefined {
+  /** What a name stands for, null for nothing; sizes that this region does not know are forgotten. */
+  find(name: string): Operand | null | undefined {
     const own = this.#names.get(name);
     if (own !== undefined) return own;
     const outer = this.#parent?.find(name);
-    if (outer === undefined || this.#parent!.region === this.region) return outer;
+    if (outer === undefined || outer === null || this.#parent!.region === this.region) return outer;
     return outer.kind === 'tensor' ? outer.within((dim) => this.region.knows(dim)) : outer;
   }
 }

@@ -197,7 +197,7 @@ function fromFields(element: Element, count: number, proto: TensorProto, what: s
 }
 
 /** The most elements that a sparse tensor may have when it is written out. */
-const densest = 2 ** 27;
+const densest = 2 ** 24;
 
 /** Reads a sparse tensor as a dense one. */
 export function readSparse(

@@ -12,9 +12,9 @@ export type DeclaredType =
   | { readonly kind: 'sequence'; readonly of: DeclaredType }
   | { readonly kind: 'optional'; readonly of: DeclaredType };
 
-/** The type of an input. @throws UnsupportedError for maps, sparse and opaque types. */
-export function declaredType({ name, type }: ValueInfoProto): DeclaredType {
-  return typeOf(type, `input ${shown(name)}`);
+/** The type of an input, which an operator reads. @throws UnsupportedError for maps, sparse and opaque types. */
+export function declaredType({ name, type }: ValueInfoProto, reader: string | null): DeclaredType {
+  return typeOf(type, `input ${shown(name)}${reader === null ? '' : ` of ${reader}`}`);
 }
 
 function typeOf(type: TypeProto | undefined, what: string): DeclaredType {

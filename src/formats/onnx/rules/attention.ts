@@ -90,7 +90,7 @@ function attended(node: ImportedNode): readonly Value[] {
   const v = pastValues === null ? newValues : ops.concat([pastValues, newValues], 2);
   const [images, heads, queries, size] = q.type.shape;
   const keys = k.type.shape[2];
-  if (!isStatic(size)) throw node.unsupported('the size of the heads is not known');
+  if (!isStatic(size)) throw node.unsized('the size of the heads is not known');
   const { dtype } = q.type;
   const scale = Math.sqrt(node.attributes.float('scale', 1 / Math.sqrt(size)));
   const lengths = node.optional(6);
@@ -129,7 +129,7 @@ function attended(node: ImportedNode): readonly Value[] {
 function flexible(node: ImportedNode): Value {
   const [q, k, v] = [0, 1, 2].map((index) => node.value(index));
   const [, heads, , size] = q.type.shape;
-  if (!isStatic(size)) throw node.unsupported('the size of the heads is not known');
+  if (!isStatic(size)) throw node.unsized('the size of the heads is not known');
   const { dtype } = q.type;
   const scale = Math.sqrt(node.attributes.float('scale', 1 / Math.sqrt(size)));
   const right = ops.swapaxes(ops.mul(shared(k, heads), scale), -1, -2);
@@ -143,6 +143,7 @@ function flexible(node: ImportedNode): Value {
       node.attributes.graph(name),
       node.scope,
       [TensorOperand.of(value)],
+      1,
     );
     if (made.kind !== 'tensor') throw node.refuse(`${name} gives no tensor`);
     return ops.cast(made.valueIn(node.region), wide);
@@ -163,7 +164,7 @@ function rotated(node: ImportedNode): Value {
     ? ops.transpose(given, [0, 2, 1, 3])
     : ops.reshape(given, [images, length, heads, floorDivDim(given.type.shape[2], heads)]);
   const size = x.type.shape[3];
-  if (!isStatic(size)) throw node.unsupported('the size of the heads is not known');
+  if (!isStatic(size)) throw node.unsized('the size of the heads is not known');
   const width = node.attributes.int('rotary_embedding_dim', 0) || size;
   const positions = node.optional(3);
   const cache = (index: number): Value => {

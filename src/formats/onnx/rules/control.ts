@@ -31,7 +31,7 @@ function captureFor(
   };
   for (const name of names) {
     const operand = node.scope.find(name);
-    if (operand !== undefined) visit(operand);
+    if (operand !== undefined && operand !== null) visit(operand);
   }
 }
 
@@ -68,18 +68,21 @@ function sameNesting(a: Operand, b: Operand): boolean {
 
 /** One of two graphs: at once where the condition is known. */
 function branch(node: ImportedNode): readonly Operand[] {
+  const outputs = node.proto.output.length;
   const graphs = [node.attributes.graph('then_branch'), node.attributes.graph('else_branch')];
   const condition = node.operand(0);
   const known = condition.data ?? node.importer.evaluated(condition.valueIn(node.region));
   if (known !== null) {
-    return node.importer.subgraph(graphs[known.data[0] ? 0 : 1], node.scope, []);
+    return node.importer.subgraph(graphs[known.data[0] ? 0 : 1], node.scope, [], outputs);
   }
   const predicate = condition.valueIn(node.region);
   const regions = graphs.map(() => new Region(node.region));
   captureFor(node, graphs, regions);
   const results = graphs.map((graph, k) =>
-    node.importer.subgraph(graph, node.scope, [], regions[k]),
+    node.importer.subgraph(graph, node.scope, [], outputs, regions[k]),
   );
+  if (results[0].length !== results[1].length)
+    throw node.refuse('the branches have different numbers of outputs');
   results[0].forEach((result, k) => {
     if (!sameNesting(result, results[1][k])) {
       throw node.unknown(0, `the branches give output ${k} of different kinds or lengths`);
@@ -216,6 +219,7 @@ function countedLoop(
         truth(true),
         ...before.map((value, k) => TensorOperand.of(value, elements[k])),
       ],
+      states.length + 1,
       region,
     );
     const [again, ...others] = made;
@@ -265,6 +269,7 @@ function whileLoop(
     body,
     node.scope,
     given.map((value, k) => TensorOperand.of(value, states[k - 2]?.element)),
+    states.length + 1,
     bodyRegion,
   );
   const after = made.slice(1, states.length + 1);
@@ -322,14 +327,18 @@ function unrolled(
     if (isTrue === null) throw node.unknown(1, `${wants}, and a condition that is`);
     if (!isTrue) break;
     const number = TensorOperand.constant({ type: { dtype: 'int64', shape: [] }, data: BigInt64Array.of(BigInt(trip)) }); // prettier-ignore
-    const [again, ...results] = node.importer.subgraph(body, node.scope, [
-      number,
-      goesOn,
-      ...states,
-    ]);
+    const [again, ...results] = node.importer.subgraph(
+      body,
+      node.scope,
+      [number, goesOn, ...states],
+      states.length + 1,
+    );
     goesOn = again;
     states = results.slice(0, states.length);
-    yielded.push(results.slice(states.length) as TensorOperand[]);
+    const rows = results.slice(states.length);
+    if (!rows.every((row) => row.kind === 'tensor'))
+      throw node.unsupported('it yields what are no tensors');
+    yielded.push(rows);
   }
   const rows = body.output.length - 1 - initial.length;
   if (rows > 0 && yielded.length === 0) throw node.unsupported('it never runs, and yields rows');
@@ -354,6 +363,7 @@ function scan(node: ImportedNode): readonly Operand[] {
   const data = operands.slice(operands.length - count);
   if (data.length !== count || count < 1) throw node.refuse('there is nothing to iterate over');
   const outputs = body.output.length - states.length;
+  if (outputs < 0) throw node.refuse('the body has too few outputs');
   const zeros = (length: number): readonly number[] => Array.from({ length }, () => 0);
   const directions = node.attributes.ints('scan_input_directions', null) ?? node.attributes.ints('directions', null) ?? zeros(count); // prettier-ignore
   const axes = node.attributes.ints('scan_input_axes', null) ?? zeros(count);
@@ -369,6 +379,7 @@ function scan(node: ImportedNode): readonly Operand[] {
         ...before.map((value, k) => TensorOperand.of(value, elements[k])),
         ...rows.map((value, k) => TensorOperand.of(value, data[k].element)),
       ],
+      states.length,
       region,
     );
     made.forEach((result, k) => {

@@ -64,7 +64,7 @@ function causal(node: ImportedNode): readonly Value[] {
   const behind =
     node.optional(3) ?? node.filled([images, channels, subDim(width, 1)], 0, x.type.dtype);
   const whole = ops.concat([behind, x], 2);
-  if (!isStatic(channels)) throw node.unsupported('the number of channels is not known');
+  if (!isStatic(channels)) throw node.unsized('the number of channels is not known');
   const made = withBias(node, 2, ops.conv(whole, w, { groups: channels }));
   const activation = node.attributes.string('activation', 'none');
   const length = whole.type.shape[2];
@@ -106,7 +106,7 @@ function deformable(node: ImportedNode): Value {
   const offsetGroups = node.attributes.int('offset_group', 1);
   const taps = sizeOf(kernel) as number;
   const count = sizeOf(places);
-  if (!isStatic(channels)) throw node.unsupported('the number of channels is not known');
+  if (!isStatic(channels)) throw node.unsized('the number of channels is not known');
   // [N, G, taps, axes, ...places]
   const moved = ops.reshape(offsets, [images, offsetGroups, taps, axes, count]);
   const coordinates = Array.from({ length: axes }, (_, axis) => {

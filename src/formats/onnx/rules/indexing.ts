@@ -234,7 +234,7 @@ function suppressed(node: ImportedNode): Value {
   const [boxes, scores] = [node.value(0), node.value(1)];
   const [images, classes] = scores.type.shape;
   if (!isStatic(images) || !isStatic(classes) || images * classes > 4096) {
-    throw node.unsupported('the numbers of images and classes are not known, or too large');
+    throw node.unsized('the numbers of images and classes are not known, or too large');
   }
   const limit = node.has(2) ? node.number(2) : 0;
   const iouThreshold = node.has(3) ? node.number(3) : 0;

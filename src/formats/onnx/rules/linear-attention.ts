@@ -26,7 +26,7 @@ function linear(node: ImportedNode): readonly Value[] {
   const decay = kind.startsWith('gated') ? steps(node.value(4), heads) : null;
   const beta = kind.endsWith('delta') ? node.value(5) : null;
   const betaHeads = beta?.type.shape[2] ?? 1;
-  if (!isStatic(betaHeads) || !isStatic(size)) throw node.unsupported('the size of the heads is not known'); // prettier-ignore
+  if (!isStatic(betaHeads) || !isStatic(size)) throw node.unsized('the size of the heads is not known'); // prettier-ignore
   const scale = node.attributes.float('scale', 0) || 1 / Math.sqrt(size);
   const past = node.optional(3);
   const start =

@@ -65,7 +65,7 @@ function batch(node: ImportedNode): Results {
 function instance(node: ImportedNode): Value {
   const x = node.value(0);
   const channels = x.type.shape[1];
-  if (!isStatic(channels)) throw node.unsupported('the number of channels is not known');
+  if (!isStatic(channels)) throw node.unsized('the number of channels is not known');
   const epsilon = node.attributes.float('epsilon', 1e-5);
   return ops.groupNorm(x, channels, node.value(1), node.value(2), { epsilon });
 }

@@ -34,7 +34,7 @@ function greatest(node: ImportedNode): Results {
 function greatestPlaces(node: ImportedNode, x: Value, windows: Windows, y: Value): Value {
   const { kernel, strides, dilation, padding } = windows;
   const spatial = spatialOf(node);
-  if (!spatial.every(isStatic)) throw node.unsupported('the sizes of the images are not known');
+  if (!spatial.every(isStatic)) throw node.unsized('the sizes of the images are not known');
   const [images, channels, ...places] = y.type.shape;
   const all = ops.slidingWindows(x, kernel, { strides, dilation, padding, outside: 'lowest' });
   const taps = sizeOf(kernel) as number;
@@ -123,7 +123,7 @@ function unpooled(node: ImportedNode): Value {
   const [images, channels, ...counts] = x.type.shape;
   const { kernel, strides, padding } = windowsOf(node, counts);
   const inferred = counts.map((count, axis) => {
-    if (!isStatic(count)) throw node.unsupported('the sizes of the images are not known');
+    if (!isStatic(count)) throw node.unsized('the sizes of the images are not known');
     const [before, after] = padding[axis].map(Number);
     return (count - 1) * strides[axis] + kernel[axis] - before - after;
   });

@@ -148,7 +148,7 @@ function alignedRegions(node: ImportedNode): Value {
   const [regions] = boxes.type.shape;
   if (ratio < 1)
     throw node.unsupported('the number of points depends on the regions', 'sampling_ratio 0');
-  if (!isStatic(regions)) throw node.unsupported('the number of regions is not known');
+  if (!isStatic(regions)) throw node.unsized('the number of regions is not known');
   const corner = (k: number): Value => ops.sub(ops.mul(ops.slice(boxes, ':', k), scale), offset);
   const [left, top, right, bottom] = [0, 1, 2, 3].map(corner);
   const span = (from: Value, to: Value): Value => {

@@ -7,6 +7,9 @@ import type { ImportedNode } from '../node.js';
 import { integers } from '../operand.js';
 import { moves, type Rules } from './rule.js';
 
+/** The places that each position of a result is made of are listed: longer axes are refused. */
+const longest = 2 ** 20;
+
 /** How one axis is resampled. */
 interface Axis {
   readonly axis: number;
@@ -184,7 +187,7 @@ function axesOf(node: ImportedNode, shape: readonly Dim[]): readonly Axis[] {
   const known = axes.map((axis): number => {
     const size = shape[axis];
     if (isStatic(size)) return size;
-    throw node.unsupported('a size of the operand is not known');
+    throw node.unsized('a size of the operand is not known');
   });
   let factors = scales ?? sizes!.map((size, k) => size / known[k]);
   if (sizes !== null && policy !== 'stretch') {
@@ -199,7 +202,7 @@ function axesOf(node: ImportedNode, shape: readonly Dim[]): readonly Axis[] {
         : policy === 'stretch'
           ? sizes[k]
           : Math.floor(factors[k] * from + 0.5);
-    if (!(factors[k] > 0) || !(to >= 0 && to < 2 ** 24)) throw node.refuse('a scale or size is out of range'); // prettier-ignore
+    if (!(factors[k] > 0) || !(to >= 0 && to <= longest)) throw node.refuse('a scale or size is out of range'); // prettier-ignore
     const part: readonly [number, number] = [region[k] ?? 0, region[k + axes.length] ?? 1];
     return { axis, from, to, scale: factors[k], region: part };
   });

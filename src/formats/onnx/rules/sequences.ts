@@ -15,6 +15,9 @@ import { anyElement, type Rules } from './rule.js';
  * an optional value is there, must be known then.
  */
 
+/** Sequences are written out: longer ones are refused. */
+const mostEntries = 65536;
+
 function sequence(node: ImportedNode, index: number): SequenceOperand {
   const operand = node.inputs[index] ?? null;
   if (operand?.kind === 'sequence') return operand;
@@ -50,14 +53,12 @@ function split(node: ImportedNode): SequenceOperand {
   const x = node.value(0);
   const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
   const extent = x.type.shape[axis];
-  if (!isStatic(extent))
-    throw node.unsupported(
-      'the size of the axis is not known: give the shape by the option inputs',
-    );
+  if (!isStatic(extent)) throw node.unsupported('the size of the axis is not known');
   const isSingle = !node.has(1);
   const given = isSingle ? [1] : node.numbers(1);
   const isEach = isSingle || node.rank(1) === 0;
   if (isEach && given[0] < 1) throw node.refuse('the parts are empty');
+  if (isEach && extent / given[0] > mostEntries) throw node.unsupported('a sequence is too long');
   const sizes = isEach
     ? Array.from({ length: Math.ceil(extent / given[0]) }, (_, k) =>
         Math.min(given[0], extent - k * given[0]),
@@ -93,14 +94,19 @@ function mapped(node: ImportedNode): readonly Operand[] {
   const body = node.attributes.graph('body');
   const { entries } = sequence(node, 0);
   const results = entries.map((entry, k) =>
-    node.importer.subgraph(body, node.scope, [
-      entry,
-      ...node.inputs.slice(1).map((other, i): Operand => {
-        if (other?.kind !== 'sequence') return other ?? node.operand(i + 1);
-        if (other.entries.length !== entries.length) throw node.refuse('the sequences have different lengths'); // prettier-ignore
-        return other.entries[k];
-      }),
-    ]),
+    node.importer.subgraph(
+      body,
+      node.scope,
+      [
+        entry,
+        ...node.inputs.slice(1).map((other, i): Operand => {
+          if (other?.kind !== 'sequence') return other ?? node.operand(i + 1);
+          if (other.entries.length !== entries.length) throw node.refuse('the sequences have different lengths'); // prettier-ignore
+          return other.entries[k];
+        }),
+      ],
+      node.proto.output.length,
+    ),
   );
   return body.output.map((_, k) => ({ kind: 'sequence', entries: results.map((each) => each[k]) }));
 }

@@ -129,8 +129,7 @@ function tiled(x: Value, node: ImportedNode): Value {
 function depthToSpace(x: Value, node: ImportedNode): Value {
   const size = node.attributes.int('blocksize', 1);
   const [images, channels, height, width] = x.type.shape;
-  if (!isStatic(channels) || size < 1)
-    throw node.unsupported('the number of channels is not known');
+  if (!isStatic(channels) || size < 1) throw node.unsized('the number of channels is not known');
   const depth = channels / size ** 2;
   const isColumnsFirst = node.attributes.string('mode', 'DCR') === 'CRD';
   const blocks = isColumnsFirst
@@ -144,7 +143,7 @@ const times = (dim: Dim, factor: number): Dim => sizeOf([dim, factor]);
 function spaceToDepth(x: Value, node: ImportedNode): Value {
   const size = node.attributes.int('blocksize', 1);
   const [images, channels, height, width] = x.type.shape;
-  if (!isStatic(height) || !isStatic(width) || size < 1) throw node.unsupported('the sizes of the images are not known'); // prettier-ignore
+  if (!isStatic(height) || !isStatic(width) || size < 1) throw node.unsized('the sizes of the images are not known'); // prettier-ignore
   const [rows, columns] = [height / size, width / size];
   const blocks = ops.reshape(x, [images, channels, rows, size, columns, size]);
   return ops.reshape(ops.transpose(blocks, [0, 3, 5, 1, 2, 4]), [images, times(channels, size ** 2), rows, columns]); // prettier-ignore

@@ -58,7 +58,9 @@ function parts(node: ImportedNode): Results {
   const extent = x.type.shape[axis];
   const sizes = node.has(1) ? node.dims(1) : node.attributes.ints('split', null);
   const count = node.attributes.int('num_outputs', node.proto.output.length);
-  if (sizes === null && count < 1) throw node.refuse('there are no parts');
+  if (sizes === null && (count < 1 || count > node.proto.output.length)) {
+    throw node.refuse('the number of parts is not that of the outputs');
+  }
   const cuts: Dim[] = [];
   if (sizes === null) {
     const each = floorDivDim(subDim(addDim(extent, count), 1), count);
@@ -119,7 +121,7 @@ function centered(x: Value, node: ImportedNode): Value {
   axes.forEach((each, k) => {
     const axis = node.axis(each, rank);
     const extent = x.type.shape[axis];
-    if (!isStatic(extent)) throw node.unsupported('a size of the operand is not known');
+    if (!isStatic(extent)) throw node.unsized('a size of the operand is not known');
     const missing = sizes[k] - extent;
     if (missing >= 0) border[axis] = [Math.floor(missing / 2), missing - Math.floor(missing / 2)];
     else {

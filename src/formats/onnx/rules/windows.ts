@@ -17,7 +17,7 @@ export function windowsOf(
   kernelShape: Shape | null = null,
 ): Windows {
   const given = node.attributes.ints('kernel_shape', null) ?? kernelShape;
-  if (given === null || !given.every(isStatic)) throw node.unsupported('the size of the windows is not known'); // prettier-ignore
+  if (given === null || !given.every(isStatic)) throw node.unsized('the size of the windows is not known'); // prettier-ignore
   const kernel = given;
   const axes = spatial.length;
   const list = (name: string, otherwise: number): readonly number[] => {
