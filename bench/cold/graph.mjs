@@ -2,7 +2,7 @@
 // How long a program of so many nodes takes: build, sort, rewrite, differentiate, print, read. Prints
 // milliseconds by stage.
 import { clock } from '../harness/clock.mjs';
-import { load as loadFrom } from '../kaon.mjs';
+import { load as loadFrom } from '../dist.mjs';
 
 async function graphTimings(count) {
   const load = (path) => loadFrom(`src/${path}`);

@@ -2,7 +2,8 @@
 // The memory that compiled programs work in while they train an LSTM over so many steps: forward and
 // backward as one program, in a process that has run nothing else. Prints bytes.
 import { randomData } from '../harness/data.mjs';
-import { kn, load } from '../kaon.mjs';
+import { load } from '../dist.mjs';
+import { kn } from '../kaon.mjs';
 
 const { cpu } = await load('src/runtime/device.js');
 

@@ -1,6 +1,6 @@
 // The networks of the examples of this repository, in every form of running them.
 import { relativeError } from '../harness/statistics.mjs';
-import { load } from '../kaon.mjs';
+import { load } from '../dist.mjs';
 import { hybridizeBlock, tier } from './tier.mjs';
 
 const [{ firstDigits, makeDigits }, { firstNames, makeNames }, { forms, stepIn }] =

@@ -1,7 +1,7 @@
 // What the processor reaches in WebAssembly and through the engine; a process that speaks as contestants do.
 import { serve } from '../harness/serve.mjs';
 import { wasmPeak } from '../peak.mjs';
-import { distFolder } from '../kaon.mjs';
+import { distFolder } from '../dist.mjs';
 
 async function peak(relaxed, operations) {
   const { run } = await wasmPeak({ dist: distFolder, relaxed });
