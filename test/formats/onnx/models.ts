@@ -1,8 +1,9 @@
 /** Models that tests make. */
-import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import { protobufFor } from '../../../src/formats/onnx/proto/library.js';
 import type {
   AttributeProtoSchema,
+  FunctionProtoSchema,
   GraphProtoSchema,
   ModelProtoSchema,
   NodeProtoSchema,
@@ -10,15 +11,16 @@ import type {
   ValueInfoProtoSchema,
 } from '../../../src/formats/onnx/proto/onnx_pb.js';
 
-export type Graph = MessageInitShape<typeof GraphProtoSchema>;
-export type Node = MessageInitShape<typeof NodeProtoSchema>;
-export type Tensor = MessageInitShape<typeof TensorProtoSchema>;
-type Attribute = MessageInitShape<typeof AttributeProtoSchema>;
-type ValueInfo = MessageInitShape<typeof ValueInfoProtoSchema>;
-export type Model = Exclude<
-  MessageInitShape<typeof ModelProtoSchema>,
-  { readonly $typeName: string }
->;
+/** What a message is made of, without messages that exist already. */
+type Parts<S extends DescMessage> = Exclude<MessageInitShape<S>, { readonly $typeName: string }>;
+
+export type Graph = Parts<typeof GraphProtoSchema>;
+export type Node = Parts<typeof NodeProtoSchema>;
+export type Tensor = Parts<typeof TensorProtoSchema>;
+export type ModelFunction = Parts<typeof FunctionProtoSchema>;
+export type Model = Parts<typeof ModelProtoSchema>;
+type Attribute = Parts<typeof AttributeProtoSchema>;
+type ValueInfo = Parts<typeof ValueInfoProtoSchema>;
 
 /** A size: a number, a name, or nothing at all. */
 export type Size = number | string | null;

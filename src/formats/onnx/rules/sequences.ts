@@ -53,7 +53,7 @@ function split(node: ImportedNode): SequenceOperand {
   const x = node.value(0);
   const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
   const extent = x.type.shape[axis];
-  if (!isStatic(extent)) throw node.unsupported('the size of the axis is not known');
+  if (!isStatic(extent)) throw node.unsized('the size of the axis is not known');
   const isSingle = !node.has(1);
   const given = isSingle ? [1] : node.numbers(1);
   const isEach = isSingle || node.rank(1) === 0;
