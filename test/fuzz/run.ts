@@ -125,17 +125,37 @@ const onTrial: Readonly<Record<string, Callable>> = {
 /** Programs that are made end much sooner; those that are made smaller need not end at all. */
 const mostEntries = 5000;
 
-/** Runs steps on values by number, which it adds to. */
+/** How often bodies have been entered so far. */
+interface Count {
+  entries: number;
+}
+
+/** Where steps stand: in how many bodies, and whether these are only tried. */
+interface Place {
+  readonly depth: number;
+  readonly isTrial: boolean;
+}
+
+/**
+ * Runs steps on values by number, which it adds to. Each run of a body has values of its own, as
+ * variables of a function are: a body that is run again for its gradient finds what it found before.
+ */
 export class Runner {
   readonly #values: Map<number, kn.NDArray>;
   readonly #options: RunOptions;
-  #depth = 0;
-  #entries = 0;
-  #isTrial = false;
+  readonly #count: Count;
+  readonly #place: Place;
 
-  constructor(values: Map<number, kn.NDArray>, options: RunOptions = {}) {
+  constructor(
+    values: Map<number, kn.NDArray>,
+    options: RunOptions = {},
+    count: Count = { entries: 0 },
+    place: Place = { depth: 0, isTrial: false },
+  ) {
     this.#values = values;
     this.#options = options;
+    this.#count = count;
+    this.#place = place;
   }
 
   run(steps: readonly Step[]): void {
@@ -152,7 +172,7 @@ export class Runner {
       operands.push(...outer.map((id) => this.#values.get(id)!));
       const run = (): readonly kn.NDArray[] => this.#call(step, args);
       const { around } = this.#options;
-      const results = around === undefined ? run() : around(step, run, operands, this.#depth);
+      const results = around === undefined ? run() : around(step, run, operands, this.#place.depth);
       step.results.forEach((id, i) => this.#values.set(id, results[i]));
     }
   }
@@ -162,24 +182,23 @@ export class Runner {
       const { control = byFunctions } = this.#options;
       return control(step, args, (region, given, isTrial) => this.#enter(region, given, isTrial));
     }
-    const trial = this.#isTrial ? onTrial[step.op] : undefined;
+    const trial = this.#place.isTrial ? onTrial[step.op] : undefined;
     const call = trial ?? this.#options.callOf?.(step.op) ?? calls.get(step.op)!;
     return resultArrays(call(...args));
   }
 
-  #enter(region: Region, given: readonly kn.NDArray[], isTrial: boolean = this.#isTrial): Given {
-    if (++this.#entries > mostEntries) throw new Error('a loop does not end');
-    const before = this.#isTrial;
-    this.#isTrial = isTrial;
-    this.#depth++;
-    try {
-      region.params.forEach((id, i) => this.#values.set(id, given[i]));
-      this.run(region.steps);
-    } finally {
-      this.#isTrial = before;
-      this.#depth--;
-    }
-    const values = (ids: readonly number[]): kn.NDArray[] => ids.map((id) => this.#values.get(id)!);
+  #enter(
+    region: Region,
+    given: readonly kn.NDArray[],
+    isTrial: boolean = this.#place.isTrial,
+  ): Given {
+    if (++this.#count.entries > mostEntries) throw new Error('a loop does not end');
+    const inner = new Map(this.#values);
+    region.params.forEach((id, i) => inner.set(id, given[i]));
+    const place = { depth: this.#place.depth + 1, isTrial };
+    new Runner(inner, this.#options, this.#count, place).run(region.steps);
+    for (const [id, value] of inner) this.#values.set(id, value);
+    const values = (ids: readonly number[]): kn.NDArray[] => ids.map((id) => inner.get(id)!);
     return { outputs: values(region.outputs), states: values(region.states) };
   }
 }

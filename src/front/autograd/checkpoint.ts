@@ -1,4 +1,5 @@
 import { isFloat } from '../../base/dtype.js';
+import { ArgumentError } from '../../base/errors.js';
 import { flatten, type Structure, unflatten } from '../../base/tree.js';
 import { joinRecording } from '../dispatch.js';
 import { type GeneratorState, generatorState, setGeneratorState } from '../generator.js';
@@ -27,9 +28,12 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
     const rerun = (inputs: readonly NDArray[]): unknown =>
       madeInside(fn(...(unflatten(structure, inputs) as Parameters<F>)));
     const { results, outputs, used, moment } = firstRun(() => rerun(leaves));
+    let isRecomputing = false;
     const recomputing = customGradient({
       forward: () => results.map(aliasOf),
       backward: (headGrads, { inputs }) => {
+        if (isRecomputing) throw readsItself();
+        isRecomputing = true;
         const isDifferentiated = mode.session !== null;
         const session = mode.session ?? new Session();
         const gradients = (): readonly (NDArray | null)[] => {
@@ -51,6 +55,7 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
         try {
           return withMode({ session, training, isPaused: false }, op, gradients);
         } finally {
+          isRecomputing = false;
           if (!isDifferentiated) session.isOpen = false;
         }
       },
@@ -58,6 +63,19 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
     return unflatten(outputs, recomputing(...leaves, ...used));
   };
   return run as unknown as F;
+}
+
+/** The first run read an array that another has taken the place of, one that came out of the function. */
+function readsItself(): ArgumentError {
+  return new ArgumentError(
+    'computed again for its gradient, a function depends on its own results',
+    {
+      op,
+      expected: 'the arrays that it has read the first time',
+      actual: 'a variable around it that was assigned since',
+      advice: 'let it close over constants, or give it what changes as an argument',
+    },
+  );
 }
 
 /** What a function returns, with links in place of arrays from outside: gradients flow through these as well. */

@@ -199,3 +199,20 @@ test('a loop that keeps nothing starts from what its body also reads', () => {
     assert.deepEqual(kn.grad(f(save))(x).tolist(), [1 + 3 + 9]);
   }
 });
+
+test('a function that closes over a variable which its own results take over is refused', () => {
+  const x = kn.array([1, 2]);
+  x.attachGrad();
+  let h = x.mul(1);
+  const step = kn.checkpoint((a: kn.NDArray) => a.mul(h));
+  const loss = kn.autograd.record(() => {
+    h = x.mul(2);
+    h = step(x);
+    return h.sum();
+  });
+  assert.throws(() => loss.backward(), {
+    name: 'ArgumentError',
+    op: 'checkpoint',
+    message: /depends on its own results/,
+  });
+});
