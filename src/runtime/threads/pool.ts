@@ -122,9 +122,9 @@ export class Pool {
     await Promise.all(this.#seats.map((seat, worker) => this.#leave(seat, worker)?.end()));
   }
 
-  /** @internal Ends a worker as an accident would. */
-  kill(worker: number): void {
-    void this.#seats[worker].worker?.kill();
+  /** @internal Ends a worker as an accident would, between two jobs. */
+  async kill(worker: number): Promise<void> {
+    await this.#seats[worker].worker?.kill();
   }
 
   #leave(seat: Seat, worker: number): Spawned | null {

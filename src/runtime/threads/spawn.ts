@@ -8,7 +8,7 @@ export interface Spawned {
   post(message: WorkerMessage): void;
   end(): Promise<unknown>;
   /** Ends it as if by itself. */
-  kill(): void;
+  kill(): Promise<unknown>;
 }
 
 /**
@@ -41,18 +41,19 @@ function spawnInNode({ workers }: NodeModules, died: (reason: string) => void): 
       isWanted = false;
       return worker.terminate();
     },
-    kill: () => void worker.terminate(),
+    kill: () => worker.terminate(),
   };
 }
 
 function spawnInBrowser(died: (reason: string) => void): Spawned {
   const url = URL.createObjectURL(new Blob([workerText()], { type: 'text/javascript' }));
   const worker = new Worker(url, { name: 'kaon' });
-  const kill = (reason: string): void => {
+  const kill = (reason: string): Promise<void> => {
     worker.terminate();
     died(`a worker ended${reason}`);
+    return Promise.resolve();
   };
-  worker.addEventListener('error', (event) => kill(`: ${event.message}`));
+  worker.addEventListener('error', (event) => void kill(`: ${event.message}`));
   return {
     post: (message) => post(worker, message),
     end: () => {
