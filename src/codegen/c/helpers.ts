@@ -1,10 +1,11 @@
-import { scalarBytes, storageBytes } from '../../loop/build.js';
+import { storageBytes } from '../../loop/build.js';
 import type { BinaryOp, ExprType, Scalar, Storage, UnaryOp } from '../../loop/nodes.js';
 import { barrierHeaders, barrierText } from './barrier.js';
 import type { Dialect } from './dialect.js';
 import { fusedHeaders, fusedMultiplyAdd } from './fused.js';
 import { binaryText, castText, infixOf, unaryText } from './scalar.js';
 import { cType, heldAs, scalarTypes, storageTypes, typeName, vectorType } from './types.js';
+import { wholeBinary, wholeCast, wholeComparison, wholeSelect, wholeUnary, wordsOf } from './whole.js'; // prettier-ignore
 
 const inline = 'static inline';
 
@@ -38,6 +39,8 @@ export class Helpers {
     return this.#define(`k_${op}_${typeName(type)}`, (name) => {
       if (type.lanes === 1) return this.#scalar(name, type.scalar, ['a'], type.scalar, unaryText(op, type.scalar)); // prettier-ignore
       const { scalar } = type;
+      const whole = this.#dialect.hasVectorArithmetic ? wholeUnary(op, scalar, type.lanes) : null;
+      if (whole !== null) return this.#body(name, type, [type], whole, scalar);
       const text = scalar === 'bool' ? '~a' : unaryText(op, scalar);
       return this.#byLane(name, type, [type], text);
     });
@@ -50,6 +53,8 @@ export class Helpers {
       if (scalar === 'bool') return this.#byLane(name, result, [operands, operands], maskText(op));
       const text = binaryText(op, scalar);
       if (result.scalar === 'bool') return this.#comparison(name, operands, result, text);
+      const whole = this.#dialect.hasVectorArithmetic ? wholeBinary(op, scalar, lanes) : null;
+      if (whole !== null) return this.#body(name, result, [operands, operands], whole, scalar);
       const own = infixOf(op, scalar);
       const isWhole = this.#dialect.hasVectorArithmetic && own !== null && op !== 'rem';
       return isWhole
@@ -84,6 +89,10 @@ export class Helpers {
   select(type: ExprType): string {
     return this.#define(`k_select_${typeName(type)}`, (name) => {
       const condition: ExprType = { scalar: 'bool', lanes: type.lanes };
+      if (this.#dialect.hasVectorArithmetic) {
+        const whole = wholeSelect(type.scalar, type.lanes);
+        return this.#body(name, type, [type, type, condition], whole, type.scalar);
+      }
       return this.#byLane(name, type, [type, type, condition], 'c != 0 ? a : b');
     });
   }
@@ -91,8 +100,17 @@ export class Helpers {
   cast(from: ExprType, to: ExprType): string {
     return this.#define(`k_${typeName(from)}_to_${typeName(to)}`, (name) => {
       if (from.lanes === 1) return this.#scalar(name, from.scalar, ['a'], to.scalar, castText(from.scalar, to.scalar)); // prettier-ignore
+      const whole = this.#dialect.hasVectorArithmetic
+        ? wholeCast(from.scalar, to.scalar, from.lanes)
+        : null;
+      if (whole !== null) return this.#body(name, to, [from], whole, from.scalar);
       if (from.scalar === 'bool') {
-        return this.#byLane(name, to, [from], castText('i32', to.scalar).replaceAll(/\ba\b/g, '(-a)'));
+        return this.#byLane(
+          name,
+          to,
+          [from],
+          castText('i32', to.scalar).replaceAll(/\ba\b/g, '(-a)'),
+        );
       }
       const text = castText(from.scalar, to.scalar);
       return this.#byLane(name, to, [from], to.scalar === 'bool' ? `-(${text})` : text);
@@ -227,10 +245,25 @@ export class Helpers {
   }
 
   #comparison(name: string, operands: ExprType, result: ExprType, text: string): string {
-    const isSameWidth = scalarBytes(operands.scalar) === scalarBytes('i32');
-    return this.#dialect.hasVectorArithmetic && isSameWidth
-      ? this.#whole(name, result, [operands, operands], text)
-      : this.#byLane(name, result, [operands, operands], `-(${text})`);
+    if (!this.#dialect.hasVectorArithmetic) {
+      return this.#byLane(name, result, [operands, operands], `-(${text})`);
+    }
+    const { scalar, lanes } = operands;
+    const whole = wholeComparison(text, scalar, lanes);
+    return this.#body(name, result, [operands, operands], whole, scalar);
+  }
+
+  /** A function of whole vectors, which may work with integers as wide as the lanes of `words`. */
+  #body(
+    name: string,
+    type: ExprType,
+    operands: readonly ExprType[],
+    body: string,
+    words: Scalar,
+  ): string {
+    this.#vector(wordsOf(words), type.lanes);
+    const params = operands.map((operand, k) => `${this.type(operand)} ${'abc'[k]}`).join(', ');
+    return `${inline} ${this.type(type)} ${name}(${params}) { ${body} }`;
   }
 }
 
