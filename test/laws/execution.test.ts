@@ -35,7 +35,8 @@ function assertAlike(actual: Operand, expected: Operand, message: string, times 
   ];
   for (let k = 0; k < host.length; k++) {
     const [a, b] = [value(actual.storage.host, k), value(host, k)];
-    const close = Object.is(a, b) || Math.abs(a - b) <= times * tolerance * Math.max(1, Math.abs(b));
+    const close =
+      Object.is(a, b) || Math.abs(a - b) <= times * tolerance * Math.max(1, Math.abs(b));
     assert.ok(close, `${message}: element ${k} is ${a}, not ${b}`);
   }
 }
