@@ -1,4 +1,4 @@
-import { isStatic, sizeOf } from '../../../base/dim.js';
+import { isStatic, sameShape, sizeOf } from '../../../base/dim.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import { elementFor } from '../tensor.js';
@@ -18,17 +18,26 @@ function layer(node: ImportedNode): Results {
   const rank = x.type.shape.length;
   const first = node.axis(node.attributes.int('axis', -1), rank);
   const axes = Array.from({ length: rank - first }, (_, k) => first + k);
+  const epsilon = node.attributes.float('epsilon', 1e-5);
+  const isPlain = !node.wants(1) && !node.wants(2) && x.type.dtype === given.type.dtype;
+  if (isPlain && [1, 2].every((index) => coversAxes(node, index, axes))) {
+    return ops.layerNorm(x, node.value(1), node.optional(2), { axes, epsilon });
+  }
   const mean = ops.mean(x, axes, { keepdims: true });
   const centered = ops.sub(x, mean);
   const variance = ops.mean(ops.square(centered), axes, { keepdims: true });
-  const inverse = ops.reciprocal(
-    ops.sqrt(ops.add(variance, node.attributes.float('epsilon', 1e-5))),
-  );
+  const inverse = ops.reciprocal(ops.sqrt(ops.add(variance, epsilon)));
   const normal = ops.cast(ops.mul(centered, inverse), given.type.dtype);
   const scaled = ops.mul(normal, node.value(1));
   const shift = node.optional(2);
   const y = shift === null ? scaled : ops.add(scaled, shift);
   return [y, mean, inverse];
+}
+
+/** Whether a scale or a shift, if there is one, has the extents of the axes that are normalised. */
+function coversAxes(node: ImportedNode, index: number, axes: readonly number[]): boolean {
+  if (!node.has(index)) return true;
+  return sameShape(node.shape(index), axes.map((axis) => node.shape(0)[axis])); // prettier-ignore
 }
 
 function rootMeanSquare(node: ImportedNode): Value {
@@ -37,8 +46,12 @@ function rootMeanSquare(node: ImportedNode): Value {
   const rank = x.type.shape.length;
   const first = node.axis(node.attributes.int('axis', -1), rank);
   const axes = Array.from({ length: rank - first }, (_, k) => first + k);
+  const epsilon = node.attributes.float('epsilon', 1e-5);
+  if (x.type.dtype === given.type.dtype && coversAxes(node, 1, axes)) {
+    return ops.rmsNorm(x, node.value(1), { axes, epsilon });
+  }
   const mean = ops.mean(ops.square(x), axes, { keepdims: true });
-  const root = ops.sqrt(ops.add(mean, node.attributes.float('epsilon', 1e-5)));
+  const root = ops.sqrt(ops.add(mean, epsilon));
   return ops.mul(ops.cast(ops.div(x, root), given.type.dtype), node.value(1));
 }
 
@@ -142,8 +155,8 @@ export const normalisations: Rules = {
   Dropout: rule((node) => {
     const x = node.value(0);
     const isTraining = node.version >= 12 && node.has(2) && node.number(2) !== 0;
-    const rate = node.version >= 12 ? (node.has(1) ? node.number(1) : 0.5) : 0;
-    if (isTraining && rate > 0) throw node.unsupported('it draws random numbers');
+    const rate = !isTraining ? 0 : node.has(1) ? node.number(1) : 0.5;
+    if (rate > 0) throw node.unsupported('it draws random numbers');
     return [x, ...(node.wants(1) ? [ops.onesLike(x, { dtype: 'bool' })] : [])];
   }),
 };
