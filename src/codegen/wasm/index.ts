@@ -1,3 +1,9 @@
-export { compileModule, encodeModule, instantiate, type WasmKernel, type WasmOptions } from './module.js';
+export {
+  compileModule,
+  encodeModule,
+  instantiate,
+  type WasmKernel,
+  type WasmOptions,
+} from './module.js';
 export { reservedBytes } from './memory.js';
 export { supportsRelaxed } from './relaxed.js';
