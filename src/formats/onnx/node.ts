@@ -113,6 +113,16 @@ export class ImportedNode {
     return this.shape(index).length;
   }
 
+  /** Refuses operands of other ranks, where they are there. */
+  expectRank(index: number, ...ranks: readonly number[]): void {
+    if (!this.has(index) || ranks.includes(this.rank(index))) return;
+    throw this.refuse(
+      `input ${index} has another rank`,
+      ranks.join(' or '),
+      String(this.rank(index)),
+    );
+  }
+
   dtype(index: number): DType {
     return this.operand(index).type.dtype;
   }

@@ -79,6 +79,9 @@ function weights(scores: Value): Value {
 /** Attention of opset 23 and later: [N, heads, T, size], or heads side by side in the last axis. */
 function attended(node: ImportedNode): readonly Value[] {
   const is3d = node.rank(0) === 3;
+  for (const index of [0, 1, 2]) node.expectRank(index, is3d ? 3 : 4);
+  for (const index of [4, 5]) node.expectRank(index, 4);
+  node.expectRank(6, 1);
   const queryHeads = node.attributes.int('q_num_heads', 0);
   const keyHeads = node.attributes.int('kv_num_heads', 0);
   if (is3d && (queryHeads < 1 || keyHeads < 1))
@@ -127,6 +130,7 @@ function attended(node: ImportedNode): readonly Value[] {
 
 /** Attention with graphs between its steps. */
 function flexible(node: ImportedNode): Value {
+  for (const index of [0, 1, 2]) node.expectRank(index, 4);
   const [q, k, v] = [0, 1, 2].map((index) => node.value(index));
   const [, heads, , size] = q.type.shape;
   if (!isStatic(size)) throw node.unsized('the size of the heads is not known');
@@ -155,6 +159,7 @@ function flexible(node: ImportedNode): Value {
 
 /** Turns pairs of elements by angles that grow with the position. */
 function rotated(node: ImportedNode): Value {
+  node.expectRank(0, 3, 4);
   const given = node.value(0);
   const is4d = given.type.shape.length === 4;
   const [images, length] = is4d ? [given.type.shape[0], given.type.shape[2]] : given.type.shape;

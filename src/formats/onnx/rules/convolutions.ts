@@ -25,6 +25,7 @@ function withBias(node: ImportedNode, index: number, y: Value): Value {
 
 /** The sizes of the result may be given; then the padding is what is left over. */
 function transposed(node: ImportedNode): Value {
+  node.expectRank(1, Math.max(node.rank(0), 3));
   const [x, w] = [node.value(0), node.value(1)];
   const count = x.type.shape.slice(2);
   const axes = count.length;
@@ -58,6 +59,7 @@ function transposed(node: ImportedNode): Value {
 
 /** Only what lies before a position counts; what lay before the input may be given, and is handed on. */
 function causal(node: ImportedNode): readonly Value[] {
+  for (const index of [0, 1, 3]) node.expectRank(index, 3);
   const [x, w] = [node.value(0), node.value(1)];
   const [images, channels] = x.type.shape;
   const width = w.type.shape[2];
@@ -74,6 +76,7 @@ function causal(node: ImportedNode): readonly Value[] {
 
 /** Elements of windows back in their places, added up where windows overlap. */
 function columnsToImage(node: ImportedNode): Value {
+  node.expectRank(0, 3);
   const x = node.value(0);
   const size = node.dims(1);
   const kernel = node.numbers(2);
@@ -96,6 +99,8 @@ function columnsToImage(node: ImportedNode): Value {
 
 /** Each element of each window is taken from a place that an operand moves. */
 function deformable(node: ImportedNode): Value {
+  const rank = node.rank(0);
+  for (const index of [0, 1, 2, 4]) node.expectRank(index, Math.max(rank, 3));
   const [x, w, offsets] = [node.value(0), node.value(1), node.value(2)];
   const spatial = x.type.shape.slice(2);
   const { kernel, strides, dilation, padding } = windowsOf(node, spatial, w.type.shape.slice(2));

@@ -141,6 +141,8 @@ function scatteredElements(x: Value, node: ImportedNode): Value {
 
 /** A cache of rows with new ones written in, at a place for each batch. */
 function cached(x: Value, node: ImportedNode): Value {
+  node.expectRank(1, node.rank(0));
+  node.expectRank(2, 1);
   const update = node.value(1);
   const { shape } = x.type;
   const axis = node.axis(node.attributes.int('axis', -2), shape.length);
@@ -197,6 +199,8 @@ function lengthOf(node: ImportedNode, count: Value): Dim {
 function compressed(x: Value, node: ImportedNode): Value {
   const axis = node.attributes.int('axis', null);
   const flat = axis === null ? ops.flatten(x) : ops.moveaxis(x, axis, 0);
+  node.expectRank(1, 1);
+  if (flat.type.shape.length === 0) throw node.refuse('there is no axis');
   const mask = node.value(1);
   const [length, extent] = [mask.type.shape[0], flat.type.shape[0]];
   const both = minDim(length, extent);
@@ -231,6 +235,7 @@ function unique(node: ImportedNode): Results {
 
 /** For each image and class the boxes that stay, as triples of positions. */
 function suppressed(node: ImportedNode): Value {
+  for (const index of [0, 1]) node.expectRank(index, 3);
   const [boxes, scores] = [node.value(0), node.value(1)];
   const [images, classes] = scores.type.shape;
   if (!isStatic(images) || !isStatic(classes) || images * classes > 4096) {

@@ -8,6 +8,7 @@ import { rule, type Rules } from './rule.js';
 
 /** A state that keys write values into and queries read, step by step, with decay and correction. */
 function linear(node: ImportedNode): readonly Value[] {
+  for (const index of [0, 1, 2, 4, 5]) node.expectRank(index, 3);
   const queryHeads = node.attributes.int('q_num_heads', 0);
   const heads = node.attributes.int('kv_num_heads', 0);
   const kind = node.attributes.string('update_rule', 'gated_delta');

@@ -5,6 +5,7 @@ import { rule, type Rules } from './rule.js';
 
 /** What each place costs given logarithms of probabilities, `[N, C, ...]`, and the classes, `[N, ...]`. */
 function likelihoodLoss(node: ImportedNode, logs: Value): Value {
+  node.expectRank(1, node.rank(0) - 1);
   const target = ops.cast(node.value(1), 'int64');
   const ignored = node.attributes.int('ignore_index', null);
   const isIgnored = ignored === null ? null : ops.equal(target, ignored);

@@ -86,6 +86,7 @@ function instance(node: ImportedNode): Value {
 /** Scale and shift are of each group in opset 18, and of each channel since 21. */
 function group(node: ImportedNode): Value {
   const x = node.value(0);
+  for (const index of [1, 2]) node.expectRank(index, 1);
   const groups = node.attributes.int('num_groups', 1);
   const [, channels, ...spatial] = x.type.shape;
   const epsilon = node.attributes.float('epsilon', 1e-5);
@@ -106,6 +107,7 @@ function group(node: ImportedNode): Value {
 /** Divides by a power of the mean of squares over neighbouring channels. */
 function localResponse(node: ImportedNode): Value {
   const x = node.value(0);
+  if (x.type.shape.length < 3) throw node.refuse('the operand has no spatial axes');
   const size = node.attributes.int('size', 1);
   const alpha = node.attributes.float('alpha', 0.0001);
   const beta = node.attributes.float('beta', 0.75);

@@ -119,6 +119,7 @@ function overSpace(node: ImportedNode): { x: Value; axes: readonly number[] } {
 
 /** Elements back at the places that a pool has taken them from. */
 function unpooled(node: ImportedNode): Value {
+  node.expectRank(1, node.rank(0));
   const [x, places] = [node.value(0), node.value(1)];
   const [images, channels, ...counts] = x.type.shape;
   const { kernel, strides, padding } = windowsOf(node, counts);

@@ -161,6 +161,9 @@ const gru: Cell = {
 function recurrence(node: ImportedNode, cell: Cell): readonly Value[] {
   const isBatchFirst = node.attributes.int('layout', 0) === 1;
   const swap = (x: Value): Value => (isBatchFirst ? ops.swapaxes(x, 0, 1) : x);
+  for (const index of [0, 1, 2, 5, 6]) node.expectRank(index, 3);
+  node.expectRank(3, 2);
+  node.expectRank(4, 1);
   const x = swap(node.value(0));
   const [w, r] = [node.value(1), node.value(2)];
   const [length, batch] = x.type.shape;

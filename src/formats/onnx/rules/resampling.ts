@@ -108,6 +108,7 @@ function gridSample(node: ImportedNode): Value {
 
 /** A grid for `GridSample`: every place of the result moved by an affine map. */
 function affineGrid(node: ImportedNode): Value {
+  node.expectRank(0, 3);
   const theta = node.value(0);
   const size = node.dims(1);
   const alignCorners = node.attributes.flag('align_corners');
@@ -137,6 +138,9 @@ function affineGrid(node: ImportedNode): Value {
 
 /** Averages, or maxima, of points inside of the bins that regions of images are divided into. */
 function alignedRegions(node: ImportedNode): Value {
+  node.expectRank(0, 4);
+  node.expectRank(1, 2);
+  node.expectRank(2, 1);
   const [x, boxes, batches] = [node.value(0), node.value(1), node.value(2)];
   const mode = node.attributes.string('mode', 'avg');
   const height = node.attributes.int('output_height', 1);

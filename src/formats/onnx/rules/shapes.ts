@@ -9,6 +9,7 @@ import { anyElement, moves, rule, type Rules } from './rule.js';
 
 /** A shape in which 0 keeps the size of the operand, and -1 is what is left. */
 function reshaped(node: ImportedNode): Results {
+  node.expectRank(1, 1);
   const x = node.value(0);
   const from = x.type.shape;
   const keepsZero = node.attributes.flag('allowzero');
@@ -69,6 +70,7 @@ function unsqueezed(x: Value, node: ImportedNode): Value {
 
 /** Stretches both ways: extents of 1 of the operand, and of the shape that is asked for. */
 function expanded(x: Value, node: ImportedNode): Value {
+  node.expectRank(1, 1);
   const wanted = node.dimsIfKnown(1);
   const { shape } = x.type;
   if (wanted !== null) return ops.broadcastTo(x, bothWays(shape, wanted));
@@ -108,6 +110,7 @@ function bothWays(a: Shape, b: Shape): Shape {
 }
 
 function tiled(x: Value, node: ImportedNode): Value {
+  node.expectRank(1, 1);
   const repeats = node.dimsIfKnown(1);
   if (repeats !== null && repeats.every(isStatic)) return ops.tile(x, repeats);
   // Each axis gets a new one before it, which is stretched.
@@ -127,6 +130,7 @@ function tiled(x: Value, node: ImportedNode): Value {
 
 /** Blocks of channels become space; `CRD` has the channels outside of the blocks. */
 function depthToSpace(x: Value, node: ImportedNode): Value {
+  node.expectRank(0, 4);
   const size = node.attributes.int('blocksize', 1);
   const [images, channels, height, width] = x.type.shape;
   if (!isStatic(channels) || size < 1) throw node.unsized('the number of channels is not known');
@@ -141,6 +145,7 @@ function depthToSpace(x: Value, node: ImportedNode): Value {
 const times = (dim: Dim, factor: number): Dim => sizeOf([dim, factor]);
 
 function spaceToDepth(x: Value, node: ImportedNode): Value {
+  node.expectRank(0, 4);
   const size = node.attributes.int('blocksize', 1);
   const [images, channels, height, width] = x.type.shape;
   if (!isStatic(height) || !isStatic(width) || size < 1) throw node.unsized('the sizes of the images are not known'); // prettier-ignore
@@ -170,6 +175,7 @@ function constant(node: ImportedNode): TensorOperand {
 }
 
 function constantOfShape(node: ImportedNode): TensorOperand {
+  node.expectRank(0, 1);
   const value = node.attributes.tensor('value');
   const filled =
     value === undefined ? null : node.importer.constantOf(value, 'the value of ConstantOfShape');

@@ -125,6 +125,8 @@ function mirrored(node: ImportedNode, real: Value, imaginary: Value, length: num
 
 /** Transforms of windows that move along a signal, `[batch, length, 1 or 2]`. */
 function shortTime(node: ImportedNode): Value {
+  node.expectRank(0, 3);
+  node.expectRank(2, 1);
   const x = node.value(0);
   const step = node.number(1);
   const window = node.optional(2);

@@ -137,6 +137,7 @@ function reversedSequences(x: Value, node: ImportedNode): Value {
   const time = node.attributes.int('time_axis', 0);
   const batch = node.attributes.int('batch_axis', 1);
   const { shape } = x.type;
+  [time, batch].forEach((axis) => node.axis(axis, shape.length));
   const column = (length: Dim, axis: number): Dim[] =>
     shape.map((_, k) => (k === axis ? length : 1));
   const positions = ops.reshape(node.iota(shape[time]), column(shape[time], time));
