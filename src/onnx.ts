@@ -4,7 +4,7 @@ import { nodeModules } from './base/node.js';
 import { type ExternalData, externalFrom } from './formats/onnx/external.js';
 import { importModel, type InputRequests, type ModelFacts } from './formats/onnx/import.js';
 import { arrayType } from './front/arraytype.js';
-import type { GraphParts } from './front/graph.js';
+import type { GraphParts, Outside } from './front/graph.js';
 import { arrayOf, NDArray } from './front/ndarray.js';
 import { StaticGraph } from './front/staticgraph.js';
 import { evaluateConstant } from './runtime/compile.js';
@@ -57,18 +57,20 @@ export class OnnxGraph extends StaticGraph {
  * counterpart here, which names operator and opset, or where `@bufbuild/protobuf` is not installed.
  */
 export function fromOnnx(bytes: Uint8Array, options: FromOnnxOptions = {}): OnnxGraph {
-  const { program, parameters, facts } = importModel(bytes, {
+  const { program, reads, draws, facts } = importModel(bytes, {
     external: externalOf(options.externalData),
     evaluate: evaluateConstant,
     inputs: new Map(
       Object.entries(options.inputs ?? {}).map(([name, each]) => [name, requestOf(each)]),
     ),
   });
-  const reads = parameters.map(({ data }) => ({
-    kind: 'array' as const,
-    of: arrayOf(arrayType(data.type.dtype, data.type.shape), data.data),
-  }));
-  return new OnnxGraph({ program, reads, writes: [] }, facts);
+  const outside = reads.map((read): Outside => {
+    if (read.kind === 'random') return { kind: 'random', draws };
+    const { type, data } = read.data;
+    return { kind: 'array', of: arrayOf(arrayType(type.dtype, type.shape), data) };
+  });
+  const writes: readonly Outside[] = draws === 0 ? [] : [{ kind: 'random', draws }];
+  return new OnnxGraph({ program, reads: outside, writes }, facts);
 }
 
 function requestOf(input: OnnxInputs): InputRequests {

@@ -1,6 +1,6 @@
 import { ArgumentError, UnsupportedError } from '../../base/errors.js';
 import { isFloat } from '../../base/dtype.js';
-import type { Program } from '../../ir/program.js';
+import type { Program, Value } from '../../ir/program.js';
 import type { ConstantData, Shape } from '../../ir/types.js';
 import type { Element } from './elements.js';
 import type { ExternalData } from './external.js';
@@ -30,11 +30,9 @@ export interface ImportRequest {
   readonly inputs: ReadonlyMap<string, InputRequests>;
 }
 
-/** An initializer that the program reads as an input. */
-export interface ImportedParameter {
-  readonly name: string;
-  readonly data: ConstantData;
-}
+/** Something that the program reads as an input: an initializer, or the state of the random generator. */
+export type ImportedRead =
+  { readonly kind: 'parameter'; readonly data: ConstantData } | { readonly kind: 'random' };
 
 /** What a file says of its model besides the graph. */
 export interface ModelFacts {
@@ -53,9 +51,11 @@ export interface ModelFacts {
 }
 
 export interface ImportedModel {
-  /** Its inputs are those of the model, then the parameters. */
+  /** Its inputs are those of the model, then what it reads. */
   readonly program: Program;
-  readonly parameters: readonly ImportedParameter[];
+  readonly reads: readonly ImportedRead[];
+  /** How often it draws random numbers; if it does, its last output is the state after that. */
+  readonly draws: number;
   readonly facts: ModelFacts;
 }
 
@@ -68,18 +68,25 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
   const model = readModel(bytes);
   const graph = model.graph!;
   const region = new Region(null);
-  const parameters: ImportedParameter[] = [];
-  const importer = new Importer(model, request.external, request.evaluate, (name, operand) => {
+  const reads: ImportedRead[] = [];
+  const random = (): Value => {
+    reads.push({ kind: 'random' });
+    const type = { dtype: 'int64', shape: [2] } as const;
+    return region.program.variable(region.program.freshName('random'), type);
+  };
+  const asParameter = (name: string, operand: TensorOperand): TensorOperand => {
     const data = operand.data!;
     if (!isFloat(data.type.dtype) || data.type.shape.length === 0 || !operand.element.isOwn) {
       return operand;
     }
     return TensorOperand.parameter(operand, () => {
       const free = region.program.freshName(name);
-      parameters.push({ name: free, data });
+      reads.push({ kind: 'parameter', data });
       return region.program.variable(free, data.type);
     });
-  });
+  };
+  const { external, evaluate } = request;
+  const importer = new Importer(model, external, evaluate, asParameter, random);
   checkGraph(graph, () => false, 'the graph');
   const scope = new Scope(region, null);
   const elements = new Map<string, string>();
@@ -89,13 +96,21 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
   const outputs = graph.output.flatMap(({ name }) =>
     namedTensors(name, importer.result(scope, name, 'the graph')),
   );
-  region.program.setOutputs(
-    outputs.map(({ name, operand }) => {
-      elements.set(name, operand.element.name);
-      return { name, value: operand.valueIn(region) };
-    }),
-  );
-  return { program: region.program, parameters, facts: factsOf(model, elements) };
+  const named = outputs.map(({ name, operand }) => {
+    elements.set(name, operand.element.name);
+    return { name, value: operand.valueIn(region) };
+  });
+  const after = importer.stateAfter(region);
+  const rest = after === null ? [] : [{ name: freeName('random', named), value: after }];
+  region.program.setOutputs([...named, ...rest]);
+  const { program } = region;
+  return { program, reads, draws: importer.draws, facts: factsOf(model, elements) };
+}
+
+function freeName(hint: string, taken: readonly { readonly name: string }[]): string {
+  let name = hint;
+  for (let count = 2; taken.some((each) => each.name === name); count++) name = `${hint}_${count}`;
+  return name;
 }
 
 /** The tensors that an output consists of: entries of sequences are numbered. */

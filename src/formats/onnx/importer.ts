@@ -4,6 +4,7 @@ import type { CallNode, Value } from '../../ir/program.js';
 import { Value as ProgramValue } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
+import * as ops from '../../ops/index.js';
 import { AttributeList } from './attributes.js';
 import { foldNode } from './fold.js';
 import { checkGraph, checkNodes, nodePlace, opsetsOf } from './model.js';
@@ -50,17 +51,26 @@ export class Importer {
   readonly #asParameter: (name: string, operand: TensorOperand) => TensorOperand;
   /** Values that inputs of the graph became, and the names of these. */
   readonly inputNames: Map<Value, string> = new Map();
+  readonly #randomState: () => Value;
+  #random: Value | undefined;
+  /** How often random numbers are drawn. */
+  draws = 0;
   #frame: Frame;
   #depth = 0;
   #nodes = 0;
 
-  /** @param asParameter What becomes of the initializers of the outermost graph. */
+  /**
+   * @param asParameter What becomes of the initializers of the outermost graph.
+   * @param randomState Makes the input that random numbers are drawn from.
+   */
   constructor(
     model: ModelProto,
     external: ExternalData | null,
     evaluate: Evaluate,
     asParameter: (name: string, operand: TensorOperand) => TensorOperand,
+    randomState: () => Value,
   ) {
+    this.#randomState = randomState;
     this.external = external;
     this.#evaluate = evaluate;
     this.#asParameter = asParameter;
@@ -239,6 +249,22 @@ export class Importer {
     return [...symbolsOf(dim)].every((name) => declared.has(name));
   }
 
+  /** The state that one draw of random numbers starts from. */
+  draw(node: ImportedNode): Value {
+    const { region } = node;
+    if (region.parent !== null) {
+      throw node.unsupported('it draws random numbers inside of a loop or a branch');
+    }
+    this.#random ??= this.#randomState();
+    const count = this.draws++;
+    return count === 0 ? this.#random : advanced(this.#random, count, region);
+  }
+
+  /** The state that the draws leave; null where there are none. */
+  stateAfter(region: Region): Value | null {
+    return this.#random === undefined ? null : advanced(this.#random, this.draws, region);
+  }
+
   /** The elements of a value that follows from constants alone; null where it does not. */
   evaluated(value: Value): ConstantData | null {
     const known = this.#evaluations.get(value);
@@ -307,4 +333,11 @@ export function listOf(results: Results): readonly (Value | Operand | null)[] {
   return Array.isArray(results)
     ? (results as readonly (Value | Operand | null)[])
     : [results as Value | Operand];
+}
+
+/** The state after so many draws: a seed, and a counter. */
+function advanced(state: Value, count: number, region: Region): Value {
+  const type = { dtype: 'int64', shape: [2] } as const;
+  const step = region.constant({ type, data: BigInt64Array.of(0n, BigInt(count)) });
+  return ops.add(state, step);
 }

@@ -264,6 +264,34 @@ test('unsigned integers of 64 bits are compared and divided as what they are', (
   );
 });
 
+test('random operators draw anew in each run, from the generator that seed sets', () => {
+  const graph = fromOnnx(
+    model({
+      name: 'random',
+      node: [
+        node('RandomNormal', [], 'y', { shape: [1000] }),
+        node('RandomUniformLike', ['y'], 'z'),
+        node('Bernoulli', ['z'], 'b'),
+      ],
+      input: [],
+      output: [value('y', [1000]), value('z', [1000]), value('b', [1000])],
+    }),
+  );
+  assert.deepEqual(graph.outputNames, ['y', 'z', 'b']);
+  kn.random.seed(7);
+  const first = graph.run({});
+  const second = graph.run({});
+  kn.random.seed(7);
+  const again = graph.run({});
+  assert.deepEqual(again['y'].tolist(), first['y'].tolist());
+  assert.deepEqual(again['b'].tolist(), first['b'].tolist());
+  assert.notDeepEqual(second['y'].tolist(), first['y'].tolist());
+  // Means of 1000 draws, five standard errors wide.
+  assert.ok(Math.abs(Number(first['y'].mean().item())) < 5 / Math.sqrt(1000));
+  assert.ok(Math.abs(Number(first['z'].mean().item()) - 0.5) < 5 * Math.sqrt(1 / 12000));
+  assert.ok(Math.abs(Number(first['b'].mean().item()) - 0.5) < 5 * Math.sqrt(1 / 4000));
+});
+
 test('sequences are inputs and outputs of their own', () => {
   const type = { case: 'sequenceType' as const, value: { elemType: value('', []).type } };
   const graph = fromOnnx(

@@ -15,6 +15,7 @@ import { normalisations } from './normalisations.js';
 import { pools } from './pools.js';
 import { products } from './products.js';
 import { quantised } from './quantised.js';
+import { randomness } from './random.js';
 import { recurrent } from './recurrent.js';
 import { reductions } from './reductions.js';
 import { resampling } from './resampling.js';
@@ -39,6 +40,7 @@ const own: Rules = {
   ...pools,
   ...normalisations,
   ...quantised,
+  ...randomness,
   ...recurrent,
   ...controlFlow,
   ...sequences,

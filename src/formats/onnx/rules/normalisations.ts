@@ -154,11 +154,4 @@ export const normalisations: Rules = {
   LRN: rule(localResponse),
   LpNormalization: rule(norm),
   MeanVarianceNormalization: rule(meanVariance),
-  Dropout: rule((node) => {
-    const x = node.value(0);
-    const isTraining = node.version >= 12 && node.has(2) && node.number(2) !== 0;
-    const rate = !isTraining ? 0 : node.has(1) ? node.number(1) : 0.5;
-    if (rate > 0) throw node.unsupported('it draws random numbers');
-    return [x, ...(node.wants(1) ? [ops.onesLike(x, { dtype: 'bool' })] : [])];
-  }),
 };
