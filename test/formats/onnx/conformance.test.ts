@@ -38,7 +38,7 @@ test('models of the suite compute what it says, or are refused by name', { skip 
     if (kind === 'unsupported') assert.match(why, /\(opset \d+\)/, name);
   } // prettier-ignore
   const passed = outcomes.filter(({ kind }) => kind === 'plain' || kind === 'given').length;
-  assert.ok(passed >= 0.96 * outcomes.length, `${passed} of ${outcomes.length} pass`);
+  assert.ok(passed >= 0.97 * outcomes.length, `${passed} of ${outcomes.length} pass`);
   compareBoard(scoreboard(outcomes));
 });
 
