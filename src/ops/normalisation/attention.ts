@@ -1,8 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { isFloat, isWeak, promoteAll } from '../../base/dtype.js';
-import { sameDim } from '../../base/dim.js';
-import { DTypeError, ShapeError } from '../../base/errors.js';
-import type { Shape, Tensor } from '../../ir/types.js';
+import type { Tensor } from '../../ir/types.js';
 import { matmul } from '../contraction/matmul.js';
 import {
   type DefaultTensor,
@@ -12,11 +9,11 @@ import {
   tensor,
 } from '../declare.js';
 import { mul, sub } from '../elementwise/arithmetic.js';
-import { broadcastShapes, shapeToString } from '../infer.js';
 import { swapaxes } from '../movement/transpose.js';
 import { sum, sumTo } from '../reduction/sum.js';
 import { attentionGradient } from './attentionGradient.js';
 import { type AttentionAttributes, attentionLoops } from './attentionLoops.js';
+import { attentionDTypes, attentionShape } from './attentionTypes.js';
 import { scaleOf, weightsOf } from './attentionWeights.js';
 
 export interface AttentionOptions<T extends Tensor = DefaultTensor> {
@@ -52,19 +49,7 @@ export const attention: OperatorFunction<
   family: 'normalisation',
   attributes: { causal: attr.bool, scale: attr.optional(attr.number) },
   method: false,
-  operands: ([q, k, v, ...masks]) => {
-    const common = promoteAll([q, k, v]);
-    const dtype = isFloat(common) ? common : 'float32';
-    return [
-      dtype,
-      dtype,
-      dtype,
-      ...masks.map((mask) => {
-        if (mask === 'weak-bool') return 'bool';
-        return isWeak(mask) || isFloat(mask) ? dtype : mask;
-      }),
-    ];
-  },
+  operands: ([q, k, v, ...masks]) => attentionDTypes([q, k, v], masks),
   call: (q, k, v, options) => {
     const { mask, causal = false, scale = null } = options ?? {};
     return {
@@ -72,31 +57,9 @@ export const attention: OperatorFunction<
       attributes: { causal, scale },
     };
   },
-  infer: ({ inputs: [q, k, v, mask] }) => {
-    const op = 'attention';
-    const shapes = [q, k, v].map(({ shape }) => shape);
-    const fits =
-      shapes.every((shape) => shape.length >= 2) &&
-      sameDim(q.shape.at(-1)!, k.shape.at(-1)!) &&
-      sameDim(k.shape.at(-2)!, v.shape.at(-2)!);
-    if (!fits) {
-      throw new ShapeError('queries, keys and values do not fit', {
-        op,
-        expected: '[..., queries, size], [..., keys, size] and [..., keys, channels]',
-        actual: shapes.map(shapeToString).join(', '),
-      });
-    }
-    const batch = broadcastShapes(op, ...shapes.map((shape) => shape.slice(0, -2)));
-    if (mask !== undefined) checkMask(mask.shape, [...batch, q.shape.at(-2)!, k.shape.at(-2)!]);
-    if (mask !== undefined && mask.dtype !== 'bool' && !isFloat(mask.dtype)) {
-      throw new DTypeError('a mask of integers is ambiguous', {
-        op,
-        expected: 'a mask of bool, or of floats to add',
-        actual: mask.dtype,
-      });
-    }
-    return [{ dtype: q.dtype, shape: [...batch, q.shape.at(-2)!, v.shape.at(-1)!] }];
-  },
+  infer: ({ inputs: [q, k, v, mask] }) => [
+    { dtype: q.dtype, shape: attentionShape('attention', q, k, v, mask) },
+  ],
   gradient: ({ inputs: [q, k, v, mask], grads: [g], needs, attributes: options }) => {
     if (mask !== undefined && needs[3] && mask.type.dtype !== 'bool') {
       return gradientsWithMask(q, k, v, mask, g!, needs, options);
@@ -146,15 +109,4 @@ function gradientsWithMask<T extends Tensor>(
     needs[2] ? sumTo(matmul(swapaxes(weights, -1, -2), g), v.type.shape) : null,
     sumTo(scores, mask.type.shape),
   ];
-}
-
-function checkMask(mask: Shape, scores: Shape): void {
-  const offset = scores.length - mask.length;
-  if (offset >= 0 && mask.every((dim, axis) => dim === 1 || sameDim(dim, scores[offset + axis])))
-    return;
-  throw new ShapeError('the mask does not fit', {
-    op: 'attention',
-    expected: `a mask that broadcasts to ${shapeToString(scores)}`,
-    actual: shapeToString(mask),
-  });
 }

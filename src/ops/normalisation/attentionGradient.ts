@@ -1,4 +1,6 @@
 import * as attr from '../../base/attribute.js';
+import { sameShape } from '../../base/dim.js';
+import { ShapeError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Buffer, Expr, Stmt } from '../../loop/nodes.js';
@@ -12,6 +14,7 @@ import {
   tensor,
 } from '../declare.js';
 import { add, mul, sub } from '../elementwise/arithmetic.js';
+import { shapeToString } from '../infer.js';
 import type { KernelContext } from '../lowering.js';
 import { swapaxes } from '../movement/transpose.js';
 import { sum, sumTo } from '../reduction/sum.js';
@@ -23,6 +26,7 @@ import {
   overTable,
   zeros,
 } from './attentionLoops.js';
+import { attentionDTypes, attentionShape } from './attentionTypes.js';
 import { scaleOf, weightsOf } from './attentionWeights.js';
 
 export interface AttentionGradients<T> {
@@ -51,16 +55,26 @@ export const attentionGradient: OperatorFunction<
   attributes: { causal: attr.bool, scale: attr.optional(attr.number) },
   results: ['q', 'k', 'v'],
   method: false,
-  operands: 'keep',
+  operands: ([q, k, v, g, ...masks]) => attentionDTypes([q, k, v, g], masks),
   call: (q, k, v, g, mask, { causal, scale }) => ({
     inputs: mask === null ? [q, k, v, g] : [q, k, v, g, mask],
     attributes: { causal, scale },
   }),
-  infer: ({ inputs: [q, k, v, g] }) =>
-    [q, k, v].map(({ dtype, shape }) => ({
+  infer: ({ inputs: [q, k, v, g, mask] }) => {
+    const op = 'attentionGradient';
+    const result = attentionShape(op, q, k, v, mask);
+    if (!sameShape(g.shape, result)) {
+      throw new ShapeError('the gradient is not that of the result', {
+        op,
+        expected: shapeToString(result),
+        actual: shapeToString(g.shape),
+      });
+    }
+    return [q, k, v].map(({ dtype, shape }) => ({
       dtype,
       shape: [...g.shape.slice(0, -2), ...shape.slice(-2)],
-    })),
+    }));
+  },
   gradient: ({ inputs: [q, k, v, g, mask], grads, needs, attributes: options }) => {
     const scale = scaleOf(q, options.scale);
     const turned = <T extends Tensor>(x: T): T => swapaxes(x, -1, -2);
