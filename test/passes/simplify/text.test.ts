@@ -168,6 +168,8 @@ const table: ReadonlyMap<string, string> = new Map([
   ['sub(x0, x0)', 'fullLike(x0, 0, int8, [n,3])'],
   ['sum(x0, [1], false)', 'cast(reshape(x0, [n,3]), int64)'],
   ['sum(x0, [], false)', 'cast(x0, int64)'],
+  ['stretchTo(x0, [n,3], add)', 'x0'],
+  ['stretchTo(x0, [2,3], add)', 'broadcastTo(x0, [2,3])'],
   ['where(x0, x2, x2)', 'broadcastTo(x2, [n,3])'],
   ['where(true, x2, x1)', 'broadcastTo(x2, [n,3])'],
   ['where(false, x2, x1)', 'x1'],
