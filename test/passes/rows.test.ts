@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import * as kn from '../../src/index.js';
 import { symbol } from '../../src/base/dim.js';
 import type { Program, Value } from '../../src/ir/program.js';
 import {
@@ -203,4 +204,15 @@ test('a row that is looked at again may lie where its result goes, and results m
       [1536, 1536, 1536, 32],
     );
   }
+});
+
+test('what is written beside a fold may have further axes of size 1', () => {
+  const captured = kn.hybridize((x: kn.NDArray) => {
+    const y = x.mul(2);
+    const [stacked] = kn.foreach(() => [y, []], kn.zeros([1, 1]), []);
+    return [y.sum(-1), stacked];
+  });
+  const [sums, stacked] = captured(kn.array([[1, -2, 3], [-4, 5, -6]])); // prettier-ignore
+  assert.deepEqual(sums.tolist(), [4, -10]);
+  assert.deepEqual((stacked as kn.NDArray).tolist(), [[[2, -4, 6], [-8, 10, -12]]]); // prettier-ignore
 });
