@@ -2,6 +2,7 @@ import type { HostArray } from '../../base/dtype.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { nodeModules } from '../../base/node.js';
 import { compilerCommands } from '../../runtime/native/compiler.js';
+import { joinedBytes } from '../bytes.js';
 import type { CFiles } from './writer.js';
 
 /** One run of a model in a process of its own. */
@@ -46,7 +47,7 @@ export function runTrial(op: string, trial: Trial): Uint8Array {
       cwd: folder,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const input = joined(trial.inputs);
+    const input = joinedBytes(trial.inputs);
     return childProcess.execFileSync(path.join(folder, 'trial'), { input, maxBuffer: 2 ** 31 });
   } finally {
     files.rmSync(folder, { recursive: true, force: true });
@@ -80,14 +81,4 @@ ${structure('sizes', sizes)}${structure('inputs', inputs.map(({ byteLength }) =>
 ${outputs.map(({ id, bytes }) => `  fwrite(outputs.${id}, 1, ${bytes}, stdout);\n`).join('')}  return 0;
 }
 `; // prettier-ignore
-}
-
-function joined(arrays: readonly HostArray[]): Uint8Array {
-  const all = new Uint8Array(arrays.reduce((sum, { byteLength }) => sum + byteLength, 0));
-  let at = 0;
-  for (const { buffer, byteOffset, byteLength } of arrays) {
-    all.set(new Uint8Array(buffer, byteOffset, byteLength), at);
-    at += byteLength;
-  }
-  return all;
 }

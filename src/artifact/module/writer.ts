@@ -6,6 +6,7 @@ import { encodeModule } from '../../codegen/wasm/index.js';
 import { linearForm } from '../../ir/bind.js';
 import { typeToString } from '../../ir/program.js';
 import type { Artifact, Port } from '../artifact.js';
+import { joinedBytes } from '../bytes.js';
 import { type DimStyle, dimText } from '../dimtext.js';
 import { runtimeText } from './runtime.js';
 
@@ -95,12 +96,7 @@ export function modulePartsOf(op: string, artifact: Artifact): ModuleParts {
   const { inputs, outputs, residents, layout } = artifact;
   const states = residents.filter(({ isState }) => isState);
   const held = residents.filter(({ data }) => data.length > 0);
-  const bytes = new Uint8Array(held.reduce((sum, { data }) => sum + data.byteLength, 0));
-  let at = 0;
-  for (const { data } of held) {
-    bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), at);
-    at += data.byteLength;
-  }
+  const bytes = joinedBytes(held.map(({ data }) => data));
   const open = (port: Port): Json => ({
     name: port.name,
     dtype: port.dtype,
