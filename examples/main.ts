@@ -1,13 +1,14 @@
 // `npm start`: two networks learn from real data. Their training step is imperative TypeScript that runs
 // as one compiled program; the trained networks are saved as graphs, and run again in another process
-// from the files alone.
+// from the files alone. Then one of them leaves Kaon in three forms.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { compareDigits, runDigits } from './digits/run.js';
-import { compareNames, runNames } from './names/run.js';
+import { compareNames, runNames, shippedNames } from './names/run.js';
+import { deploy } from './shipping/deploy.js';
 import { saveGraphs } from './support/graphfiles.js';
 import { percent } from './support/progress.js';
 import { explanationLines, speedLine } from './support/summary.js';
@@ -49,6 +50,14 @@ const again = JSON.parse(output) as { readonly digits: number; readonly names: n
 console.log(`  digits ${percent(again.digits)}, names ${percent(again.names)}`);
 if (again.digits !== digits.accuracy || again.names !== names.accuracy) {
   console.error('  which is not what the first process measured');
+  process.exitCode = 1;
+}
+
+console.log(`\nThe reader of names as files that need nothing of Kaon, in ${folder}:`);
+const { lines, isRight } = await deploy(shippedNames(names), folder);
+for (const line of lines) console.log(`  ${line}`);
+if (!isRight) {
+  console.error('  which is not what eager code computes');
   process.exitCode = 1;
 }
 console.log(`\n${((performance.now() - start) / 1000).toFixed(0)} seconds in all`);

@@ -59,6 +59,8 @@ export async function bundle(to = 'dist/kaon') {
     resolve: { extensionAlias: { '.js': ['.ts'] } },
     tsconfig: false,
     plugins: [withoutSamples],
+    // How long a build takes says nothing of what it has built.
+    checks: { bundlerTimings: false },
     onLog(level, log) {
       throw new Error(`${level}: ${log.message}`);
     },
@@ -71,7 +73,8 @@ export async function bundle(to = 'dist/kaon') {
     // The declarations have the documentation, and the source maps the sources.
     comments: { legal: true, annotation: true, jsdoc: false },
     entryFileNames: '[name].js',
-    chunkFileNames: '[name].js',
+    // What entry points share has names of its own, so that none is numbered.
+    chunkFileNames: ({ name }) => (name === errors.name ? '[name].js' : 'shared/[name].js'),
     codeSplitting: { groups: [errors] },
   });
   await build.close();

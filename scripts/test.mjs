@@ -9,16 +9,36 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { compile, root } from './setup.mjs';
 
-/** Other ways to run programs than the one that all tests are run in: one thread of plain WebAssembly. */
-const variants = {
-  relaxed: { KAON_RELAXED: '1' },
-  threads: { KAON_THREADS: '2' },
-  native: { KAON_TIER: 'native' },
-  'native-threads': { KAON_TIER: 'native', KAON_THREADS: '2' },
-};
-
 /** The tests that say what programs compute, whatever computes it. */
 const conformance = ['test/laws/', 'test/contract/', 'test/fuzz/'];
+
+/** Whatever can be divided is, and runs wait for their workers: samples and random programs are small. */
+const divided = { KAON_THREADS: '2', KAON_GRAIN: '1' };
+
+/**
+ * A compiler takes longer than all the rest: samples have fewer sizes, random programs are fewer, and only what
+ * they capture is native.
+ */
+const compiled = { KAON_PROGRAMS: '39', KAON_FUZZ_TIER: 'native' };
+
+/** Other ways to run programs than the one that all tests are run in: one thread of plain WebAssembly. */
+const variants = {
+  relaxed: [{ tests: conformance, env: { KAON_RELAXED: '1' } }],
+  threads: [{ tests: conformance, env: divided }],
+  native: [
+    { tests: ['test/laws/execution'], env: { KAON_TIER: 'native' } },
+    { tests: ['test/fuzz/'], env: compiled },
+  ],
+  'native-threads': [
+    { tests: ['test/laws/execution'], env: { KAON_TIER: 'native', ...divided } },
+    { tests: ['test/fuzz/'], env: { ...compiled, ...divided } },
+  ],
+};
+
+/** Native code that is found to be wrong is not used, and a warning says so: here that is a failure. */
+const strict = `data:text/javascript,process.on('warning', ({ code, message }) => {
+  if (code === 'KAON_NATIVE_DIFFERS') throw new Error(message);
+})`.replaceAll(/\s+/g, ' ');
 
 const { values, positionals } = parseArgs({
   options: { out: { type: 'string', default: 'dist' }, lax: { type: 'boolean', default: false } },
@@ -50,6 +70,7 @@ function run(files, environment) {
       '--test-reporter=spec',
       // One file at a time for each core; by itself the runner would leave one core to itself.
       `--test-concurrency=${availableParallelism()}`,
+      ...(Object.keys(environment).length === 0 ? [] : ['--import', strict]),
       ...files.map((file) => `${values.out}/${file}`),
     ],
     {
@@ -80,10 +101,16 @@ if (files.length === 0) {
   process.exit(1);
 }
 let failed = run(files, {}) !== 0;
-const shared = testFiles(conformance).filter((file) => files.includes(file));
 for (const name of names) {
-  if (shared.length === 0) break;
-  console.log(`\n${name}: ${Object.entries(variants[name]).map((entry) => entry.join('=')).join(' ')}`); // prettier-ignore
-  failed = run(shared, variants[name]) !== 0 || failed;
+  for (const { tests, env } of variants[name]) {
+    const shared = testFiles(tests).filter((file) => files.includes(file));
+    if (shared.length === 0) continue;
+    console.log(
+      `\n${name}: ${Object.entries(env)
+        .map((entry) => entry.join('='))
+        .join(' ')}`,
+    );
+    failed = run(shared, env) !== 0 || failed;
+  }
 }
 process.exit(failed ? 1 : 0);

@@ -9,6 +9,7 @@ import type { Transformer } from './model.js';
  * Returns the tokens behind the first one: int32[batch, time], ends behind shorter answers.
  */
 export function generate(model: Transformer, prompts: kn.NDArray, lengths: kn.NDArray): kn.NDArray {
+  const first = prompts.slice(':', 0);
   const [written] = kn.whileLoop(
     ({ isDone }) => isDone.logicalNot().any(),
     ({ position, token, caches, isDone }) => {
@@ -29,8 +30,8 @@ export function generate(model: Transformer, prompts: kn.NDArray, lengths: kn.ND
     },
     {
       position: kn.array(0, { dtype: 'int32' }),
-      token: prompts.slice(':', 0),
-      caches: model.emptyCaches(prompts.shape[0]),
+      token: first,
+      caches: model.emptyCaches(first),
       isDone: kn.zerosLike(lengths, { dtype: 'bool' }),
     },
     { maxIterations: model.capacity - 1 },

@@ -52,9 +52,10 @@ export class CausalAttention extends kn.nn.HybridBlock {
     return [this.#join(mixed), { keys, values }];
   }
 
-  /** The cache before the first token. */
-  emptyCache(batch: number, capacity: number): Cache {
-    const zeros = kn.zeros([batch, this.#heads, capacity, this.#width]);
+  /** The cache before the first of some tokens (batch), however many sequences that are. */
+  emptyCache(tokens: kn.NDArray, capacity: number): Cache {
+    const each = kn.zerosLike(tokens, { dtype: 'float32' }).reshape([-1, 1, 1, 1]);
+    const zeros = each.tile([1, this.#heads, capacity, this.#width]);
     return { keys: zeros, values: zeros };
   }
 }
@@ -133,7 +134,7 @@ export class Transformer extends kn.nn.HybridBlock {
     return [this.predict.call(this.norm.call(x)).squeeze(1), next];
   }
 
-  emptyCaches(batch: number): Cache[] {
-    return this.layers.map(({ attention }) => attention.emptyCache(batch, this.capacity));
+  emptyCaches(tokens: kn.NDArray): Cache[] {
+    return this.layers.map(({ attention }) => attention.emptyCache(tokens, this.capacity));
   }
 }

@@ -10,6 +10,7 @@ import {
   type Name,
   type NameBatch,
 } from './data.js';
+import type { Shipped } from '../shipping/shipped.js';
 import { NameReader } from './model.js';
 
 export interface NamesResult extends TrainingReport {
@@ -19,7 +20,9 @@ export interface NamesResult extends TrainingReport {
   readonly names: number;
   /** The length of the longest name that was allowed. */
   readonly longest: number;
-  /** The trained network, one graph for any number of names of any lengths. */
+  /** The trained network as it was written. */
+  readonly net: NameReader;
+  /** The same network as one graph for any number of names of any lengths. */
   readonly graph: kn.StaticGraph;
   /** The characters the network knows, in the order of their numbers. */
   readonly alphabet: readonly string[];
@@ -95,6 +98,7 @@ export function runNames(options: NamesOptions = {}): NamesResult {
     baseline: letterFrequencyAccuracy(trainNames, test),
     names: trainNames.length + test.length,
     longest,
+    net,
     graph: net.graphFor(batches[0].characters, batches[0].lengths),
     alphabet: [...alphabet.keys()],
   };
@@ -103,4 +107,23 @@ export function runNames(options: NamesOptions = {}): NamesResult {
 function shuffled(names: readonly Name[]): Name[] {
   const order = kn.random.permutation(names.length).tolist() as (number | bigint)[];
   return order.map((i) => names[Number(i)]);
+}
+
+/** The trained network with batches of names that it has not seen, and what it makes of them uncaptured. */
+export function shippedNames({ net, graph, alphabet, longest }: NamesResult): Shipped {
+  const numbers = new Map(alphabet.map((character, i) => [character, i + 1]));
+  const { test } = loadNames(longest);
+  const batches = [1, 7, 64].map((count, i) => batchesOf(test.slice(i), numbers, count)[0]);
+  net.hybridize({ active: false });
+  const runs = batches.map(({ characters, lengths }) => {
+    const [batch, time] = characters.shape;
+    const [first, second] = graph.inputNames;
+    const [output] = graph.outputNames;
+    return {
+      sizes: { batch, time },
+      feeds: { [first]: characters, [second]: lengths },
+      expected: { [output]: net.call(characters, lengths) },
+    };
+  });
+  return { graph, runs, train: false, seed: 0 };
 }

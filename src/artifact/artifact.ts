@@ -1,23 +1,24 @@
-import type { Bounds, Dim } from '../base/dim.js';
+import { addDim, type Bounds, type Dim, substituteDim, symbolsOf } from '../base/dim.js'; // prettier-ignore
 import type { DType, HostArray } from '../base/dtype.js';
-import { ArgumentError, InternalError, UnsupportedError } from '../base/errors.js';
+import { ArgumentError } from '../base/errors.js';
 import type { GraphParts, Outside } from '../front/graph.js';
 import { withoutGradients } from '../front/graphjson.js';
 import type { StaticGraph } from '../front/staticgraph.js';
-import { symbolsOfTypes } from '../ir/bind.js';
-import { namedInputs, type Program, type Value } from '../ir/program.js';
-import type { Requirement } from '../ir/requirement.js';
+import { namedInputs, type Program } from '../ir/program.js';
+import { dimsOf, type Requirement } from '../ir/requirement.js';
 import type { Shape } from '../ir/types.js';
-import { optimizeModule } from '../loop/module.js';
 import type { Module } from '../loop/nodes.js';
 import type { Target } from '../loop/target.js';
-import { copy } from '../ops/structure/copy.js';
-import type { Plan } from '../passes/lower/plan.js';
-import { withOutputs } from '../passes/outputs.js';
-import type { Place } from '../passes/places.js';
-import { viewed } from '../passes/views.js';
-import { planParts } from '../runtime/compile.js';
-import { type Layout, layOutPlan } from './layout.js';
+import { type RoutineBuilder, bytesAt } from './driver/builder.js';
+import { Composer, withOwnOutputs } from './driver/composer.js';
+import { control } from './driver/control.js';
+import { fromMost, type Most } from './driver/names.js';
+import {
+  type Routine,
+  type Statement,
+  substituteValues,
+  withoutUnused,
+} from './driver/statements.js';
 import { stateArrayOf } from './states.js';
 
 /** An array that is given at each run, or returned. */
@@ -43,21 +44,28 @@ export interface Resident extends Port {
   readonly isState: boolean;
   readonly data: HostArray;
   readonly address: number;
-  /** Where a run leaves its next value; null where it never changes. */
-  readonly next: Dim | null;
 }
 
 /** A graph as data and code that know nothing of this library. */
 export interface Artifact {
   readonly module: Module;
-  /** The sizes that a run decides. */
+  /** The sizes that the inputs of a run bring. */
   readonly symbols: ReadonlyMap<string, Bounds>;
+  /** The sizes that the data of a run decides, as far as outputs speak of them, and what they are at most. */
+  readonly found: ReadonlyMap<string, Most>;
   readonly inputs: readonly InputPort[];
+  /** The end of the memory that they are copied to. */
+  readonly staged: Dim;
+  /** What parts of a run are done by routines of their own, each behind those that it calls. */
+  readonly routines: readonly Routine[];
+  /** A run, from when the inputs are there to when the outputs are. */
+  readonly body: readonly Statement[];
   readonly outputs: readonly OutputPort[];
   readonly residents: readonly Resident[];
-  /** What the sizes of a run must satisfy. */
+  /** What the sizes of the inputs must satisfy. */
   readonly requirements: readonly Requirement[];
-  readonly layout: Layout;
+  /** The most memory that a run needs. */
+  readonly bytes: Most;
 }
 
 export interface ArtifactRequest {
@@ -87,94 +95,93 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     });
   }
   const program = withOwnOutputs(parts.program);
-  const plan = planOf(op, program);
   const declared = namedInputs(program);
   const given = declared.length - parts.reads.length;
-  const isState = ({ role }: Place): boolean => role.kind === 'input' && role.index >= given;
-  const isResident = (place: Place): boolean => place.role.kind === 'constant' || isState(place);
-  const layout = layOutPlan(plan, isResident, base);
+  const composer = new Composer(target, base);
+  const builder = composer.builder(program);
+  const states = declared.slice(given).map(({ name, type: { dtype } }, k): Resident => {
+    const array = stateArrayOf(op, name, parts.reads[k]);
+    const address = composer.keep(array.data);
+    builder.input(given + k, address);
+    return { name, isState: true, dtype, ...array, address };
+  });
+  const { staged, addresses } = runWith(builder, given);
+  const results = builder.outputs();
   const nextOf = updates(parts, program);
-  const addressOf = (output: number): Dim => {
-    const source = plan.outputs[output];
-    if (source.kind !== 'place') throw new InternalError('an output has no memory of its own');
-    return layout.addresses[source.place];
-  };
-  const residents = plan.places.flatMap((place, id): Resident[] => {
-    const { role } = place;
-    const address = layout.addresses[id] as number;
-    if (role.kind === 'constant') {
-      const { type, data } = role.data;
-      return [{ name: '', isState: false, ...type, data, address, next: null }];
-    }
-    if (role.kind !== 'input' || role.index < given) return [];
-    const { name, type } = declared[role.index];
-    const next = nextOf.get(role.index);
-    return [
-      {
-        name,
-        isState: true,
-        dtype: type.dtype,
-        ...stateArrayOf(op, name, parts.reads[role.index - given]),
-        address,
-        next: next === undefined ? null : addressOf(next),
-      },
-    ];
-  });
+  for (const [read, output] of nextOf) {
+    const { address, data } = states[read];
+    builder.emit({ kind: 'move', to: address, from: results[output].at, bytes: data.byteLength });
+  }
   const isUpdate = new Set(nextOf.values());
+  const constants = [...composer.constants].map(({ type, data, address }): Resident => {
+    return { name: '', isState: false, ...type, data, address };
+  });
+  // What runs need begins where everything ends that is there before.
+  const frame = new Map([[String(builder.base), composer.end]]);
+  const settled = (dim: Dim): Dim => substituteDim(dim, frame);
+  const outputs = results.flatMap(({ at, type }, k): OutputPort[] =>
+    isUpdate.has(k) ? [] : [{ name: program.outputs[k].name, ...type, address: settled(at) }],
+  );
+  const returned = outputs.flatMap(({ address, shape }) => [address, ...shape]);
+  const symbols = builder.givenSizes;
+  const isGiven = (dim: Dim): boolean => [...symbolsOf(dim)].every((name) => symbols.has(name));
+  const found = new Set(
+    outputs.flatMap(({ shape }) => shape.flatMap((dim) => [...symbolsOf(dim)])),
+  );
   return {
-    module: optimizeModule(plan.module, target),
-    symbols: symbolsOfTypes(declared.map(({ type }) => type)),
-    inputs: declared.slice(0, given).map(({ name, type }, index) => {
-      const place = plan.places.findIndex(
-        ({ role }) => role.kind === 'input' && role.index === index,
-      );
-      return { name, ...type, address: place < 0 ? null : layout.addresses[place] };
-    }),
-    outputs: program.outputs.flatMap(({ name, value: { type } }, k) =>
-      isUpdate.has(k) ? [] : [{ name, ...type, address: addressOf(k) }],
+    module: composer.module(),
+    symbols,
+    found: new Map(
+      [...found]
+        .filter((name) => !symbols.has(name))
+        .map((name) => [name, builder.names.most(builder.size(name))]),
     ),
-    residents,
-    requirements: program.requirements,
-    layout,
+    inputs: declared.slice(0, given).map(({ name, type }, index) => {
+      const address = addresses[index];
+      return { name, ...type, address: address === null ? null : settled(address) };
+    }),
+    staged: settled(staged),
+    routines: composer.routines,
+    body: withoutUnused(substituteValues(builder.statements, frame), returned),
+    outputs,
+    residents: [...states, ...constants],
+    requirements: program.requirements.filter((each) => dimsOf(each).every(isGiven)),
+    bytes: fromMost([builder.bytes], (bytes) => addDim(composer.end, bytes)),
   };
 }
 
-/** The program in one piece. */
-function planOf(op: string, program: Program): Plan {
-  const parts = planParts(program);
-  if (parts.length === 1 && parts[0].title === '') return parts[0].plan;
-  throw new UnsupportedError('a graph whose data decides sizes cannot be exported in one piece', {
-    op,
-    expected: 'sizes that follow from those of the inputs, or that something bounds inside loops',
-    actual: `a program in ${parts.length} parts`,
-    advice: 'pad to a size that is known, or export to ONNX',
+/**
+ * Writes all that a run does. Where it is one call of `main`, the inputs share memory with what is
+ * computed; otherwise they stay. Gives where they are copied to, and the end of that.
+ */
+function runWith(
+  builder: RoutineBuilder,
+  given: number,
+): { readonly addresses: readonly (Dim | null)[]; readonly staged: Dim } {
+  const inputs = builder.program.inputs.slice(0, given);
+  if (builder.isOnePiece) {
+    const places = builder.runShared(({ role }) => role.kind === 'input' && role.index < given);
+    return { addresses: inputs.map((_, k) => places.get(k) ?? null), staged: builder.reserved };
+  }
+  const addresses = inputs.map(({ type }, k) => {
+    const at = builder.take(bytesAt(type));
+    builder.input(k, at);
+    return at;
   });
+  const staged = builder.end;
+  builder.run(control);
+  return { addresses, staged };
 }
 
-/** A program of our own, each of whose outputs it computes itself, in memory of its own. */
-function withOwnOutputs(program: Program): Program {
-  const own = withOutputs(program, program.outputs);
-  const taken = new Set<Value>();
-  const outputs = own.outputs.map(({ name, value }) => {
-    const base = viewed(own, value);
-    const isComputed = own.node(base.node).kind === 'call' && !taken.has(base);
-    taken.add(base);
-    return { name, value: isComputed ? value : copy<Value>(value) };
-  });
-  own.setOutputs(outputs);
-  return own;
-}
-
-/** By input, the output that is its next value. State that is not read is an output like any other. */
+/** By state, the output that is its next value. State that is not read is an output like any other. */
 function updates({ reads, writes }: GraphParts, program: Program): ReadonlyMap<number, number> {
-  const given = program.inputs.length - reads.length;
   const returned = program.outputs.length - writes.length;
   const isSame = (a: Outside, b: Outside): boolean =>
     a.kind === b.kind && (a.kind !== 'array' || (b.kind === 'array' && a.of === b.of));
   const found = new Map<number, number>();
   writes.forEach((write, i) => {
     const read = reads.findIndex((each) => isSame(each, write));
-    if (read >= 0) found.set(given + read, returned + i);
+    if (read >= 0) found.set(read, returned + i);
   });
   return found;
 }

@@ -63,7 +63,12 @@ function elementsOf(graph: StaticGraph, feeds: Feeds): Readonly<Record<string, E
 /** What rounding in another order may change, beside the greatest element of an output. */
 const slack = { float16: 1e-2, bfloat16: 1e-1, float32: 1e-4, float64: 1e-10 } as const;
 
-function difference(dtype: DType, expected: Elements, found: Elements | undefined): string | null {
+/** What is wrong with an array that something else has computed; null if nothing is. */
+export function difference(
+  dtype: DType,
+  expected: Elements,
+  found: Elements | undefined,
+): string | null {
   if (found === undefined) return 'it is missing';
   if (String(found.shape) !== String(expected.shape)) {
     return `shape [${found.shape.join(', ')}] instead of [${expected.shape.join(', ')}]`;

@@ -119,7 +119,21 @@ export function floorDivDim(a: Dim, b: Dim): Dim {
   if (b === 0) throw dividedByZero('floorDivDim', a);
   if (b === 1) return a;
   if (typeof a === 'number' && typeof b === 'number') return Math.floor(a / b) + 0;
-  return exactQuotient(a, b) ?? operation('floorDiv', a, b);
+  return (
+    exactQuotient(a, b) ?? exactQuotient(withMultiples(a, b), b) ?? operation('floorDiv', a, b)
+  );
+}
+
+/** `x - mod(x, b)` is a multiple of `b`, which only shows where the remainder is `x - b * floorDiv(x, b)`. */
+function withMultiples(a: Dim, b: Dim): Dim {
+  let shown = a;
+  for (const { coefficient, atoms } of termsOf(a)) {
+    const [atom] = atoms;
+    if (atoms.length !== 1 || atom.kind !== 'mod' || !sameDim(atom.right, b)) continue;
+    const remainder = subDim(atom.left, mulDim(b, floorDivDim(atom.left, b)));
+    shown = addDim(shown, mulDim(coefficient, subDim(remainder, fromAtom(atom))));
+  }
+  return shown;
 }
 
 function dividedByZero(op: string, dim: Dim): GraphError {

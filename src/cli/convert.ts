@@ -1,41 +1,107 @@
-import { writeFile } from 'node:fs/promises';
-import { basename, extname } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
 import { toC, toModule } from '../artifact/index.js';
 import type { StaticGraph } from '../front/staticgraph.js';
 import { printProgram } from '../ir/text.js';
+import { writeContent } from './graphs.js';
+import type { Inputs } from './inputs.js';
 import { UsageError } from './usage.js';
 
-/** Writes a graph in the form that a file's name asks for; returns the files that were written. */
-export async function convert(
-  graph: StaticGraph,
-  path: string,
-  train: boolean,
-): Promise<readonly string[]> {
+export interface ConvertOptions {
+  /** Whether the graph may change its own state. */
+  readonly train: boolean;
+  /** Whether weights go into a file of their own. */
+  readonly external: boolean;
+  readonly opset: string | undefined;
+}
+
+/** Writes a graph, checked on inputs where there are some; returns the files that were written. */
+export type Convert = (graph: StaticGraph, check?: Inputs) => Promise<readonly string[]>;
+
+/**
+ * What writes graphs in the form that a file's name asks for.
+ * @throws UsageError for forms that there are not, and for options that the form does not have.
+ */
+export function convert(path: string, { train, external, opset }: ConvertOptions): Convert {
   const extension = extname(path);
-  const written: string[] = [];
-  const write = async (file: string, text: string): Promise<void> => {
-    await writeFile(file, text);
-    written.push(file);
+  const name = basename(path, extension);
+  const refuse = (option: string, isGiven: boolean): void => {
+    if (isGiven) throw new UsageError(`--${option} says nothing about ${extension} files`);
   };
+  const weightsPath = join(dirname(path), `${name}.weights`);
+  if (extension !== '.onnx') refuse('opset', opset !== undefined);
+  if (extension !== '.onnx' && extension !== '.c') refuse('external', external);
   switch (extension) {
+    case '.onnx': {
+      const version = opset === undefined ? {} : { opset: wholeNumber('opset', opset) };
+      return async (graph, check) => {
+        // What ONNX needs is loaded where it is needed.
+        const { toOnnx } = await import('../onnx.js');
+        const files: Record<string, Uint8Array> = {};
+        const externalData = (_: string, bytes: Uint8Array): void => void (files[weightsPath] = bytes); // prettier-ignore
+        const apart = external ? { externalData, dataFile: basename(weightsPath) } : {};
+        files[path] = toOnnx(graph, { ...version, ...apart, ...checked(check) });
+        return write(files);
+      };
+    }
     case '.mjs':
     case '.js':
-      await write(path, toModule(graph, { train }));
-      break;
+      return (graph, check) => {
+        checkState(graph, train);
+        return write({ [path]: toModule(graph, { train, ...checked(check) }) });
+      };
     case '.c': {
-      const { source, header } = toC(graph, { name: basename(path, extension), train });
-      await write(path, source);
-      await write(`${path.slice(0, -2)}.h`, header);
-      break;
+      if (!/^[A-Za-z]\w*$/.test(name)) {
+        throw new UsageError(
+          `${path}: functions are to begin with ${name}, which is no name in C; ${name.replaceAll(/\W/g, '_')}.c would do`,
+        );
+      }
+      return (graph, check) => {
+        checkState(graph, train);
+        const place = external ? 'file' : 'source';
+        const { source, header, weights } = toC(graph, { name, train, weights: place, ...checked(check) }); // prettier-ignore
+        return write({
+          [path]: source,
+          [`${path.slice(0, -2)}.h`]: header,
+          ...(weights !== null && { [weightsPath]: weights }),
+        });
+      };
     }
     case '.json':
-      await write(path, JSON.stringify(graph.toJSON()));
-      break;
-    case '.txt':
-      await write(path, printProgram(graph.program));
-      break;
+    case '.txt': {
+      refuse('train', train);
+      return (graph, check) => {
+        refuse('input', check !== undefined);
+        return write({
+          [path]: extension === '.json' ? JSON.stringify(graph.toJSON()) : printProgram(graph.program),
+        }); // prettier-ignore
+      };
+    }
     default:
-      throw new UsageError(`${path}: graphs are converted to .mjs, .c, .json and .txt`);
+      throw new UsageError(`${path}: graphs are converted to .onnx, .mjs, .js, .c, .json and .txt`);
   }
-  return written;
+}
+
+/** The exporters' own error speaks of their options. */
+function checkState({ parts }: StaticGraph, train: boolean): void {
+  const count = parts.writes.length;
+  if (train || count === 0) return;
+  throw new UsageError(
+    `the graph changes ${count} arrays of its own state at each run, as a training step does: --train allows that`,
+  );
+}
+
+function checked(check: Inputs | undefined): { readonly check?: Inputs } {
+  return check === undefined ? {} : { check };
+}
+
+function wholeNumber(option: string, text: string): number {
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new UsageError(`--${option} ${text}: this is no whole number`);
+}
+
+async function write(
+  files: Readonly<Record<string, string | Uint8Array>>,
+): Promise<readonly string[]> {
+  for (const [path, content] of Object.entries(files)) await writeContent(path, content);
+  return Object.keys(files);
 }

@@ -2,7 +2,7 @@ import { encodeAttributes } from '../base/schema.js';
 import type { StaticGraph } from '../front/staticgraph.js';
 import type { NodeId } from '../graph/graph.js';
 import { printProgram } from '../ir/text.js';
-import { type CallNode, type Program, typeToString } from '../ir/program.js';
+import { type CallNode, typeToString } from '../ir/program.js';
 import { bitsOf } from '../passes/bits.js';
 
 /** What a node computes, from the inputs on: equal for equal computations, wherever they stand. */
@@ -22,13 +22,16 @@ class Computations {
   }
 
   /** By node, in the order of the program. */
-  of(program: Program): readonly Described[] {
+  of({ program, inputNames, outputNames }: StaticGraph): readonly Described[] {
+    const given = new Set(inputNames);
+    const returned = new Set(outputNames);
     const described = new Map<NodeId, Described>();
     for (const id of program.graph.nodes()) {
       const node = program.node(id);
       const types = program.results(id).map(({ type }) => typeToString(type)).join(', '); // prettier-ignore
       if (node.kind === 'variable') {
-        described.set(id, this.#described(`input ${node.name} ${types}`, `input ${node.name}: ${types}`)); // prettier-ignore
+        const what = given.has(node.name) ? 'input' : 'state';
+        described.set(id, this.#described(`${what} ${node.name} ${types}`, `${what} ${node.name}: ${types}`)); // prettier-ignore
       } else if (node.kind === 'constant') {
         const bits = String(bitsOf(node.data.data));
         described.set(id, this.#described(`constant ${types} ${bits}`, `constant ${types}`));
@@ -45,12 +48,13 @@ class Computations {
         );
       }
     }
-    const outputs = program.outputs.map(({ name, value }) =>
-      this.#described(
-        `output ${name} ${described.get(value.node)!.key}.${value.port}`,
-        `output ${name}: ${typeToString(value.type)}`,
-      ),
-    );
+    const outputs = program.outputs.map(({ name, value }) => {
+      const what = returned.has(name) ? 'output' : 'next state';
+      return this.#described(
+        `${what} ${name} ${described.get(value.node)!.key}.${value.port}`,
+        `${what} ${name}: ${typeToString(value.type)}`,
+      );
+    });
     return [...described.values(), ...outputs];
   }
 
@@ -69,7 +73,7 @@ function attributesText({ op, attributes }: CallNode): string {
  */
 export function diffGraphs(a: StaticGraph, b: StaticGraph): readonly string[] {
   const computations = new Computations();
-  const [first, second] = [a, b].map(({ program }) => computations.of(program));
+  const [first, second] = [a, b].map((graph) => computations.of(graph));
   const only = (of: readonly Described[], others: readonly Described[]): readonly string[] => {
     const counts = new Map<number, number>();
     for (const { key } of others) counts.set(key, (counts.get(key) ?? 0) + 1);

@@ -1,36 +1,62 @@
-import { readFile } from 'node:fs/promises';
-import { dirname, extname } from 'node:path';
-import { UsageError } from './usage.js';
-import { FormatError } from '../base/errors.js';
+import { readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { FormatError, inContext, KaonError } from '../base/errors.js';
 import { StaticGraph } from '../front/staticgraph.js';
+import { FileError } from './usage.js';
 
-/** The graph in a file: of Kaon, or of ONNX. */
-export async function readGraph(path: string): Promise<StaticGraph> {
-  const bytes = await readBytes(path);
-  if (extname(path) === '.onnx') {
-    // What ONNX needs is loaded where it is needed.
-    const { fromOnnx } = await import('../onnx.js');
-    return fromOnnx(bytes, { externalData: dirname(path) });
-  }
-  let json: unknown;
+/** The graph in a file, or on the standard input: of Kaon, or of ONNX. */
+export async function readGraph(
+  path: string,
+  { read }: { read(): Promise<Uint8Array> },
+): Promise<StaticGraph> {
+  const isStandard = path === '-';
+  const bytes = isStandard ? await read() : await readBytes(path);
   try {
-    json = JSON.parse(new TextDecoder().decode(bytes));
+    if (!beginsAsJSON(bytes)) {
+      // What ONNX needs is loaded where it is needed.
+      const { fromOnnx } = await import('../onnx.js');
+      return fromOnnx(bytes, isStandard ? {} : { externalData: dirname(path) });
+    }
+    return StaticGraph.fromJSON(parsed(bytes));
+  } catch (error) {
+    if (!(error instanceof KaonError)) throw error;
+    throw inContext(error, isStandard ? 'standard input' : path, { op: error.op ?? 'readGraph' });
+  }
+}
+
+/** Models of ONNX begin with the number of a field, which is no character of JSON. */
+function beginsAsJSON(bytes: Uint8Array): boolean {
+  const first = bytes.find((byte) => !' \t\r\n'.includes(String.fromCharCode(byte)));
+  return first === undefined || first >= 0x20;
+}
+
+function parsed(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
   } catch (cause) {
-    throw new FormatError(`${path} is no graph`, {
-      op: 'kaon',
-      expected: 'what JSON.stringify(graph.toJSON()) gives',
+    throw new FormatError('this is neither a graph of Kaon nor a model of ONNX', {
+      op: 'readGraph',
+      expected: 'what JSON.stringify(graph.toJSON()) gives, or an ONNX model',
       actual: (cause as Error).message,
       cause,
     });
   }
-  return StaticGraph.fromJSON(json);
 }
 
-/** @throws UsageError for a file that is not there. */
+/** @throws FileError for a file that is not there, or is none. */
 export async function readBytes(path: string): Promise<Uint8Array> {
   try {
     return await readFile(path);
   } catch (cause) {
-    throw new UsageError(`${path} cannot be read: ${(cause as Error).message}`, { cause });
+    throw new FileError(`${path} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** @throws FileError for a file that cannot be written. */
+export async function writeContent(path: string, content: string | Uint8Array): Promise<void> {
+  try {
+    await writeFile(path, content);
+  } catch (cause) {
+    throw new FileError(`${path} cannot be written: ${(cause as Error).message}`, { cause });
   }
 }

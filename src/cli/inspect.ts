@@ -1,11 +1,12 @@
+import type { DimBindings } from '../base/dim.js';
 import { bytesOf } from '../base/dtype.js';
-import { layOutPlan } from '../artifact/layout.js';
 import type { StaticGraph } from '../front/staticgraph.js';
-import { namedInputs, typeToString } from '../ir/program.js';
-import { planParts } from '../runtime/compile.js';
+import { namedInputs, type Program, typeToString } from '../ir/program.js';
+import type { OnnxGraph } from '../onnx.js';
+import { byteText, memoryLines } from './plan.js';
 
-/** What a graph is, for people: signature, operators, parameters, memory. */
-export function inspect(graph: StaticGraph): string {
+/** What a graph is, for people: signature, operators, parameters, memory for some sizes. */
+export function inspect(graph: StaticGraph, sizes: DimBindings): string {
   const { program, parts } = graph;
   const types = new Map(namedInputs(program).map(({ name, type }) => [name, type]));
   const outputs = program.outputs.slice(0, graph.outputNames.length);
@@ -18,14 +19,15 @@ export function inspect(graph: StaticGraph): string {
   const rows = (title: string, lines: readonly string[]): readonly string[] =>
     lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`), ''];
   return [
+    ...rows('model', modelLines(graph)),
     ...rows('inputs', graph.inputNames.map((name) => `${name}: ${typeToString(types.get(name)!)}`)),
     ...rows('outputs', outputs.map(({ name, value }) => `${name}: ${typeToString(value.type)}`)),
     ...rows(
-      `parameters: ${parameters.length}, ${weight} bytes`,
-      parameters.map(({ name, type, bytes }) => `${name}: ${type}, ${bytes} bytes`),
+      `parameters: ${parameters.length}, ${byteText(weight)}`,
+      parameters.map(({ name, type, bytes }) => `${name}: ${type}, ${byteText(bytes)}`),
     ),
-    ...rows('operators', histogram(graph)),
-    ...rows('memory', memoryOf(graph)),
+    ...rows('operators, those of loops and branches among them', histogram(program)),
+    ...rows('memory', memoryLines(graph, sizes)),
     parts.writes.length === 0
       ? 'It changes nothing: two runs on the same inputs give the same.'
       : `A run changes ${parts.writes.length} arrays of its state.`,
@@ -33,25 +35,28 @@ export function inspect(graph: StaticGraph): string {
   ].join('\n'); // prettier-ignore
 }
 
-function histogram({ program }: StaticGraph): readonly string[] {
-  const counts = new Map<string, number>();
-  for (const id of program.graph.nodes()) {
-    const node = program.node(id);
-    if (node.kind === 'call') counts.set(node.op.name, (counts.get(node.op.name) ?? 0) + 1);
-  }
-  return [...counts].sort(([, a], [, b]) => b - a).map(([name, count]) => `${count} ${name}`);
+/** What the file of an ONNX model says of it. */
+function modelLines(graph: StaticGraph | OnnxGraph): readonly string[] {
+  if (!('model' in graph)) return [];
+  const { irVersion, opsets, producer, producerVersion, description } = graph.model;
+  const versions = [...opsets].map(([domain, version]) => `opset ${version}${domain === '' ? '' : ` of ${domain}`}`); // prettier-ignore
+  return [
+    `ONNX, ${[`version ${irVersion} of the format`, ...versions].join(', ')}`,
+    ...(producer === '' ? [] : [`made by ${[producer, producerVersion].join(' ').trim()}`]),
+    ...(description === '' ? [] : [description]),
+  ];
 }
 
-/** What the compiler makes of it. */
-function memoryOf({ program }: StaticGraph): readonly string[] {
-  return planParts(program).flatMap(({ title, plan }) => {
-    const isConstant = (role: { readonly kind: string }): boolean => role.kind === 'constant';
-    const { bytes } = layOutPlan(plan, ({ role }) => isConstant(role), 0);
-    const kernels = plan.module.kernels.length;
-    const what = title === '' ? '' : `${title}: `;
-    return [
-      `${what}${String(bytes)} bytes for ${plan.places.length} arrays, inputs and constants among them`,
-      `${what}${plan.groups.length} groups, ${kernels} kernels`,
-    ];
-  });
+function histogram(program: Program): readonly string[] {
+  const counts = new Map<string, number>();
+  const count = (each: Program): void => {
+    for (const id of each.graph.nodes()) {
+      const node = each.node(id);
+      if (node.kind !== 'call') continue;
+      counts.set(node.op.name, (counts.get(node.op.name) ?? 0) + 1);
+      node.regions.forEach(count);
+    }
+  };
+  count(program);
+  return [...counts].sort(([, a], [, b]) => b - a).map(([name, times]) => `${times} ${name}`);
 }

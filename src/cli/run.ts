@@ -1,63 +1,50 @@
-import { writeFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { decodeNpy, encodeNpy } from '../formats/npy.js';
-import { decodeSafetensors, encodeSafetensors, type FileTensor } from '../formats/safetensors.js';
-import { arrayType } from '../front/arraytype.js';
-import { arrayOf, type NDArray } from '../front/ndarray.js';
+import { encodeNpy } from '../formats/npy.js';
+import { encodeSafetensors, type FileTensor } from '../formats/safetensors.js';
+import type { NDArray } from '../front/ndarray.js';
 import type { StaticGraph } from '../front/staticgraph.js';
-import { readBytes } from './graphs.js';
+import { writeContent } from './graphs.js';
+import type { Inputs } from './inputs.js';
 import { UsageError } from './usage.js';
 
-/** Runs a graph on arrays from files; `inputs` are `NAME=FILE`, or files that hold arrays by name. */
-export async function runGraph(
-  graph: StaticGraph,
-  inputs: readonly string[],
-): Promise<Readonly<Record<string, NDArray>>> {
-  const feeds: Record<string, NDArray> = {};
-  for (const input of inputs) Object.assign(feeds, await readFeeds(input));
-  return graph.run(feeds);
+type Outputs = Readonly<Record<string, NDArray>>;
+
+/** Runs a graph once. */
+export function runGraph(graph: StaticGraph, inputs: Inputs): Outputs {
+  return graph.run(inputs);
 }
 
-async function readFeeds(input: string): Promise<Readonly<Record<string, NDArray>>> {
-  const split = input.indexOf('=');
-  const [name, path] = split < 0 ? [null, input] : [input.slice(0, split), input.slice(split + 1)];
-  const bytes = await readBytes(path);
-  if (extname(path) === '.npy') {
-    if (name === null) throw new UsageError(`--input ${path}: say which input it is, NAME=${path}`);
-    return { [name]: toArray(decodeNpy(bytes)) };
-  }
-  if (extname(path) !== '.safetensors') {
-    throw new UsageError(`--input ${path}: inputs are read from .npy and .safetensors files`);
-  }
-  const { tensors } = decodeSafetensors(bytes);
-  if (name === null) return Object.fromEntries([...tensors].map(([key, tensor]) => [key, toArray(tensor)])); // prettier-ignore
-  const tensor = tensors.get(name);
-  if (tensor === undefined) {
-    throw new UsageError(`--input ${input}: the file holds ${[...tensors.keys()].join(', ')}`);
-  }
-  return { [name]: toArray(tensor) };
+/** Writes outputs to a file. */
+export interface Writer {
+  /** @throws UsageError where the file cannot hold what the graph returns. */
+  check(graph: StaticGraph): void;
+  write(outputs: Outputs): Promise<void>;
 }
 
-/** Writes outputs: all to .safetensors, a single one to .npy. */
-export async function writeOutputs(
-  path: string,
-  outputs: Readonly<Record<string, NDArray>>,
-): Promise<void> {
-  const tensors = new Map(Object.entries(outputs).map(([name, array]) => [name, stored(array)]));
-  if (extname(path) === '.safetensors') {
-    return writeFile(path, encodeSafetensors({ tensors, metadata: new Map() }));
+/** @throws UsageError for a file of another kind than .safetensors and .npy. */
+export function writerFor(path: string): Writer {
+  switch (extname(path)) {
+    case '.safetensors':
+      return {
+        check: () => {},
+        write: (outputs) => {
+          const tensors = new Map(Object.entries(outputs).map(([name, array]) => [name, stored(array)])); // prettier-ignore
+          return writeContent(path, encodeSafetensors({ tensors, metadata: new Map() }));
+        },
+      };
+    case '.npy':
+      return {
+        check: ({ outputNames }) => {
+          if (outputNames.length === 1) return;
+          throw new UsageError(
+            `--out ${path}: an .npy file holds one array, the graph returns ${outputNames.join(', ')}; give a .safetensors file`,
+          );
+        },
+        write: (outputs) => writeContent(path, encodeNpy(stored(Object.values(outputs)[0]))),
+      };
+    default:
+      throw new UsageError(`--out ${path}: outputs are written to .safetensors and .npy files`);
   }
-  const [first] = tensors.values();
-  if (extname(path) !== '.npy' || tensors.size !== 1) {
-    throw new UsageError(
-      `--out ${path}: outputs are written to .safetensors, or a single one to .npy`,
-    );
-  }
-  return writeFile(path, encodeNpy(first));
-}
-
-function toArray({ dtype, shape, data }: FileTensor): NDArray {
-  return arrayOf(arrayType(dtype, shape), data);
 }
 
 function stored({ dtype, shape, storage }: NDArray): FileTensor {

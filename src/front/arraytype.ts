@@ -43,3 +43,20 @@ export function staticType(type: TensorType | ArrayType): ArrayType | undefined 
     ? arrayType(type.dtype, type.shape)
     : undefined;
 }
+
+/** `arrayType` where it is likely to be the type of before, which is found without making a key. */
+export function arrayTypeLike(
+  before: ArrayType | undefined,
+  dtype: DType,
+  shape: readonly number[],
+): ArrayType {
+  return before?.dtype === dtype && sameSizes(before.shape, shape)
+    ? before
+    : arrayType(dtype, shape);
+}
+
+function sameSizes(a: readonly number[], b: readonly number[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let axis = 0; axis < a.length; axis++) if (a[axis] !== b[axis]) return false;
+  return true;
+}

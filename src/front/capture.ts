@@ -1,3 +1,4 @@
+import { currentSource } from '../base/errors.js';
 import { type Bounds, type Dim, evaluateDim, isStatic, symbol, symbolsOf } from '../base/dim.js';
 import { determinedSymbols } from '../ir/bind.js';
 import type { Requirement } from '../ir/requirement.js';
@@ -60,10 +61,10 @@ export class Capture {
   /** Stand-ins for numbers that the host is asked for before each replay. */
   readonly hostReads: Map<NDArray, HostNumber> = new Map();
   /**
-   * Sizes of input dimensions that traced code has read as numbers, and so relies on; what is read inside
-   * of a body, the code around it relies on.
+   * Sizes of input dimensions that traced code has read as numbers, and so relies on, with the lines where
+   * it did first; what is read inside of a body, the code around it relies on.
    */
-  readonly sizesRead: Set<string>;
+  readonly sizesRead: Map<string, string | undefined>;
 
   /** Sizes that only the data decides, by name, with an array whose shape tells each. */
   readonly decided: Map<string, NDArray> = new Map();
@@ -103,7 +104,7 @@ export class Capture {
     this.isBody = isBody;
     this.sizes = new Map(sizes);
     this.parent = parent;
-    this.sizesRead = parent?.sizesRead ?? new Set();
+    this.sizesRead = parent?.sizesRead ?? new Map();
   }
 
   /** Whether an array stands for a value that only a replay has. */
@@ -128,6 +129,11 @@ export class Capture {
   /** A placeholder that tells a symbolic size, of this code or the code around it. */
   givenFor(name: string): NDArray | undefined {
     return this.given.get(name) ?? this.parent?.givenFor(name);
+  }
+
+  /** An array that tells a size which the data decides or each replay brings, of this code or the code around it. */
+  carrierOf(name: string): NDArray | undefined {
+    return this.decided.get(name) ?? this.given.get(name) ?? this.parent?.carrierOf(name);
   }
 
   /** What an array stands for at this point of the captured code: state may have been written. */
@@ -196,7 +202,10 @@ export class Capture {
    */
   readSize(dim: Dim): number | undefined {
     const size = this.sizeOf(dim);
-    if (size !== undefined) for (const name of symbolsOf(dim)) this.sizesRead.add(name);
+    if (size === undefined) return undefined;
+    for (const name of symbolsOf(dim)) {
+      if (!this.sizesRead.has(name)) this.sizesRead.set(name, currentSource());
+    }
     return size;
   }
 
@@ -231,11 +240,11 @@ export function currentTrace(): Capture | null {
 export function withoutNotingSizes<R>(fn: () => R): R {
   const trace = currentTrace();
   if (trace === null) return fn();
-  const before = new Set(trace.sizesRead);
+  const before = new Set(trace.sizesRead.keys());
   try {
     return fn();
   } finally {
-    for (const name of trace.sizesRead) if (!before.has(name)) trace.sizesRead.delete(name);
+    for (const name of trace.sizesRead.keys()) if (!before.has(name)) trace.sizesRead.delete(name);
   }
 }
 

@@ -6,7 +6,7 @@ import { compile } from '../runtime/compile.js';
 import type { Executable, Operand, TierReport } from '../runtime/executable.js';
 import type { Tier } from '../runtime/tiers.js';
 import type { Storage } from '../runtime/storage.js';
-import { arrayType } from './arraytype.js';
+import { type ArrayType, arrayTypeLike } from './arraytype.js';
 import { hostNumber } from './capture.js';
 import { joinRecording } from './dispatch.js';
 import { ElementChecks } from './elementchecks.js';
@@ -37,6 +37,8 @@ export class GraphRunner {
   readonly #tier: Tier | undefined;
   #executable: Executable | undefined;
   #checks: ElementChecks | undefined;
+  /** The types of the program's results in the run before. */
+  readonly #types: ArrayType[] = [];
 
   constructor(parts: GraphParts, save: SavePolicy = 'all', tier?: Tier) {
     this.parts = parts;
@@ -68,8 +70,10 @@ export class GraphRunner {
 
   /** What the program is run on: the given arrays, then what it reads from outside, draws included. */
   operands(given: readonly NDArray[]): readonly NDArray[] {
+    const { reads } = this.parts;
+    if (reads.length === 0) return given;
     const holder = holderAmong(given);
-    return [...given, ...this.parts.reads.map((source) => this.#fetch(source, holder))];
+    return [...given, ...reads.map((source) => this.#fetch(source, holder))];
   }
 
   /** The code that it has become so far. */
@@ -130,25 +134,33 @@ export class GraphRunner {
       tier: this.#tier,
     });
     for (const operand of operands) operand.computed();
+    if (writes.length === 0) return this.#arrays(this.#executable.run(operands));
     const homes = writes.map((write) => homeOf(write, holder));
     const into = homes.some((home) => home !== null)
       ? [...Array<null>(this.#returned).fill(null), ...homes]
       : undefined;
-    const results = this.#executable.run(operands, into);
+    const arrays = this.#arrays(this.#executable.run(operands, into));
     writes.forEach((write, i) => {
       if (write.kind !== 'array' && write.kind !== 'gradient') {
-        if (this.#draws === null) continueFrom(resultArray(results[this.#returned + i]));
+        if (this.#draws === null) continueFrom(arrays[this.#returned + i]);
         return;
       }
       const target = holder(write.of);
       if (homes[i] === null) {
-        const value = resultArray(results[this.#returned + i]);
+        const value = arrays[this.#returned + i];
         if (write.kind === 'array') writeState(target, value);
         else leaveGradient(target, value, write.attach);
       } else if (write.kind === 'array') forgetHistory(target);
       else target.gradient!.wrote();
     });
-    return results.slice(0, this.#returned).map(resultArray);
+    return arrays.slice(0, this.#returned);
+  }
+
+  #arrays(results: readonly Operand[]): readonly NDArray[] {
+    return results.map(({ storage, shape }, k) => {
+      const type = (this.#types[k] = arrayTypeLike(this.#types[k], storage.dtype, shape));
+      return new NDArray(type, storage);
+    });
   }
 
   /** The program with what its own backward pass reads kept or computed again, as `save` demands. */
@@ -213,10 +225,6 @@ function homeOf(write: Outside, holder: HolderLookup): Storage | null {
 export function leaveGradient(owner: NDArray, grad: NDArray, attach: GradReq | undefined): void {
   if (attach !== undefined && owner.gradient?.req !== attach) attachGrad(owner, attach);
   setGradient(owner, grad);
-}
-
-function resultArray({ storage, shape }: Operand): NDArray {
-  return new NDArray(arrayType(storage.dtype, shape), storage);
 }
 
 /** The elements without history. In captured code the history is all there is. */

@@ -1,6 +1,7 @@
 import { isStatic } from '../base/dim.js';
 import { InternalError, UnsupportedError } from '../base/errors.js';
 import { flatten, type Structure, unflatten } from '../base/tree.js';
+import { determinedSymbols, symbolsOfTypes } from '../ir/bind.js';
 import { Program } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
 import { instantiate } from '../passes/transform.js';
@@ -47,9 +48,9 @@ export function traceRegion(
     const kept = capture.checked;
     const heads = [...outputs, ...writes].map(({ array }) => array);
     // First, so that sizes which the body's own data decides do not get names that the surroundings use.
-    const sized = [
+    const sized = tellingSizes(types, [
       ...sizedFromOutside(capture, [...heads, ...kept.flatMap((each) => each.results)]),
-    ];
+    ]);
     const { reads, ...parts } = layOutGraph({
       inputs: [...inputs, ...sized].map((array, i) => ({ name: `x${i}`, array })),
       outputs,
@@ -84,6 +85,22 @@ function sizedFromOutside(capture: Capture, heads: readonly NDArray[]): Readonly
     !isInside(array.origin) &&
     !array.type.shape.every(isStatic);
   return new Set([...heads, ...used].filter(isSized));
+}
+
+/**
+ * What a body uses from outside, and the arrays that tell the sizes which its operands have but do not
+ * tell: of `min(a, b)` neither `a` nor `b` follows.
+ */
+function tellingSizes(types: readonly TensorType[], used: readonly NDArray[]): readonly NDArray[] {
+  const seen = [...types, ...used.map(({ type }) => type)];
+  const told = determinedSymbols(seen);
+  const carriers = new Set(used);
+  for (const name of symbolsOfTypes(seen).keys()) {
+    if (told.has(name)) continue;
+    const carrier = mode.capture?.carrierOf(name);
+    if (carrier !== undefined) carriers.add(carrier);
+  }
+  return [...carriers];
 }
 
 function outsideArray(op: string, of: NDArray): Outside {

@@ -9,7 +9,13 @@ import type { NDArray } from './ndarray.js';
 import type { Signature } from './signature.js';
 import { type AxisNames, exactTypes, sizesOf, symbolicTypes, type SymbolicTypes } from './sizes.js';
 import { CutError } from './staticcode.js';
-import { type FirstRun, type SideEffects, type Trace, traceFunction } from './trace.js';
+import {
+  type FirstRun,
+  type SideEffects,
+  type SizesRead,
+  type Trace,
+  traceFunction,
+} from './trace.js';
 
 /** After so many traces for different sizes, the next one is for all sizes. */
 const specializations = 2;
@@ -74,10 +80,11 @@ export class Specializer {
     signature: Signature,
     { types, sizes }: SymbolicTypes,
     sideEffects: SideEffects,
+    onFailure?: (sizesRead: SizesRead) => void,
   ): { readonly trace: Trace; readonly firstRun: FirstRun | null } {
     const nameOf = (array: NDArray): string | undefined =>
       this.#options.nameOf?.(array) ?? nameOfArray(array);
-    return traceFunction(this.#fn, { signature, types, sizes, nameOf, sideEffects });
+    return traceFunction(this.#fn, { signature, types, sizes, nameOf, sideEffects, onFailure });
   }
 
   /** @param facts Those of the call, for the names of its axes. */
@@ -94,9 +101,9 @@ export class Specializer {
       history.calls > specializations
         ? search.find((names) => this.#attempt(signature, symbolicTypes(leaves, names)))
         : null;
-    const found = general ?? (named.sizes.size > 0 ? this.#named(signature, named) : null);
+    const found = general ?? (named.sizes.size > 0 ? this.#named(signature, named, asked) : null);
     if (found !== null) {
-      refuseRead(found.trace, asked);
+      refuseRead(found.trace.sizesRead, asked);
       const { sizes } = found.symbolic;
       if (this.holdsAt(found.trace, signature, sizes)) {
         return { ...found, family: learned, obstacle: search.obstacle, firstRun: null };
@@ -137,11 +144,18 @@ export class Specializer {
   }
 
   /** A trace with the symbols that were asked for; null where side-effect code has to run. */
-  #named(signature: Signature, symbolic: SymbolicTypes): Attempt | null {
+  #named(signature: Signature, symbolic: SymbolicTypes, asked: AxisNames): Attempt | null {
+    let sizesRead: SizesRead = new Map();
     try {
-      return this.#attempt(signature, symbolic);
+      const note = (read: SizesRead): void => void (sizesRead = read);
+      return { trace: this.#run(signature, symbolic, 'refuse', note).trace, symbolic };
     } catch (error) {
       if (this.#mayRunCode && error instanceof CutError) return null;
+      if (!(error instanceof KaonError) || error instanceof InternalError) throw error;
+      // A number where a symbol was asked for fits to nothing that has the symbol: say that instead, unless
+      // the code refuses these very sizes.
+      if (sizesRead.size > 0) this.#run(signature, exactTypes(signature.leaves), 'refuse');
+      refuseRead(sizesRead, asked, error);
       throw error;
     }
   }
@@ -210,7 +224,7 @@ class Search {
       }
       const { sizesRead } = found.trace;
       if (sizesRead.size === 0) return { names, attempt: found };
-      refuseRead(found.trace, this.#asked);
+      refuseRead(sizesRead, this.#asked);
       const axes = merged.flatMap((name, axis) =>
         name !== null && sizesRead.has(name) ? [axis] : [],
       );
@@ -223,13 +237,16 @@ class Search {
 }
 
 /** A dimension that was declared symbolic must not have become a number. */
-function refuseRead({ sizesRead }: Trace, asked: AxisNames): void {
-  const read = [...sizesRead].filter((name) => asked.includes(name));
+function refuseRead(sizesRead: SizesRead, asked: AxisNames, cause?: KaonError): void {
+  const read = [...sizesRead].filter(([name]) => asked.includes(name));
   if (read.length === 0) return;
+  const [[, source]] = read;
   throw new TraceError('a dimension that was asked to stay symbolic is needed as a number', {
     op: 'hybridize',
-    actual: read.join(', '),
+    actual: read.map(([name]) => name).join(', '),
     advice: 'use -1, shapeOf or operators in place of x.shape, or leave the name out of dynamic',
+    ...(source !== undefined && { source }),
+    ...(cause !== undefined && { cause }),
   });
 }
 

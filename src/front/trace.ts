@@ -22,7 +22,7 @@ export interface Trace {
   /** The nesting of the function's result. */
   readonly outputs: Structure;
   /** Names of symbolic sizes that the function looked at as numbers. */
-  readonly sizesRead: ReadonlySet<string>;
+  readonly sizesRead: SizesRead;
 }
 
 /** What a trace was good for that had to run while it was made. */
@@ -43,7 +43,12 @@ export interface TraceRequest {
   nameOf(array: NDArray): string | undefined;
   /** Default `refuse`. */
   readonly sideEffects?: SideEffects;
+  /** Told of a run that fails what sizes it had read as numbers. */
+  readonly onFailure?: (sizesRead: SizesRead) => void;
 }
+
+/** Sizes that code has read as numbers, by name, with the line of the first time. */
+export type SizesRead = ReadonlyMap<string, string | undefined>;
 
 /**
  * What becomes of side-effect code: it is refused, run, or taken to have given what it gave when an
@@ -59,6 +64,9 @@ export function traceFunction(
   const capture = new Capture('trace', request.sizes);
   try {
     return traceInto(capture, fn, request);
+  } catch (error) {
+    request.onFailure?.(capture.sizesRead);
+    throw error;
   } finally {
     // Arrays from outside are not held to recordings that only the trace has seen.
     for (const session of capture.sessions) session.isOpen = false;

@@ -19,11 +19,14 @@ export class TraceRunner {
    */
   locals: readonly NDArray[] | null = null;
   readonly #keepsLocals: boolean;
+  /** Whether the trace is one graph that takes what the call is given and gives what it returns. */
+  readonly #isOneGraph: boolean;
 
   constructor(trace: Trace, { save, tier }: HybridizeOptions, keepsLocals: boolean) {
     this.trace = trace;
     this.graphs = trace.segments.map(({ parts }) => new GraphRunner(parts, save, tier));
     this.#keepsLocals = keepsLocals;
+    this.#isOneGraph = !keepsLocals && isOneGraph(trace);
   }
 
   /** The code that its graphs have become so far. */
@@ -38,9 +41,9 @@ export class TraceRunner {
   }
 
   run(given: readonly NDArray[]): readonly NDArray[] {
+    if (this.#isOneGraph) return this.graphs[0].run(given);
     const { segments, returns, localCount } = this.trace;
-    const locals = [...given];
-    locals.length = localCount;
+    const locals = Array.from({ length: localCount }, (_, local) => given[local]);
     segments.forEach(({ takes, gives, code }, k) => {
       place(locals, gives, this.graphs[k].run(takes.map((local) => locals[local])));
       if (code !== null) place(locals, code.gives, runCode(code, locals));
@@ -48,6 +51,18 @@ export class TraceRunner {
     if (this.#keepsLocals) this.locals = locals;
     return returns.map((local) => locals[local]);
   }
+}
+
+function isOneGraph({ segments, returns, localCount }: Trace): boolean {
+  const [{ takes, gives, code }] = segments;
+  return (
+    segments.length === 1 &&
+    code === null &&
+    localCount === takes.length + gives.length &&
+    takes.every((local, i) => local === i) &&
+    returns.length === gives.length &&
+    returns.every((local, i) => local === gives[i])
+  );
 }
 
 function place(locals: NDArray[], at: Segment['gives'], values: readonly NDArray[]): void {

@@ -9,11 +9,12 @@ import type { Trace } from './trace.js';
  * @throws TraceError that shows both sides with their lines; its `source` is the second one's.
  */
 export function verifyTrace(first: Trace, second: Trace): void {
-  for (const name of second.sizesRead) {
+  for (const [name, source] of second.sizesRead) {
     if (first.sizesRead.has(name)) continue;
     throw changed('it reads a size as a number', {
       expected: `dimension ${name} only as a symbol`,
       actual: `the number of dimension ${name}`,
+      ...(source !== undefined && { source }),
     });
   }
   const difference = compareTraces(first, second);

@@ -20,12 +20,18 @@ export interface Operator {
   infer(context: InferContext): readonly TensorType[];
 }
 
+/** What is known of a size before the data decides it. */
+export interface SizeBounds extends Partial<Bounds> {
+  /** A size that is never less, where numbers alone cannot say it. */
+  readonly most?: Dim;
+}
+
 export interface InferContext {
   readonly inputs: readonly TensorType[];
   readonly attributes: Attributes;
   readonly regions: readonly Program[];
   /** A dimension that only the data decides; bound at run time. */
-  fresh(hint: string, bounds?: Partial<Bounds>): Dim;
+  fresh(hint: string, bounds?: SizeBounds): Dim;
   /**
    * Demands a condition of sizes. One that numbers or the ranges of symbols decide is checked at once;
    * any other becomes a requirement of the program, checked before it runs.
@@ -108,6 +114,7 @@ export class Program {
   readonly #requirements: Requirement[] = [];
   readonly #required: Set<string> = new Set();
   #source: string | undefined;
+  #isAssuming = false;
   /** The dimension names of the first `#scanned` nodes, and of the program this one is made from. */
   #dimNames: Set<string> = new Set();
   #scanned = 0;
@@ -191,12 +198,13 @@ export class Program {
       fresh: this.#sizes.freshFor(op, inputs, attributes, (hint, bounds) =>
         this.freshDim(hint, bounds),
       ),
-      require: requireOrKeep((requirement) =>
+      require: requireOrKeep((requirement) => {
+        if (this.#isAssuming) return;
         this.require({
           ...requirement,
           source: requirement.source ?? details.source ?? this.#source,
-        }),
-      ),
+        });
+      }),
     });
     return this.appendTyped(op, inputs, attributes, types, { regions, source: details.source });
   }
@@ -248,6 +256,20 @@ export class Program {
   /** The values that a node reads, in order. */
   operands(id: NodeId): readonly Value[] {
     return this.#operands[id];
+  }
+
+  /**
+   * Runs `build`, whose calls stand for one that has stated already what it needs: they are right for all
+   * sizes that it accepts, so what they need themselves is not required.
+   */
+  assuming<R>(build: () => R): R {
+    const previous = this.#isAssuming;
+    this.#isAssuming = true;
+    try {
+      return build();
+    } finally {
+      this.#isAssuming = previous;
+    }
   }
 
   /** Runs `build`; the calls it appends have this source unless they name their own. */

@@ -10,8 +10,8 @@ export interface VectorOptions {
 }
 
 /**
- * Turns loops of mode `vector` into a main loop whose iterations are lanes, and a scalar loop for the
- * rest. Whoever asks for `vector` promises that iterations are independent. A loop that cannot be
+ * Turns loops of mode `vector` into a main loop whose iterations are lanes, and loops for the rest, of
+ * narrower vectors where there are some, and of single elements. Whoever asks for `vector` promises that iterations are independent. A loop that cannot be
  * vectorised becomes serial: one with a `while`, a branch or a nested bound that differs between lanes,
  * a call, an assignment to a local from outside, a store to one place from all lanes, or vectors.
  */
@@ -42,14 +42,40 @@ function vectorLoop(loop: For, vectorBytes: number, purity: Purity): Stmt | null
     return local;
   };
   const [begin, end] = [lasting(loop.begin), lasting(loop.end)];
-  const middle = lastFullVector(begin, end, lanes);
-  const index = sibling(loop.variable);
-  const body = widen(loop, index, lanes, varying);
-  const main: For = { ...loop, variable: index, begin, end: middle, step: lanes, mode: 'serial', body }; // prettier-ignore
-  const isWhole = middle.kind === 'const' && end.kind === 'const' && middle.value === end.value;
-  if (isWhole) return e.block(...saved, main);
+  const parts: Stmt[] = [];
+  let from = begin;
+  for (const width of widths(lanes, vectorBytes / lanes, areKnown(begin, end))) {
+    const to = lastFullVector(begin, end, width);
+    if (isSame(from, to)) continue;
+    const index = sibling(loop.variable);
+    const body = widen(loop, index, width, varying);
+    parts.push({ ...loop, variable: index, begin: from, end: to, step: width, mode: 'serial', body }); // prettier-ignore
+    from = to;
+  }
+  if (isSame(from, end)) return e.block(...saved, ...parts);
   // What was widened binds variables of its own, so the rest can keep the old ones.
-  return e.block(...saved, main, { ...loop, begin: middle, end, mode: 'serial' });
+  return e.block(...saved, ...parts, { ...loop, begin: from, end, mode: 'serial' });
+}
+
+/** The narrowest registers that vectors have on every processor. */
+const leastBytes = 16;
+
+/**
+ * The numbers of lanes that iterations are done with, one after the other. Where their number is known, no
+ * part of the rest is missing or done twice; where it is not, each form is more code, and a quarter is enough.
+ */
+function widths(lanes: number, laneBytes: number, areKnown: boolean): readonly number[] {
+  const found = [lanes];
+  for (let width = lanes / 2; width * laneBytes >= leastBytes; width /= 2) found.push(width);
+  return areKnown ? found : found.filter((_, at) => at % 2 === 0);
+}
+
+function areKnown(begin: Expr, end: Expr): boolean {
+  return begin.kind === 'const' && end.kind === 'const';
+}
+
+function isSame(a: Expr, b: Expr): boolean {
+  return a.kind === 'const' && b.kind === 'const' && a.value === b.value;
 }
 
 /** Where the iterations end that fill vectors. */

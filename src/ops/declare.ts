@@ -23,6 +23,7 @@ import type { Batching } from './batch.js';
 import { checkShape } from './infer.js';
 import type { Law } from './law.js';
 import type { Lowering } from './lowering.js';
+import type { OnnxMapping } from './onnx.js';
 
 /**
  * What the front floor adds to the operators' types: augment this interface with
@@ -128,6 +129,13 @@ export type Measure<A = Attributes> = <T extends Tensor>(context: {
   readonly attributes: A;
 }) => readonly T[];
 
+/**
+ * The only result with its last two axes exchanged, made from operands in another order with fewer calls that
+ * change orders than the result and then its transposition take; null where there is none. Sums may be rounded
+ * otherwise.
+ */
+export type Turned = (inputs: readonly Value[]) => Value | null;
+
 export type Family =
   | 'elementwise'
   | 'reduction'
@@ -159,7 +167,10 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   /** Whether the gradient is a function of the user's: its errors are the user's own and stay as they are. */
   readonly isUsersGradient?: boolean;
   readonly lowering: Lowering<AttributesOf<S>>;
+  /** How it is written in ONNX where the lowering does not say it. */
+  readonly onnx?: OnnxMapping<AttributesOf<S>>;
   readonly batch?: Batching<AttributesOf<S>>;
+  readonly turned?: Turned;
   /** What calls with one result are equal to, most useful first; none when absent. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];
@@ -191,8 +202,12 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly measure?: Measure<AttributesOf<S>>;
   readonly gradient: 'none' | Gradient<AttributesOf<S>>;
   readonly lowering: Lowering<AttributesOf<S>>;
+  /** Default what the lowering says: see `OnnxMapping`. */
+  readonly onnx?: OnnxMapping<AttributesOf<S>>;
   /** Default that of operators that broadcast, and of views; none for any other. */
   readonly batch?: Batching<AttributesOf<S>>;
+  /** Default none. */
+  readonly turned?: Turned;
   /** Default none. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];

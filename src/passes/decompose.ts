@@ -48,9 +48,6 @@ function isDecomposed({ op }: CallNode): boolean {
 function expanded(call: CallNode, operands: readonly Value[], into: Program): readonly Value[] {
   const { lowering } = declarationOf(call.op);
   if (lowering.kind !== 'decompose') return into.appendNode(call, operands);
-  return lowering.decompose({
-    attributes: call.attributes,
-    inputs: operands,
-    outputTypes: call.types,
-  });
+  const { attributes, types: outputTypes } = call;
+  return into.assuming(() => lowering.decompose({ attributes, inputs: operands, outputTypes }));
 }

@@ -72,7 +72,7 @@ export class Costs {
     return {
       work: workOf(settled),
       reads: counters.map(({ count }) => count),
-      width: widthOf(settled),
+      width: Math.max(widthOf([settled]), ...counters.map(({ width }) => width)),
     };
   }
 }
@@ -85,6 +85,8 @@ class CountingAccess implements Access {
   readonly #element: Expr;
   readonly #asked: Set<string> = new Set();
   readonly #names: Map<Expr, number> = new Map();
+  /** The bytes of the widest scalar that positions are computed from: gathering reads 64-bit ones. */
+  width = 0;
 
   constructor(extents: Extents, type: CallNode['types'][number]) {
     this.dtype = type.dtype;
@@ -104,13 +106,14 @@ class CountingAccess implements Access {
       return known;
     };
     this.#asked.add(index.map(name).join());
+    this.width = Math.max(this.width, widthOf(index));
     return this.#element;
   }
 }
 
-function widthOf(root: Expr): number {
+function widthOf(roots: readonly Expr[]): number {
   let widest = 0;
-  visitExprs([root], ({ type }) => {
+  visitExprs(roots, ({ type }) => {
     if (type.scalar !== 'bool') widest = Math.max(widest, e.scalarBytes(type.scalar));
   });
   return widest;

@@ -72,12 +72,11 @@ export function measureFirst(call: CallNode, operands: readonly Value[], into: P
     const count = sizeOf(sizes.type.shape);
     if (typeof count !== 'number')
       throw new InternalError('the number of measured sizes is not known', { op: op.name });
-    const shape = dims
-      .slice(measured, measured + count)
-      .map((dim, k) => dim ?? into.freshDim(`unused_${k}`));
+    const decided = dims.slice(measured, measured + count);
+    const shape = decided.map(({ dim }, k) => dim ?? into.freshDim(`unused_${k}`));
     const list = sizes.type.shape.length === 1 ? sizes : reshape<Value>(sizes, [count]);
-    const most = shape.map((dim) => boundsOf(dim).max);
-    const attributes = { most: most.every((max) => max === Infinity) ? null : most };
+    const most = decided.map((each, k) => each.most ?? greatest(shape[k]));
+    const attributes = { most: most.every((bound) => bound === null) ? null : most };
     into.appendTyped(extents.declaration, [list], attributes, [{ dtype: 'bool', shape }]);
     measured += count;
   }
@@ -90,13 +89,27 @@ export function measureFirst(call: CallNode, operands: readonly Value[], into: P
   }
 }
 
+function greatest(dim: Dim): number | null {
+  const { max } = boundsOf(dim);
+  return max === Infinity ? null : max;
+}
+
+/** A size that a call decides. */
+interface Decided {
+  /** Null where no result speaks of it. */
+  readonly dim: Dim | null;
+  /** The most it can be, where its inference says so. */
+  readonly most: Dim | null;
+}
+
 /**
- * What became of the dimensions that a call's inference asks for, in that order; null for one that no
- * result speaks of. Found by inferring once more and matching that against the types on record.
+ * What became of the dimensions that a call's inference asks for, in that order. Found by inferring once
+ * more and matching that against the types on record.
  */
-function decidedDims(call: CallNode, operands: readonly Value['type'][]): readonly (Dim | null)[] {
+function decidedDims(call: CallNode, operands: readonly Value['type'][]): readonly Decided[] {
   const taken = new Set(symbolsOfTypes([...operands, ...call.types]).keys());
   const asked: string[] = [];
+  const bounded: (Dim | null)[] = [];
   const inferred = call.op.infer({
     inputs: operands,
     attributes: call.attributes,
@@ -106,6 +119,7 @@ function decidedDims(call: CallNode, operands: readonly Value['type'][]): readon
       while (taken.has(name)) name += '_';
       taken.add(name);
       asked.push(name);
+      bounded.push(bounds?.most ?? null);
       return symbol(name, bounds);
     },
     require: requireNow,
@@ -123,5 +137,5 @@ function decidedDims(call: CallNode, operands: readonly Value['type'][]): readon
     call.op.name,
     known,
   );
-  return asked.map((name) => dims.get(name) ?? null);
+  return asked.map((name, k) => ({ dim: dims.get(name) ?? null, most: bounded[k] }));
 }

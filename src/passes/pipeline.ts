@@ -6,6 +6,7 @@ import { inline } from './inline.js';
 import { hasLoops, loopForms, loopPasses } from './loops/passes.js';
 import { mergeLoops } from './mergeloops.js';
 import { simplify } from './simplify/simplify.js';
+import { turnProducts } from './turn.js';
 import type { Program } from '../ir/program.js';
 import type { Law } from '../ops/law.js';
 
@@ -43,6 +44,7 @@ export const passes: readonly Pass[] = [
     doc: 'apply the laws of the operators',
     run: (program, { applied }) => simplify(program, applied),
   },
+  { name: 'turn', doc: 'make products in the order in which they are read', run: turnProducts },
   {
     name: 'fold',
     doc: 'compute what depends on constants only',

@@ -7,11 +7,12 @@ import { type Plan, placeBytes } from '../passes/lower/plan.js';
 import { planMemory } from '../passes/memory.js';
 import type { Device } from './device.js';
 import type { Operand } from './executable.js';
+import { type LargePlaces, largePlaces } from './large.js';
 import type { Storage } from './storage.js';
 
 /**
- * A plan for certain sizes and certain pinned storages: every place has an address. Good for any number
- * of runs in which `fits` holds.
+ * A plan for certain sizes and certain pinned storages: every place has an address, but for those that get
+ * one at each run (`large`). Good for any number of runs in which `fits` holds.
  */
 export interface Binding {
   readonly epoch: number;
@@ -22,10 +23,10 @@ export interface Binding {
   readonly lengths: readonly number[];
   /** Addresses of pinned inputs; -1 where the input is staged. */
   readonly inputAddresses: readonly number[];
-  /** Where inputs are staged; null for those that are used in place and those that no kernel reads. */
+  /** Where inputs are staged; null for those that are used in place or large, and those that no kernel reads. */
   readonly staging: readonly (HostArray | null)[];
   readonly outputShapes: readonly (readonly number[])[];
-  /** Views on the results; null for outputs that are inputs or constants. */
+  /** Views on the results; null for those that are large, and for outputs that are inputs or constants. */
   readonly results: readonly (HostArray | null)[];
   readonly outputTypes: readonly { readonly dtype: DType; readonly length: number }[];
   /** For outputs, the address of the storage they go to, or one of `fresh` and `unpinned`. */
@@ -38,6 +39,10 @@ export interface Binding {
   readonly gain: number;
   /** Whether several outputs go to storages that have no address to tell them apart by. */
   readonly mayCollide: boolean;
+  /** The names of inputs in whose memory a run writes: what they were is gone when it fails half-way. */
+  readonly overwritten: readonly string[];
+  /** Null where everything is copied. */
+  readonly large: LargePlaces | null;
 }
 
 /** An output that gets fresh storage. */
@@ -52,7 +57,7 @@ function targetOf(storage: Storage | null | undefined, device: Device): number {
 }
 
 /**
- * Binds sizes and plans the arena.
+ * Binds sizes and plans the arena. `copiesAll` is for memory in which there is no room for anything else.
  * @throws ShapeError, DTypeError, ArgumentError for operands that do not fit; DeviceError when the
  * memory is exhausted.
  */
@@ -62,6 +67,7 @@ export function bind(
   constants: ReadonlyMap<number, number>,
   inputs: readonly Operand[],
   into: readonly (Storage | null)[] | undefined,
+  copiesAll: boolean,
 ): Binding {
   const { program, places } = plan;
   const sizes = bindOperands(plan, inputs);
@@ -75,6 +81,7 @@ export function bind(
   const direct = directOutputs(plan, device, pinned, into);
 
   const fixed = new Map(constants);
+  const written = new Set(direct.values());
   places.forEach(({ role, taken }, place) => {
     if (role.kind !== 'input') return;
     const address = inputAddresses[role.index];
@@ -83,10 +90,22 @@ export function bind(
     const isOwn = taken === null || into?.[taken.output]?.addressOn(device) === address;
     if (isOwn && (taken === null || !pinned.isNeeded(address, taken.step, place))) {
       fixed.set(place, address);
+      if (taken !== null) written.add(address);
     }
   });
   for (const [place, address] of direct) fixed.set(place, address);
-  const planned = places.flatMap((_, place) => (fixed.has(place) ? [] : [place]));
+  const targets = program.outputs.map((_, k) => targetOf(into?.[k], device));
+  const large = copiesAll
+    ? null
+    : largePlaces(plan, lengths, {
+        most: device.residents.budget,
+        isFixed: (place) => fixed.has(place),
+        isGiven: (output) => targets[output] >= 0,
+      });
+  const isMoving = (place: number): boolean => large?.places.has(place) === true;
+  const planned = places.flatMap((_, place) =>
+    fixed.has(place) || isMoving(place) ? [] : [place],
+  );
   const layout = planMemory(
     planned.map((place) => ({
       bytes: placeBytes(places[place], lengths[place]),
@@ -99,7 +118,6 @@ export function bind(
   const addresses = places.map((_, place) => fixed.get(place) ?? -1);
   planned.forEach((place, i) => (addresses[place] = arena + layout.offsets[i]));
 
-  const targets = program.outputs.map((_, k) => targetOf(into?.[k], device));
   const table = Int32Array.from([
     ...plan.sizes.map((dim) => evaluateDim(dim, sizes)),
     ...addresses,
@@ -109,7 +127,8 @@ export function bind(
     device.view(places[place].dtype, addresses[place], lengths[place]);
   const staging: (HostArray | null)[] = inputs.map(() => null);
   places.forEach(({ role }, place) => {
-    if (role.kind === 'input' && !fixed.has(place)) staging[role.index] = view(place);
+    if (role.kind !== 'input' || fixed.has(place) || isMoving(place)) return;
+    staging[role.index] = view(place);
   });
   return {
     epoch: device.epoch,
@@ -120,7 +139,9 @@ export function bind(
     inputAddresses,
     staging,
     outputShapes,
-    results: plan.outputs.map((source) => (source.kind === 'place' ? view(source.place) : null)),
+    results: plan.outputs.map((source) =>
+      source.kind === 'place' && !isMoving(source.place) ? view(source.place) : null,
+    ),
     outputTypes: program.outputs.map(({ value }, k) => ({
       dtype: value.type.dtype,
       length: elementCount(outputShapes[k]),
@@ -132,6 +153,10 @@ export function bind(
     isFresh: targets.every((target) => target === fresh),
     mayCollide: targets.filter((target) => target === unpinned).length > 1,
     gain: evaluateDim(plan.gain, sizes),
+    overwritten: namedInputs(program).flatMap(({ name }, i) =>
+      written.has(inputAddresses[i]) ? [name] : [],
+    ),
+    large,
   };
 }
 

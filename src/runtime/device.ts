@@ -4,7 +4,9 @@ import { ArgumentError, DeviceError } from '../base/errors.js';
 import type { Division } from '../passes/lower/cost.js';
 import { Regions } from '../passes/memory.js';
 import { Pool } from './threads/pool.js';
-import { threadsOfEnvironment, whyUnshared } from './threads/settings.js';
+import { Residents } from './residents.js';
+import { haste, threadsOfEnvironment, whyUnshared } from './threads/settings.js';
+import type { Spawn } from './threads/spawn.js';
 
 const pageBytes = 65536;
 /** Addresses are i32 and stay below the sign bit. */
@@ -12,12 +14,18 @@ const mostPages = 32768;
 
 const arenaStep = 2 ** 24;
 
+/** What residents may take unless said: a part of the whole, and never more than this. */
+const residentPart = 1 / 4;
+const mostResidentBytes = 2 ** 28;
+
 /**
  * The memory that compiled programs work on: one growable `WebAssembly.Memory`, divided into regions
- * that their owners give back (pinned storage, constants, tables) and one arena that running programs
- * share, since no two run at once.
+ * that their owners give back (pinned storage, constants, tables), others that are taken from whoever used
+ * them longest ago (`residents`), and one arena that running programs share, since no two run at once.
  */
 export class Device {
+  /** The elements of arrays that are here because they are used here. */
+  readonly residents: Residents;
   readonly #regions: Regions = new Regions(reservedBytes);
   readonly #mostPages: number;
   #memory: WebAssembly.Memory | null = null;
@@ -25,9 +33,13 @@ export class Device {
   #threads: number | (() => number);
   #pool: Pool | null = null;
   readonly #grain: number | undefined;
+  readonly #spawn: Spawn | undefined;
+  /** How long a run may wait for its workers, in milliseconds; undefined for as long as is worth it. */
+  readonly patience: number | undefined;
   #epoch = 0;
   #arena = -1;
   #arenaBytes = 0;
+  #isScrambled = false;
 
   /**
    * Nothing is allocated before it is needed. `threads` is how many run programs together, at most; a
@@ -38,11 +50,23 @@ export class Device {
       readonly maximumBytes?: number;
       readonly threads?: number | (() => number);
       /** The instructions that are worth a thread of their own. */
-      readonly grain?: number;
+      readonly grain?: number | undefined;
+      readonly patience?: number | undefined;
+      /** How threads are started. Default: as this platform does. */
+      readonly spawn?: Spawn;
+      /**
+       * The bytes that arrays may take which are not pinned. Default: a quarter of what there may be in all,
+       * at most 256 MiB.
+       */
+      readonly residentBytes?: number;
     } = {},
   ) {
     const { maximumBytes = mostPages * pageBytes, threads = 1 } = options;
+    const { residentBytes = Math.min(maximumBytes * residentPart, mostResidentBytes) } = options;
+    this.residents = new Residents(this, residentBytes);
     this.#grain = options.grain;
+    this.#spawn = options.spawn;
+    this.patience = options.patience;
     this.#mostPages = Math.min(Math.ceil(maximumBytes / pageBytes), mostPages);
     this.#threads = threads;
   }
@@ -95,7 +119,7 @@ export class Device {
 
   /** The threads that run programs on this memory, which must be shared. */
   get pool(): Pool {
-    return (this.#pool ??= new Pool(this));
+    return (this.#pool ??= new Pool(this, this.#spawn));
   }
 
   /** Whether the memory can be shared with other threads. */
@@ -135,10 +159,27 @@ export class Device {
   }
 
   /**
-   * The address of a region of its own.
-   * @throws DeviceError when the memory is exhausted; nothing is changed then.
+   * The address of a region of its own. Where there is no room, residents have to go.
+   * @throws DeviceError when the memory is exhausted; nothing else is changed then.
    */
   take(bytes: number): number {
+    for (;;) {
+      try {
+        return this.#take(bytes);
+      } catch (error) {
+        if (!(error instanceof DeviceError) || !this.residents.evict()) throw error;
+      }
+    }
+  }
+
+  /** The address of a region for what a program computes. */
+  takeForResult(bytes: number): number {
+    const address = this.take(bytes);
+    if (this.#isScrambled) this.#fill(address, bytes);
+    return address;
+  }
+
+  #take(bytes: number): number {
     const address = this.#regions.take(bytes);
     const missing = this.#regions.end - this.buffer.byteLength;
     if (missing > 0) {
@@ -177,21 +218,31 @@ export class Device {
     this.#arena = -1;
     this.#arenaBytes = 0;
     this.#epoch++;
-    for (const size of new Set([generous, bytes])) {
-      try {
-        this.#arena = this.take(size);
-        this.#arenaBytes = size;
-        break;
-      } catch (error) {
-        if (size === bytes) throw error;
-      }
+    try {
+      this.#arena = this.#take(generous);
+      this.#arenaBytes = generous;
+    } catch (error) {
+      if (!(error instanceof DeviceError)) throw error;
+      this.#arena = this.take(bytes);
+      this.#arenaBytes = bytes;
     }
+    if (this.#isScrambled) this.#fill(this.#arena, this.#arenaBytes);
     return this.#arena;
   }
 
-  /** Fills the arena with what no program leaves there by intention. */
-  scramble(): void {
-    if (this.#arena >= 0) new Uint8Array(this.buffer, this.#arena, this.#arenaBytes).fill(0xff);
+  /** Runs on memory that is filled with what no program leaves there by intention. */
+  scrambled<T>(run: () => T): T {
+    if (this.#arena >= 0) this.#fill(this.#arena, this.#arenaBytes);
+    this.#isScrambled = true;
+    try {
+      return run();
+    } finally {
+      this.#isScrambled = false;
+    }
+  }
+
+  #fill(address: number, bytes: number): void {
+    new Uint8Array(this.buffer, address, bytes).fill(0xff);
   }
 
   #grow(bytes: number): void {
@@ -207,4 +258,4 @@ export class Device {
 }
 
 /** The device that programs run on unless told otherwise. */
-export const cpu: Device = new Device({ threads: threadsOfEnvironment });
+export const cpu: Device = new Device({ threads: threadsOfEnvironment, ...haste() });

@@ -1,4 +1,5 @@
 import type { HostArray } from '../base/dtype.js';
+import { DeviceError } from '../base/errors.js';
 import type { Program } from '../ir/program.js';
 import type { Plan } from '../passes/lower/plan.js';
 import { placeBytes } from '../passes/lower/plan.js';
@@ -7,7 +8,11 @@ import type { Device } from './device.js';
 import type { Entry } from './entry.js';
 import type { Inspectable, Operand, TierReport } from './executable.js';
 import { planToString } from './explain.js';
+import type { LargePlaces } from './large.js';
+import { Lease } from './lease.js';
+import { copyOf } from './slab.js';
 import { copyElements, Storage } from './storage.js';
+import { LostWorkerError } from './threads/lost.js';
 
 /** The memory of executables that were dropped. */
 const abandoned = new FinalizationRegistry<{ device: Device; address: number }>(
@@ -57,15 +62,11 @@ export class Executor implements Inspectable {
       if (into !== undefined) checkDistinct(this.program, into);
       binding = this.#rebind(inputs, into);
     } else if (into !== undefined && binding.mayCollide) checkDistinct(this.program, into);
-    const { staging } = binding;
-    for (let i = 0; i < staging.length; i++) {
-      const place = staging[i];
-      if (place !== null) copy(place, inputs[i].storage.host);
-    }
-    this.#entry(this.#table, binding.gain);
+    if (binding.large !== null) return this.#runLarge(binding, binding.large, inputs, into);
+    this.#call(binding, inputs, null);
     return into === undefined
       ? this.#freshResults(binding, inputs)
-      : this.#resultsInto(binding, inputs, into);
+      : this.#resultsInto(binding, inputs, into, null);
   }
 
   /** It is all of its program. */
@@ -82,14 +83,75 @@ export class Executor implements Inspectable {
     return planToString(this.#plan);
   }
 
-  /** Makes another binding the current one: an earlier one that fits, or a new one. */
-  #rebind(inputs: readonly Operand[], into: readonly (Storage | null)[] | undefined): Binding {
+  /** A run in which some operands and results are not copied. */
+  #runLarge(
+    binding: Binding,
+    large: LargePlaces,
+    inputs: readonly Operand[],
+    into: readonly (Storage | null)[] = [],
+  ): readonly Operand[] {
     const device = this.#device;
-    const known = this.#bindings.findIndex(
-      (earlier) => earlier !== undefined && fits(earlier, device, inputs, into),
-    );
+    const lease = new Lease(device, large);
+    try {
+      if (lease.take(inputs)) {
+        // Bringing operands in may have made the memory grow; only the views are other ones then.
+        const current = binding.epoch === device.epoch ? binding : this.#rebind(inputs, into);
+        lease.enter(this.#tableView());
+        this.#call(current, inputs, lease);
+        return this.#resultsInto(current, inputs, into, lease);
+      }
+    } finally {
+      lease.end();
+    }
+    const copying = this.#rebind(inputs, into, true);
+    this.#call(copying, inputs, null);
+    return this.#resultsInto(copying, inputs, into, null);
+  }
+
+  /** Brings operands to where the code reads them, and runs it. */
+  #call(binding: Binding, inputs: readonly Operand[], lease: Lease | null): void {
+    stage(binding, inputs);
+    lease?.stage(inputs);
+    try {
+      this.#entry(this.#table, binding.gain);
+    } catch (error) {
+      if (!(error instanceof LostWorkerError)) throw error;
+      this.#callAgain(binding, inputs, lease);
+    }
+  }
+
+  /** A worker has died half-way: the run is done again by this thread alone, from its operands. */
+  #callAgain(binding: Binding, inputs: readonly Operand[], lease: Lease | null): void {
+    const { overwritten } = binding;
+    if (overwritten.length > 0) {
+      throw new DeviceError('a worker has died while arrays were updated in place', {
+        op: 'run',
+        actual: `${overwritten.join(', ')} may be partly old and partly new`,
+        advice: 'load them from a checkpoint; with config.threads = 1 there are no workers',
+      });
+    }
+    stage(binding, inputs);
+    lease?.stage(inputs);
+    this.#entry(this.#table, 0);
+  }
+
+  /**
+   * Makes another binding the current one: an earlier one that fits, or a new one. With `copiesAll` one for
+   * too little memory, which stays until something else changes.
+   */
+  #rebind(
+    inputs: readonly Operand[],
+    into: readonly (Storage | null)[] | undefined,
+    copiesAll = false,
+  ): Binding {
+    const device = this.#device;
+    const known = copiesAll
+      ? -1
+      : this.#bindings.findIndex(
+          (earlier) => earlier !== undefined && fits(earlier, device, inputs, into),
+        );
     const binding =
-      this.#bindings[known] ?? bind(this.#plan, device, this.#constants, inputs, into);
+      this.#bindings[known] ?? bind(this.#plan, device, this.#constants, inputs, into, copiesAll);
     // Whatever was the current one goes to the place that this one leaves, or to the end.
     const [previous] = this.#bindings;
     if (known > 0) this.#bindings[known] = previous;
@@ -116,42 +178,70 @@ export class Executor implements Inspectable {
     const operands: Operand[] = [];
     for (let k = 0; k < results.length; k++) {
       const elements = results[k] ?? this.#passedThrough(k, inputs);
+      const { dtype } = binding.outputTypes[k];
       operands.push({
-        storage: new Storage(binding.outputTypes[k].dtype, elements.slice()),
+        storage: new Storage(dtype, copyOf(dtype, elements)),
         shape: outputShapes[k],
       });
     }
     return operands;
   }
 
+  /** The results, each where it is wanted. `lease` has those that the binding does not. */
   #resultsInto(
     binding: Binding,
     inputs: readonly Operand[],
     into: readonly (Storage | null)[],
+    lease: Lease | null,
   ): readonly Operand[] {
     const { results, outputShapes, inPlace } = binding;
     // What is an operand must be read before the first storage is written: that may be its own.
-    const passed: HostArray[] = [];
+    const passed: (HostArray | null)[] = [];
     for (let k = 0; k < results.length; k++) {
-      if (results[k] === null) passed[k] = this.#passedThrough(k, inputs).slice();
+      passed[k] =
+        this.#plan.outputs[k].kind === 'place' ? null : this.#passedThrough(k, inputs).slice();
     }
     const operands: Operand[] = [];
     for (let k = 0; k < results.length; k++) {
-      let storage = into[k] ?? null;
-      if (storage === null) {
+      const target = into[k] ?? null;
+      const elements = passed[k] ?? results[k];
+      const shape = outputShapes[k];
+      if (elements === null) operands.push({ storage: this.#handOut(lease!, k, target), shape });
+      else {
         const { dtype } = binding.outputTypes[k];
-        storage = new Storage(dtype, passed[k] ?? results[k]!.slice());
-      } else if (!inPlace[k]) copyElements(storage.host, passed[k] ?? results[k]!);
-      operands.push({ storage, shape: outputShapes[k] });
+        if (target !== null && !inPlace[k]) target.fill(elements);
+        operands.push({
+          storage: target ?? new Storage(dtype, passed[k] ?? copyOf(dtype, elements)),
+          shape,
+        });
+      }
     }
     return operands;
   }
 
-  /** The elements of an output that is an input or a constant. */
+  /** A large result: the first output that it is gets its memory, others get copies. */
+  #handOut(lease: Lease, k: number, target: Storage | null): Storage {
+    const { place } = this.#plan.outputs[k] as { readonly place: number };
+    const result = lease.at(place);
+    if (result.output === k) return lease.handOut(result, target);
+    const elements = lease.elements(result);
+    target?.fill(elements);
+    return target ?? new Storage(result.dtype, elements.slice());
+  }
+
+  /** The elements of an output that is an input or a constant, to be read at once. */
   #passedThrough(k: number, inputs: readonly Operand[]): HostArray {
     const source = this.#plan.outputs[k];
     if (source.kind === 'constant') return source.data.data;
-    return inputs[(source as { readonly index: number }).index].storage.host;
+    return inputs[(source as { readonly index: number }).index].storage.elements;
+  }
+}
+
+/** Copies the operands that are not used where they are. */
+function stage({ staging }: Binding, inputs: readonly Operand[]): void {
+  for (let i = 0; i < staging.length; i++) {
+    const place = staging[i];
+    if (place !== null) copy(place, inputs[i].storage.host);
   }
 }
 

@@ -6,6 +6,7 @@ import type { Group } from '../passes/fuse.js';
 import { type Plan, placeBytes } from '../passes/lower/plan.js';
 import { planMemory } from '../passes/memory.js';
 import type { Place } from '../passes/places.js';
+import { largePlaces } from './large.js';
 
 /** Groups, kernels and places, for people. */
 export function planToString(plan: Plan): string {
@@ -44,31 +45,42 @@ export function trafficOf(group: Group): Dim {
 }
 
 /**
- * One line for each place: what lies there, and from which step to which. The offsets in the arena
- * follow where all sizes are known; symbolic ones are decided at each run.
+ * One line for each place: what lies there, and from which step to which. Where all sizes are known, it is
+ * told which places have memory of their own, as large operands and results do, and at which offsets of the
+ * arena the others lie; symbolic ones are decided at each run.
  */
-export function memoryLines({ places }: Plan): readonly string[] {
-  const inArena = places.filter(({ role }) => role.kind !== 'constant');
-  const lengths = inArena.map(({ length }) => length);
-  const offsets = new Map<Place, number>();
-  let total = 'as large as the sizes of a run demand';
-  if (lengths.every((length) => typeof length === 'number')) {
-    const layout = planMemory(
-      inArena.map((place, i) => ({
-        bytes: placeBytes(place, lengths[i] as number),
-        // Inputs are staged before the first step.
-        first: place.role.kind === 'input' ? -1 : place.first,
-        last: place.last,
-      })),
-    );
-    inArena.forEach((place, i) => offsets.set(place, layout.offsets[i]));
-    total = `${layout.bytes} bytes, unless inputs and outputs are pinned`;
+export function memoryLines(plan: Plan): readonly string[] {
+  const { places } = plan;
+  const lengths = places.map(({ length }) => length);
+  if (!lengths.every((length) => typeof length === 'number')) {
+    return [...places.map(placeToString), 'arena: as large as the sizes of a run demand'];
   }
-  const lines = places.map((place, id) => {
-    const offset = offsets.get(place);
-    return `${placeToString(place, id)}${offset === undefined ? '' : `, at ${offset} of the arena`}`;
+  const isConstant = (id: number): boolean => places[id].role.kind === 'constant';
+  const large = largePlaces(plan, lengths, {
+    most: Infinity,
+    isFixed: isConstant,
+    isGiven: () => false,
   });
-  return [...lines, `arena: ${total}`];
+  const isOutside = (id: number): boolean => isConstant(id) || large?.places.has(id) === true;
+  const inArena = places.flatMap((_, id) => (isOutside(id) ? [] : [id]));
+  const layout = planMemory(
+    inArena.map((id) => ({
+      bytes: placeBytes(places[id], lengths[id]),
+      // Inputs are staged before the first step.
+      first: places[id].role.kind === 'input' ? -1 : places[id].first,
+      last: places[id].last,
+    })),
+  );
+  const offsets = new Map(inArena.map((id, i) => [id, layout.offsets[i]]));
+  const lines = places.map((place, id) => {
+    const line = placeToString(place, id);
+    if (isConstant(id)) return line;
+    const offset = offsets.get(id);
+    return offset === undefined
+      ? `${line}, in memory of its own`
+      : `${line}, at ${offset} of the arena`;
+  });
+  return [...lines, `arena: ${layout.bytes} bytes, unless inputs and outputs are pinned`];
 }
 
 /** The kernels in the text of the loop IR. */

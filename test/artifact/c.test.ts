@@ -1,143 +1,286 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { test } from 'node:test';
-import { type CFiles, toC } from '../../src/artifact/index.js';
+import { after, before, test } from 'node:test';
+import { type CFiles, toC, type ToCOptions } from '../../src/artifact/index.js';
 import { bindShapes } from '../../src/ir/bind.js';
 import { namedInputs } from '../../src/ir/program.js';
 import * as kn from '../../src/index.js';
 import { compilers } from '../codegen/c/compiler.js';
-import { type Case, corpus } from './corpus.js';
+import { Program } from './compiled.js';
+import { type Case, corpus, unbounded } from './corpus.js';
 import { bytesOf, stored } from './elements.js';
-
-const strict = ['-std=c99', '-ffp-contract=off', '-Wall', '-Wextra', '-pedantic', '-Werror'];
-const sanitized = ['-fsanitize=undefined,address', '-fno-sanitize-recover=all'];
-
-/** How compilers are asked: to optimise, and to look for what C leaves undefined. */
-const optimized = ['-O1'];
-const searching = ['-O1', ...sanitized];
-
-/** Small and of all kinds: compilers take a minute to look into all of the corpus. */
-const searched: ReadonlySet<string> = new Set([
-  'a network for any batch',
-  'loops and branches',
-  'positions, truth values and integers',
-  'halves and doubles',
-  'outputs that are inputs, constants, and one another',
-]);
-
-function waysOf(name: string, compiler: string): readonly (readonly string[])[] {
-  if (process.env['KAON_LONG_TESTS'] === '1') return [['-O2'], optimized, searching];
-  return [searched.has(name) && compiler === compilers.at(-1) ? searching : optimized];
-}
 
 /** Names of C that a header declares in a structure, in order. */
 function fieldsOf(header: string, structure: string): readonly string[] {
-  const [, body = ''] = new RegExp(`typedef struct \\{([^}]*)\\} model_${structure};`).exec(header) ?? []; // prettier-ignore
+  const [, body = ''] = new RegExp(`typedef struct \\{([^}]*)\\} ${structure};`).exec(header) ?? [];
   return [...body.matchAll(/(\w+); \/\*/g)].map(([, name]) => name);
 }
 
-/** A program that runs a model on one feed after the other in one arena, and writes all outputs. */
-function driver({ graph, feeds }: Case, { header }: CFiles, outputs: readonly number[][]): string {
-  const [sizes, inputs, names] = ['sizes', 'inputs', 'outputs'].map((what) =>
-    fieldsOf(header, what),
-  );
-  const declared = namedInputs(graph.program).slice(0, graph.inputNames.length);
-  const runs = feeds.map((feed, run) => {
-    const bound = bindShapes(
-      declared.map(({ name, type }) => ({ name, declared: type.shape, actual: feed[name].shape as readonly number[] })),
-    ); // prettier-ignore
-    const args = [sizes.length > 0 ? '&sizes' : '', inputs.length > 0 ? '&inputs' : '', '&outputs'];
-    return `  {
-    ${sizes.length > 0 ? `const model_sizes sizes = { ${sizes.map((name) => bound.get(name)).join(', ')} };` : ''}
-    const size_t bytes = model_arena_bytes(${sizes.length > 0 ? '&sizes' : ''});
-    ${inputs.length > 0 ? `const model_inputs inputs = { ${graph.inputNames.map((name) => `take(${stored(feed[name]).data.byteLength})`).join(', ')} };` : ''}
-    const model_outputs outputs = { ${outputs[run].map((length) => `room(${length})`).join(', ')} };
-    if (bytes > arena_bytes) return 2;
-    if (model_run(arena, bytes, ${args.filter((arg) => arg !== '').join(', ')}) != MODEL_OK) return 3;
-${outputs[run].map((length, i) => `    fwrite(outputs.${names[i]}, 1, ${length}, stdout);`).join('\n')}
-  }`;
-  });
-  return `#include "model.h"
-#include <stdio.h>
-#include <stdlib.h>
-static void *blocks[1024];
-static int count;
-static void *room(size_t bytes) { return blocks[count++] = malloc(bytes + 8); }
-static void *take(size_t bytes) {
-  void *into = room(bytes);
-  if (fread(into, 1, bytes, stdin) != bytes) exit(4);
-  return into;
+/** A case of the corpus as C, what it is given, and what it is to write: sizes found, then outputs, by run. */
+interface Trial extends Case {
+  readonly model: string;
+  readonly files: CFiles;
+  readonly found: readonly string[];
+  readonly expected: readonly (readonly Uint8Array[])[];
 }
-int main(void) {
-  const size_t arena_bytes = 1 << 20;
-  void *arena = malloc(arena_bytes);
-  if (model_init(arena, arena_bytes) != MODEL_OK) return 1;
+
+function trialOf(model: string, made: Case, options: Partial<ToCOptions> = {}): Trial {
+  const { graph, feeds, train = false } = made;
+  const files = toC(graph, { name: model, train, ...options });
+  const found = fieldsOf(files.header, `${model}_found`);
+  const declared = graph.program.outputs.slice(0, graph.outputNames.length);
+  const expected = feeds.map((feed) => {
+    const results = Object.values(graph.run(feed));
+    const sizes = bindShapes(
+      declared.map(({ name, value: { type } }, k) => ({
+        name,
+        declared: type.shape,
+        actual: results[k].shape as readonly number[],
+      })),
+      undefined,
+      inputSizes(made, feed),
+    );
+    return [
+      bytesOf(Int32Array.from(found, (name) => sizes.get(name)!)),
+      ...results.map((array) => bytesOf(stored(array).data)),
+    ];
+  });
+  return { ...made, model, files, found, expected };
+}
+
+function inputSizes({ graph }: Case, feed: Case['feeds'][number]): Map<string, number> {
+  return bindShapes(
+    namedInputs(graph.program)
+      .slice(0, graph.inputNames.length)
+      .map(({ name, type }) => ({
+        name,
+        declared: type.shape,
+        actual: feed[name].shape as readonly number[],
+      })),
+  );
+}
+
+/** A function that runs a model on one feed after the other, and writes all that it finds. */
+function runner(trial: Trial): string {
+  const { graph, feeds, files, model, found, expected, train = false } = trial;
+  const { header, weights } = files;
+  const [sizes, inputs, outputs] = ['sizes', 'inputs', 'outputs'].map((what) =>
+    fieldsOf(header, `${model}_${what}`),
+  );
+  const list = (values: readonly unknown[]): string => values.join(', ');
+  const structure = (
+    what: string,
+    fields: readonly string[],
+    values: readonly unknown[],
+  ): string => (fields.length === 0 ? '' : `const ${model}_${what} ${what} = { ${list(values)} };`);
+  const args = Object.entries({ sizes, inputs, outputs, found }).flatMap(([name, fields]) =>
+    fields.length === 0 ? [] : [`&${name}`],
+  );
+  const init = `${model}_init(arena, bytes${weights === null ? '' : `, load("${model}.weights", ${weights.length}), ${weights.length}`})`;
+  const runs = feeds.map((feed, run) => {
+    const bound = inputSizes(trial, feed);
+    const [, ...results] = expected[run];
+    return `  {
+    ${structure('sizes', sizes, sizes.map((name) => bound.get(name)))}
+    ${structure('inputs', inputs, graph.inputNames.map((name) => `take(${stored(feed[name]).data.byteLength})`))}
+    ${structure('outputs', outputs, results.map(({ byteLength }) => `room(${byteLength})`))}
+    ${found.length === 0 ? '' : `${model}_found found;`}
+    const size_t needed = ${model}_arena_bytes(${sizes.length > 0 ? '&sizes' : ''});
+    int status;
+    ${train ? 'if (needed > bytes) return 90;' : `bytes = needed; arena = room(bytes); if (${init} != 0) return 91;`}
+    status = ${model}_run(${list(['arena', 'bytes', ...args])});
+    if (status != 0) return status;
+${found.map((name) => `    fwrite(&found.${name}, 1, 4, stdout);`).join('\n')}
+${results.map(({ byteLength }, k) => `    fwrite(outputs.${outputs[k]}, 1, ${byteLength}, stdout);`).join('\n')}
+  }`;
+  }); // prettier-ignore
+  return `#include "${model}.h"
+#include "driver.h"
+int run_${model}(void);
+int run_${model}(void) {
+  size_t bytes = ${train ? '1 << 20' : '0'};
+  void *arena = room(bytes);
+  ${train ? `if (${init} != 0) return 91;` : ''}
 ${runs.join('\n')}
-  while (count > 0) free(blocks[--count]);
-  free(arena);
+  clear();
   return 0;
 }
 `;
 }
 
-function inFolder<R>(files: Readonly<Record<string, string>>, use: (folder: string) => R): R {
-  const folder = mkdtempSync(join(tmpdir(), 'kaon-artifact-'));
-  try {
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-    return use(folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+const driverHeader = `#include <stddef.h>
+#include <stdio.h>
+void *room(size_t bytes);
+void *take(size_t bytes);
+void *load(const char *path, size_t bytes);
+void clear(void);
+`;
+
+/** Runs all models; the program ends with the status of the first that fails. */
+const driver = (names: readonly string[]): string => `#include "driver.h"
+#include <stdlib.h>
+static void *blocks[1024];
+static int count;
+void *room(size_t bytes) {
+  /* Nothing behind it that could be read or written unnoticed, and never NULL. */
+  return blocks[count++] = malloc(bytes > 0 ? bytes : 1);
+}
+void *take(size_t bytes) {
+  void *into = room(bytes);
+  if (fread(into, 1, bytes, stdin) != bytes) exit(92);
+  return into;
+}
+void *load(const char *path, size_t bytes) {
+  FILE *file = fopen(path, "rb");
+  void *into = room(bytes);
+  if (file == NULL || fread(into, 1, bytes, file) != bytes || fclose(file) != 0) exit(93);
+  return into;
+}
+void clear(void) { while (count > 0) free(blocks[--count]); }
+${names.map((name) => `int run_${name}(void);`).join('\n')}
+int main(void) {
+  int status = 0;
+${names.map((name) => `  if (status == 0 && (status = run_${name}()) != 0) fprintf(stderr, "${name}: status %d\\n", status);`).join('\n')}
+  return status;
+}
+`;
+
+/** What sizes, arenas, data and weights that do not fit give: a line of numbers. */
+const refusals = `#include "slice.h"
+#include "meeting.h"
+#include "stored.h"
+#include "driver.h"
+#include <stdlib.h>
+static int slice(int32_t n, size_t bytes) {
+  float x[8] = { 0 }, y[8];
+  const slice_sizes sizes = { n };
+  const slice_inputs inputs = { x };
+  const slice_outputs outputs = { y };
+  void *arena = room(65536);
+  const int status = slice_init(arena, 65536);
+  return status != 0 ? -1 : slice_run(arena, bytes, &sizes, &inputs, &outputs);
+}
+static int meeting(uint8_t a, uint8_t b) {
+  const float x[3] = { 1, 2, 3 };
+  const uint8_t first[3] = { 1, 1, 0 };
+  const uint8_t second[3] = { 1, a, b };
+  float y[3];
+  const meeting_inputs inputs = { x, first, second };
+  const meeting_outputs outputs = { y };
+  meeting_found found = { -1 };
+  const size_t bytes = meeting_arena_bytes();
+  void *arena = room(bytes);
+  const int status = meeting_init(arena, bytes);
+  if (status != 0) return -1;
+  return 10 * meeting_run(arena, bytes, &inputs, &outputs, &found) + found.FOUND;
+}
+static int stored(size_t bytes, int change) {
+  unsigned char *weights = load("stored.weights", STORED_WEIGHTS_BYTES);
+  void *arena = room(65536);
+  weights[5] = (unsigned char)(weights[5] + change);
+  return stored_init(arena, 65536, weights, bytes);
+}
+static int example(void) {
+  const float x[12] = { 1 };
+  float y[8] = { 0 };
+  const stored_sizes sizes = { 2 };
+  const stored_inputs inputs = { x };
+  const stored_outputs outputs = { y };
+EXAMPLE
+  return y[0] == y[4];
+}
+int run_refusals(void);
+int run_refusals(void) {
+  const int statuses[] = {
+    slice(5, 65536), slice(-1, 65536), slice(5, 1), slice(INT32_MAX, 65536),
+    meeting(1, 0), meeting(0, 0), meeting(1, 1),
+    stored(STORED_WEIGHTS_BYTES, 0), stored(STORED_WEIGHTS_BYTES, 1), stored(STORED_WEIGHTS_BYTES - 1, 0),
+    example()
+  };
+  int i;
+  for (i = 0; i < 11; i++) printf("%d ", statuses[i]);
+  clear();
+  return 0;
+}
+`;
+
+const trials: Trial[] = [];
+const written = new Map<string, Buffer>();
+const program = new Program();
+after(() => program.remove());
+
+/** One program of all that is to be compiled: starting compilers takes longer than most models do. */
+before(async () => {
+  Object.entries(corpus).forEach(([, make], i) => {
+    kn.random.seed(5);
+    trials.push(trialOf(`model_${i}`, make()));
+  });
+  kn.random.seed(5);
+  trials.push(trialOf('stored', corpus['a network for any batch'](), { weights: 'file' }));
+  for (const trial of trials) {
+    program.add({ name: trial.model, ...trial.files });
+    program.addSource(`run_${trial.model}.c`, runner(trial));
   }
-}
+  const sliced = kn.hybridize((x: kn.NDArray) => x.slice([0, -2]).mul(2), { dynamic: [['n']] });
+  program.add({ name: 'slice', ...toC(sliced.graphFor(kn.ones([5])), { name: 'slice' }) });
+  const meet = kn.hybridize((x: kn.NDArray, a: kn.NDArray, b: kn.NDArray) =>
+    kn.booleanMask(x, a).add(kn.booleanMask(x, b)),
+  );
+  const mask = (): kn.NDArray => kn.array([true, true, false], { dtype: 'bool' });
+  const meeting = toC(meet.graphFor(kn.ones([3]), mask(), mask()), { name: 'meeting' });
+  program.add({ name: 'meeting', ...meeting });
+  const [found] = fieldsOf(meeting.header, 'meeting_found');
+  const { header } = trials.find(({ model }) => model === 'stored')!.files;
+  // The lines of a comment that are set off from its words.
+  const example = [...header.matchAll(/^ \* {3}(.*)$/gm)].map(([, line]) => line).join('\n');
+  program.addSource('refusals.c', refusals.replace('FOUND', found).replace('EXAMPLE', example));
+  program.write('driver.h', driverHeader);
+  const names = [...trials.map(({ model }) => model), 'refusals'];
+  program.addSource('driver.c', driver(names));
+  const input = Buffer.concat(
+    trials.flatMap(({ graph, feeds }) =>
+      feeds.flatMap((feed) => graph.inputNames.map((name) => bytesOf(stored(feed[name]).data))),
+    ),
+  );
+  await Promise.all(
+    compilers.map(async (compiler) => {
+      await program.compile(compiler);
+      written.set(compiler, program.run(compiler, input));
+    }),
+  );
+});
 
-function concatenated(parts: readonly Uint8Array[]): Buffer {
-  return Buffer.concat(parts);
-}
-
-for (const [name, make] of Object.entries(corpus)) {
-  for (const compiler of compilers) {
-    test(`${name}: what ${compiler} makes of the C computes what the graph computes, bit by bit`, () => {
-      kn.random.seed(5);
-      const made = make();
-      const files = toC(made.graph, { name: 'model', train: made.train ?? false });
-      const expected = made.feeds.map((feed) =>
-        Object.values(made.graph.run(feed)).map((array) => bytesOf(stored(array).data)),
-      );
-      const lengths = expected.map((outputs) => outputs.map(({ byteLength }) => byteLength));
-      const input = concatenated(
-        made.feeds.flatMap((feed) =>
-          made.graph.inputNames.map((key) => bytesOf(stored(feed[key]).data)),
-        ),
-      );
-      const sources = {
-        'model.c': files.source,
-        'model.h': files.header,
-        'main.c': driver(made, files, lengths),
-      };
-      inFolder(sources, (folder) => {
-        const paths = ['model.c', 'main.c'].map((file) => join(folder, file));
-        const program = join(folder, 'program');
-        for (const flags of waysOf(name, compiler)) {
-          execFileSync(compiler, [...strict, ...flags, '-o', program, ...paths, '-lm'], {
-            stdio: ['ignore', 'ignore', 'pipe'],
-          });
-          const output = execFileSync(program, { input });
-          assert.equal(Buffer.compare(output, concatenated(expected.flat())), 0, flags.join(' '));
+for (const compiler of compilers) {
+  test(`what ${compiler} makes of the C computes what the graphs compute, bit by bit`, () => {
+    const output = written.get(compiler)!;
+    let at = 0;
+    for (const [i, { expected }] of trials.entries()) {
+      for (const results of expected) {
+        for (const bytes of results) {
+          const found = output.subarray(at, (at += bytes.byteLength));
+          const name = Object.keys(corpus)[i] ?? 'weights in a file';
+          assert.equal(Buffer.compare(found, bytes), 0, name);
         }
-      });
-    });
-  }
+      }
+    }
+    assert.ok(at > 1000);
+  });
+
+  test(`what ${compiler} makes of the C tells what does not fit`, () => {
+    const output = written.get(compiler)!.toString('latin1');
+    assert.match(output, /0 2 1 2 2 2 29 0 4 4 0 $/);
+  });
 }
 
 test('a check compiles and runs the C, and leaves the graph as it is', (context) => {
   if (compilers.length === 0) return context.skip('there is no C compiler here');
-  for (const name of ['a network for any batch', 'a training step', 'halves and doubles']) {
+  for (const name of [
+    'halves and doubles',
+    'a training step that selects',
+    'what differs, and where',
+  ]) {
     const { graph, feeds, train = false } = corpus[name]();
     const before = JSON.stringify(graph.toJSON());
-    toC(graph, { name: 'model', train, check: feeds[0] });
+    toC(graph, { name: 'model', train, weights: train ? 'file' : 'source', check: feeds[0] });
     assert.equal(JSON.stringify(graph.toJSON()), before, name);
   }
 });
@@ -158,42 +301,25 @@ test('a check without a compiler says so', () => {
   }
 });
 
-test('sizes and arenas that do not fit are told', (context) => {
-  const [compiler] = compilers;
-  if (compiler === undefined) return context.skip('there is no C compiler here');
-  const f = kn.hybridize((x: kn.NDArray) => x.slice([0, -2]).mul(2), { dynamic: [['n']] });
-  const { source, header } = toC(f.graphFor(kn.ones([5])), { name: 'model' });
-  const main = `#include "model.h"
-#include <stdio.h>
-#include <stdlib.h>
-static int run(int32_t n, size_t bytes) {
-  static float x[64], y[64];
-  const model_sizes sizes = { n };
-  const model_inputs inputs = { x };
-  const model_outputs outputs = { y };
-  void *arena = malloc(65536);
-  const int status = model_init(arena, 65536) == MODEL_OK ? model_run(arena, bytes, &sizes, &inputs, &outputs) : -1;
-  free(arena);
-  return status;
-}
-int main(void) {
-  printf("%d %d %d %d", run(5, 65536), run(-1, 65536), run(5, 1), run(INT32_MAX, 65536));
-  return 0;
-}
-`;
-  inFolder({ 'model.c': source, 'model.h': header, 'main.c': main }, (folder) => {
-    const program = join(folder, 'program');
-    const paths = ['model.c', 'main.c'].map((file) => join(folder, file));
-    execFileSync(compiler, [...strict, ...sanitized, '-o', program, ...paths, '-lm']);
-    assert.equal(execFileSync(program, { encoding: 'utf8' }), '0 2 1 2');
-  });
-});
-
-test('names that are none in C, and graphs that cannot be C, are refused', () => {
-  const f = kn.hybridize((x: kn.NDArray) => kn.booleanMask(x, x.greater(0)));
-  const graph = f.graphFor(kn.ones([3]));
+test('names that are none in C, and places for weights that are none, are refused', () => {
+  const { graph } = corpus['attention']();
   for (const name of ['', '1st', 'a-b', 'x.y']) {
     assert.throws(() => toC(graph, { name }), { name: 'ArgumentError', op: 'toC' });
   }
-  assert.throws(() => toC(graph, { name: 'model' }), { name: 'UnsupportedError', op: 'toC' });
+  const weights = 'flash' as 'file';
+  assert.throws(() => toC(graph, { name: 'model', weights }), { name: 'ArgumentError', op: 'toC' });
+});
+
+test('sizes that nothing bounds are refused with the operator and the line that decide them', () => {
+  const operators = ['repeatEach', 'whileLoop'];
+  Object.values(unbounded).forEach((make, k) => {
+    assert.throws(
+      () => toC(make().graph, { name: 'model' }),
+      (error) =>
+        error instanceof kn.UnsupportedError &&
+        error.op === 'toC' &&
+        error.message.includes(operators[k]) &&
+        /corpus/.test(String(error.source)),
+    );
+  });
 });

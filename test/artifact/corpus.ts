@@ -149,4 +149,130 @@ export const corpus: Readonly<Record<string, () => Case>> = {
     };
     return { ...captured(step, batches), train: true };
   },
+  'selections of selections': () =>
+    captured(
+      (x: kn.NDArray, y: kn.NDArray) => {
+        const positive = x.booleanMask(x.greater(0));
+        const large = positive.booleanMask(positive.greater(positive.mean()));
+        const rows = kn.booleanMask(y, x.less(1));
+        return {
+          positive,
+          sum: large.mul(large).sum(),
+          products: rows.matmul(rows.transpose()),
+          x,
+        };
+      },
+      [6, 0, 1, 33].map((n): [kn.NDArray, kn.NDArray] => [normal([n]), normal([n, 3])]),
+      [['n'], ['n', null]],
+    ),
+  'what differs, and where': () =>
+    captured(
+      (x: kn.NDArray) => {
+        const { values, inverse, counts } = kn.unique(x, {
+          returnInverse: true,
+          returnCounts: true,
+        });
+        return { values, back: values.take(inverse, { axis: 0 }), counts, where: kn.nonzero(x) };
+      },
+      [7, 1, 0, 20].map((n): [kn.NDArray] => [kn.random.randint(-2, 3, [n], { dtype: 'int32' })]),
+      [['n']],
+    ),
+  'branches of different sizes': () =>
+    captured(
+      (x: kn.NDArray, y: kn.NDArray) => {
+        const chosen = kn.cond(
+          x.sum().greater(0),
+          () => kn.booleanMask(y, y.greater(0)),
+          () => y.slice([0, 2]),
+        );
+        return { chosen, doubled: chosen.mul(2), total: chosen.sum() };
+      },
+      [1, -1, 1].map((sign): [kn.NDArray, kn.NDArray] => [kn.full([2], sign), normal([5])]),
+    ),
+  'rows for as long as a condition holds': () =>
+    captured(
+      (n: kn.NDArray, x: kn.NDArray) => {
+        const [rows, [, last], iterations] = kn.whileLoop(
+          (k: kn.NDArray) => k.less(n),
+          (k: kn.NDArray, s: kn.NDArray) => [{ s, k }, [k.add(1), s.mul(1.25).add(x).tanh()]],
+          [kn.array(0, { dtype: 'int32' }), x],
+          { maxIterations: 200 },
+        );
+        return { ...rows, last, iterations, sums: rows.s.sum(1) };
+      },
+      [5, 0, 1, 64, 130, 300].map((n): [kn.NDArray, kn.NDArray] => [
+        kn.array(n, { dtype: 'int32' }),
+        normal([3]),
+      ]),
+    ),
+  'loops whose bodies select': () =>
+    captured(
+      (x: kn.NDArray) => {
+        const kept = (row: kn.NDArray): kn.NDArray => kn.booleanMask(row, row.greater(0));
+        const [sums, total] = kn.foreach(
+          (row: kn.NDArray, sum: kn.NDArray) => {
+            const positive = kept(row);
+            const both = positive.add(kept(row.mul(2)));
+            return [{ most: both.sum(), row: row.mul(sum) }, sum.add(positive.sum())];
+          },
+          x,
+          kn.zeros([]),
+        );
+        const [halves, state] = kn.whileLoop(
+          (s: kn.NDArray) => kept(s).sum().greater(1),
+          (s: kn.NDArray) => [kept(s).sum(), [s.mul(0.5)]],
+          [x.sum(0)],
+          { maxIterations: 9, padded: true },
+        );
+        return { ...sums, total, halves, state };
+      },
+      [4, 0, 1, 11].map((n): [kn.NDArray] => [normal([n, 6])]),
+      [['n', null]],
+    ),
+  'a training step that selects': () => {
+    const weight = kn.array([0.5, -1, 2]);
+    weight.attachGrad();
+    const step = (x: kn.NDArray): kn.NDArray => {
+      const loss = kn.autograd.record(() => {
+        const y = x.matmul(weight);
+        return kn.booleanMask(y, y.greater(0)).square().sum();
+      });
+      loss.backward();
+      weight.assign(weight.sub(weight.grad!.mul(0.1)));
+      return loss;
+    };
+    const batches = [4, 0, 1, 9].map((n): [kn.NDArray] => [normal([n, 3])]);
+    return { ...captured(step, batches, [['n', null]]), train: true };
+  },
+};
+
+/** Graphs of which nobody knows how much memory they need before they run. */
+export const unbounded: Readonly<Record<string, () => Case>> = {
+  'elements as often as data says': () =>
+    captured(
+      (x: kn.NDArray, counts: kn.NDArray) => {
+        const long = kn.repeat(x, counts);
+        return { long, sum: long.exp().sum() };
+      },
+      [3, 0, 1, 8].map((n): [kn.NDArray, kn.NDArray] => [
+        normal([n]),
+        kn.random.randint(0, 50, [n], { dtype: 'int32' }),
+      ]),
+      [['n'], ['n']],
+    ),
+  'a loop without a limit': () =>
+    captured(
+      (n: kn.NDArray, x: kn.NDArray) => {
+        const [rows, [, last]] = kn.whileLoop(
+          (k: kn.NDArray) => k.less(n),
+          (k: kn.NDArray, s: kn.NDArray) => [s, [k.add(1), s.mul(1.25).tanh()]],
+          [kn.array(0, { dtype: 'int32' }), x],
+        );
+        return { rows, last };
+      },
+      [5, 0, 1, 64, 300].map((n): [kn.NDArray, kn.NDArray] => [
+        kn.array(n, { dtype: 'int32' }),
+        normal([3]),
+      ]),
+    ),
 };

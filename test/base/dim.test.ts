@@ -175,6 +175,9 @@ test('exact quotients are found, others stay', () => {
   assert.ok(sameDim(floorDivDim(mulDim(mulDim(n, m), 4), m), mulDim(4, n)));
   assert.equal(modDim(mulDim(n, m), m), 0);
   assert.equal(String(floorDivDim(n, 2)), 'floorDiv(n, 2)');
+  assert.equal(String(floorDivDim(subDim(n, modDim(n, 2)), 2)), 'floorDiv(n, 2)');
+  const less = subDim(n, 1);
+  assert.equal(String(floorDivDim(subDim(less, modDim(less, m)), m)), 'floorDiv(n - 1, m)');
   assert.equal(String(ceilDivDim(n, 2)), 'floorDiv(n + 1, 2)');
   assert.equal(String(sizeOf([n, 2, m])), '2*m*n');
   assert.equal(sizeOf([]), 1);

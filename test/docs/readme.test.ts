@@ -30,7 +30,7 @@ const expected: readonly (readonly RegExp[])[] = [
     /^square .*example3.*9/m,
   ],
   [/^\[ 4 \] \[ 3 \]$/m, /^1\.4142\d* 0\.3535\d*$/m, /^2\.5 -3$/m],
-  [/^\[ 3, 2 \] 0$/m],
+  [/^\[ 3, 2 \] 0$/m, /^true$/m],
 ];
 
 test('the examples of the README compile against the package as published and print what they say', () => {

@@ -49,7 +49,7 @@ test('with the cache, each step gives what reading the whole prefix gives', () =
     8,
   );
   const whole = model.call(sequences);
-  let caches = model.emptyCaches(2);
+  let caches = model.emptyCaches(sequences.slice(':', 0));
   for (let position = 0; position < 8; position++) {
     const [logits, next] = model.step(sequences.slice(':', position), ints(position), caches);
     caches = next;

@@ -73,3 +73,21 @@ test('dynamic follows the arrays in order, or the nesting of the arguments', () 
     assert.equal(f.explain().traces.length, 0);
   }
 });
+
+test('a dimension that was to stay symbolic and is read as a number is named with the line, whatever that leads to', () => {
+  const grid = (x: kn.NDArray): kn.NDArray => x.add(kn.arange(x.shape[1]));
+  const scaled = (x: kn.NDArray): kn.NDArray => x.mul(x.shape[1]);
+  for (const body of [grid, scaled]) {
+    const f = kn.hybridize(body, { dynamic: [['batch', 'time']] });
+    assert.throws(
+      () => f(kn.ones([2, 5])),
+      (error) => {
+        assert.ok(error instanceof kn.TraceError, String(error));
+        assert.match(error.problem, /asked to stay symbolic/);
+        assert.equal(error.actual, 'time');
+        assert.match(error.source ?? '', /hybridizeoptions\.test/);
+        return true;
+      },
+    );
+  }
+});

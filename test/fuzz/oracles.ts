@@ -30,12 +30,19 @@ interface Compiled {
   graphFor(args: Arrays): kn.StaticGraph;
 }
 
+/**
+ * The tier that compiled functions run on (`KAON_FUZZ_TIER`), while what they are compared with runs step by
+ * step on that of everything: a compiler called for every step would take hours.
+ */
+const tried = process.env['KAON_FUZZ_TIER'] === 'native' ? ({ tier: 'native' } as const) : {};
+const hybridized: typeof kn.hybridize = (fn) => kn.hybridize(fn, tried);
+
 /** A body as a captured function. */
 function compiled(
   world: World,
   body: Body,
   planted: Planted | undefined,
-  capture: typeof kn.hybridize = kn.hybridize,
+  capture: typeof kn.hybridize = hybridized,
   more: Pick<RunOptions, 'around'> = {},
 ): Compiled {
   const { program } = world;
@@ -143,7 +150,7 @@ const second: Oracle = calls(withSecondGradients, (world, planted) =>
 /** Gradients through functions that keep everything, nothing, or what the compiler chooses for them. */
 const kept: Oracle = (program, planted) => {
   for (const save of ['all', 'none', 'auto'] as const) {
-    const capture: typeof kn.hybridize = (fn) => kn.hybridize(fn, { save });
+    const capture: typeof kn.hybridize = (fn) => kn.hybridize(fn, { save, ...tried });
     const oracle = calls(withGradients(forward), (world) =>
       withGradients(inside(compiled(world, forward, planted, capture))),
     );

@@ -32,6 +32,44 @@ describe('vectorize', () => {
     );
   });
 
+  it('does what is left of wide vectors with narrower ones', () => {
+    assertBecomes(
+      (kernel) => simplify(vectorize(kernel, { vectorBytes: 64 })),
+      `
+      kernel k(x: f32[], o: f32[], n: i32) {
+        vector for i in 0..n {
+          o[i] = x[i]
+        }
+        vector for i in 0..45 {
+          o[i] = x[i]
+        }
+        vector for i in 0..20 {
+          o[i] = x[i]
+        }
+      }`,
+      `
+      kernel k(x: f32[], o: f32[], n: i32) {
+        for i in 0..n / 16 * 16 step 16 {
+          o[ramp(i, 1, 16)] = x[ramp(i, 1, 16)]
+        }
+        for i_1 in n / 16 * 16..n / 4 * 4 step 4 {
+          o[ramp(i_1, 1, 4)] = x[ramp(i_1, 1, 4)]
+        }
+        for i_2 in n / 4 * 4..n {
+          o[i_2] = x[i_2]
+        }
+        for i_3 in 0..32 step 16 {
+          o[ramp(i_3, 1, 16)] = x[ramp(i_3, 1, 16)]
+        }
+        o[ramp(32, 1, 8)] = x[ramp(32, 1, 8)]
+        o[ramp(40, 1, 4)] = x[ramp(40, 1, 4)]
+        o[44] = x[44]
+        o[ramp(0, 1, 16)] = x[ramp(0, 1, 16)]
+        o[ramp(16, 1, 4)] = x[ramp(16, 1, 4)]
+      }`,
+    );
+  });
+
   it('leaves no rest where the lanes divide the length, known or not', () => {
     assertBecomes(
       run,

@@ -6,12 +6,12 @@ import type { DType } from '../../src/base/dtype.js';
 import type { Attributes } from '../../src/base/schema.js';
 import type { KernelLowering } from '../../src/ops/lowering.js';
 import type { Program, Value } from '../../src/ir/program.js';
-import { add, div, exp, matmul, max, maximum, mul, neg, reshape, sqrt, sub, sum, transpose } from '../../src/ops/index.js'; // prettier-ignore
+import { add, div, exp, gather, matmul, max, maximum, mul, neg, reshape, sqrt, sub, sum, transpose } from '../../src/ops/index.js'; // prettier-ignore
 import { fuse } from '../../src/passes/fuse.js';
 import { schedule } from '../../src/passes/schedule.js';
 import { compile } from '../../src/runtime/compile.js';
 import type { CompileOptions, Operand } from '../../src/runtime/executable.js';
-import { elementsOf, operand, programOf } from '../support/programs.js';
+import { elementsOf, floats, operand, programOf } from '../support/programs.js';
 import { type Choice, spelledProgram, type stepKinds } from '../support/randomPrograms.js';
 
 const choices: fc.Arbitrary<Choice[]> = fc.array(
@@ -164,6 +164,24 @@ test('what is expensive is not computed once more for every row', () => {
   const program = programOf({ x: matrix, b: row }, ({ x, b }) => ({ y: add(x, exp(b)) }));
   assert.deepEqual(groupsOf(program), ['exp', 'add']);
 });
+
+test('what is gathered at wide positions stays out of kernels whose vectors have no room for them', () => {
+  for (const [dtype, expected] of [['int32', ['gather matmul']], ['int64', ['gather', 'matmul']]] as const) {
+    const positions = { dtype, shape: [48, 16] } as const;
+    const weight = { dtype: 'float32', shape: [48, 20] } as const;
+    const program = programOf({ x: matrix, weight, positions }, ({ x, weight: w, positions: at }) => ({
+      y: matmul(x, gather(w, at, 1)),
+    }));
+    assert.deepEqual(groupsOf(program), expected);
+    const operands = [
+      floats([32, 48], Array.from({ length: 32 * 48 }, (_, i) => (i % 7) - 3)),
+      floats([48, 20], Array.from({ length: 48 * 20 }, (_, i) => (i % 5) - 2)),
+      operand(dtype, [48, 16], Array.from({ length: 48 * 16 }, (_, i) => (dtype === 'int64' ? BigInt(i % 20) : i % 20))),
+    ];
+    const [plain, fused] = [false, true].map((isFused) => elementsOf(compile(program, { target: 'wasm', fuse: isFused }).run(operands)[0]));
+    assert.deepEqual(fused, plain);
+  }
+}); // prettier-ignore
 
 test('results over one domain come from one kernel', () => {
   const program = programOf({ m: matrix, g: matrix, p: matrix }, ({ m, g, p }) => {

@@ -347,8 +347,8 @@ test('the pipeline reports every pass', () => {
   assert.deepEqual(
     reports.map(({ name, unchanged }) => [name, unchanged]),
     [
-      ['inline', true], ['decompose', false], ['cse', false], ['simplify', true], ['fold', true],
-      ['cse', true], ['dce', false],
+      ['inline', true], ['decompose', false], ['cse', false], ['simplify', true], ['turn', true],
+      ['fold', true], ['cse', true], ['dce', false],
     ],
   ); // prettier-ignore
   assert.ok(reports.every(({ milliseconds }) => milliseconds >= 0));

@@ -11,15 +11,16 @@ const below: Readonly<Record<string, readonly string[]>> = {
   ops: ['ir', 'graph', 'loop'],
   passes: ['ops', 'ir', 'graph', 'loop'],
   codegen: ['loop'],
-  formats: ['ops', 'ir', 'graph'],
+  formats: ['ops', 'ir', 'graph', 'loop'],
   source: [],
   runtime: ['passes', 'codegen', 'formats', 'ops', 'loop', 'ir', 'graph'],
   front: ['runtime', 'passes', 'formats', 'ops', 'ir', 'graph'],
   nn: ['front', 'formats', 'ops', 'ir'],
   artifact: ['front', 'runtime', 'passes', 'codegen', 'ops', 'loop', 'ir'],
+  onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
   cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'ir', 'graph'],
   lint: ['front', 'ops'],
-  'onnx.ts': ['front', 'runtime', 'formats'],
+  'onnx.ts': ['onnx'],
   'index.ts': ['nn', 'front', 'runtime', 'formats', 'ops', 'ir', 'graph'],
 };
 

@@ -1,34 +1,48 @@
-import { evaluateDim } from '../../base/dim.js';
+import { type Dim, type DimBindings, evaluateDim } from '../../base/dim.js';
 import { bytesOf, viewOf } from '../../base/dtype.js';
-import { ArgumentError } from '../../base/errors.js';
+import { ArgumentError, UnsupportedError } from '../../base/errors.js';
 import type { StaticGraph } from '../../front/staticgraph.js';
-import { wasmTarget } from '../../loop/target.js';
 import { bindShapes } from '../../ir/bind.js';
+import { wasmTarget } from '../../loop/target.js';
 import { type Artifact, artifactOf } from '../artifact.js';
+import { joinedBytes } from '../bytes.js';
 import { checkArtifact, type Elements, type Feeds } from '../check.js';
+import { Unbounded } from '../driver/names.js';
 import { runTrial } from './trial.js';
-import { artifactToC, type CFields, type CFiles } from './writer.js';
+import { artifactToC, type CFields, type CText } from './writer.js';
 
-export type { CFiles } from './writer.js';
+/** A C file, the header that declares what it offers, and the weights where they are not in it. */
+export interface CFiles extends CText {
+  /** The contents of a file of their own; null where weights are in the source. */
+  readonly weights: Uint8Array | null;
+}
 
 export interface ToCOptions {
   /** What functions and types begin with. */
   readonly name: string;
   /** Whether the graph may change its own state: a training step, for example. Default false. */
   readonly train?: boolean;
+  /**
+   * Where weights are: in the source, or in a file of their own, whose bytes the program passes to the
+   * model once. Default `source`.
+   */
+  readonly weights?: 'source' | 'file';
   /** Inputs on which the C, compiled and run here, must compute what the graph does before it is returned. */
   readonly check?: Feeds;
 }
 
 /**
  * A graph as one C99 file and its header. No allocation (the caller passes an arena), no dependency but
- * the C library; weights inside.
+ * the C library; weights inside, or as a file of their own.
  *
  * @throws ArgumentError for a name that is none in C, and for graphs that update state without `train`;
- * UnsupportedError for graphs whose data decides sizes, and for a check where there is no C compiler;
- * InternalError when a check fails.
+ * UnsupportedError for graphs whose data decides a size that nothing bounds, and for a check where there is
+ * no C compiler; InternalError when a check fails.
  */
-export function toC(graph: StaticGraph, { name, train = false, check }: ToCOptions): CFiles {
+export function toC(
+  graph: StaticGraph,
+  { name, train = false, weights: place = 'source', check }: ToCOptions,
+): CFiles {
   if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) {
     throw new ArgumentError('this is no name for functions and types of C', {
       op,
@@ -36,9 +50,19 @@ export function toC(graph: StaticGraph, { name, train = false, check }: ToCOptio
       actual: JSON.stringify(name),
     });
   }
+  if (place !== 'source' && place !== 'file') {
+    throw new ArgumentError('there is no such place for weights', {
+      op,
+      expected: "weights: 'source' or 'file'",
+      actual: JSON.stringify(place),
+    });
+  }
   const artifact = artifactOf(graph, { op, target: wasmTarget, base: 0, train });
-  const { source, header, fields } = artifactToC(artifact, name);
-  const files = { source, header };
+  const { bytes } = artifact;
+  if (bytes instanceof Unbounded) throw unbounded(bytes);
+  const weights = place === 'file' ? joinedBytes(artifact.residents.map(({ data }) => data)) : null;
+  const { source, header, fields } = artifactToC({ artifact, bytes, name, weights });
+  const files = { source, header, weights };
   if (check !== undefined) {
     checkArtifact(op, graph, check, (given) => runOnce(artifact, files, name, fields, given));
   }
@@ -47,9 +71,19 @@ export function toC(graph: StaticGraph, { name, train = false, check }: ToCOptio
 
 const op = 'toC';
 
+function unbounded({ size, op: by, source }: Unbounded): UnsupportedError {
+  return new UnsupportedError(`nothing bounds a size that the data of ${by} decides`, {
+    op,
+    expected: 'sizes of which a run knows the most from its inputs, since C has one arena for all',
+    actual: size,
+    advice: 'bound it (maxIterations, a mask instead of counts), or export a module or ONNX',
+    ...(source !== undefined && { source }),
+  });
+}
+
 /** What the compiled C makes of inputs. */
 function runOnce(
-  { inputs, outputs }: Artifact,
+  { inputs, outputs, found }: Artifact,
   files: CFiles,
   model: string,
   fields: CFields,
@@ -59,25 +93,31 @@ function runOnce(
     inputs.map(({ name, shape }) => ({ name, declared: shape, actual: given[name].shape })),
     op,
   );
-  const results = outputs.map((port) => {
-    const shape = port.shape.map((dim) => evaluateDim(dim, sizes));
-    const length = shape.reduce((product, extent) => product * extent, 1);
-    return { ...port, shape, length, bytes: length * bytesOf(port.dtype) };
-  });
+  const most = new Map(sizes);
+  for (const [name, bound] of found) most.set(name, evaluateDim(bound as Dim, sizes));
+  const shapesAt = (at: DimBindings): readonly number[][] =>
+    outputs.map(({ shape }) => shape.map((dim) => evaluateDim(dim, at)));
+  const room = shapesAt(most).map((shape, k) => elementCount(shape) * bytesOf(outputs[k].dtype));
   const written = runTrial(op, {
     files,
     model,
     sizes: [...fields.sizes.values()].map((symbol) => sizes.get(symbol)!),
     inputs: inputs.map(({ name }) => given[name].data),
-    outputs: results.map(({ bytes }, i) => ({ id: fields.outputs[i], bytes })),
+    outputs: room.map((bytes, k) => ({ id: fields.outputs[k], bytes })),
+    found: [...fields.found.keys()],
   });
   let at = 0;
+  const next = (bytes: number): ArrayBuffer => new Uint8Array(written.subarray(at, (at += bytes))).buffer; // prettier-ignore
+  for (const symbol of fields.found.values()) sizes.set(symbol, new Int32Array(next(4))[0]);
   return Object.fromEntries(
-    results.map(({ name, dtype, shape, length, bytes }) => {
-      const { buffer } = new Uint8Array(written.subarray(at, (at += bytes)));
-      return [name, { data: viewOf(dtype, buffer, 0, length), shape }];
+    shapesAt(sizes).map((shape, k) => {
+      const { name, dtype } = outputs[k];
+      return [name, { data: viewOf(dtype, next(room[k]), 0, elementCount(shape)), shape }];
     }),
   );
 }
+
+const elementCount = (shape: readonly number[]): number =>
+  shape.reduce((product, extent) => product * extent, 1);
 
 type Arrays = Readonly<Record<string, Elements>>;

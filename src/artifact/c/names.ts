@@ -8,7 +8,12 @@ const keywords: ReadonlySet<string> = new Set(
 
 /** Names that C accepts, each different, close to those that are asked for. */
 export class Identifiers {
-  readonly #taken: Set<string> = new Set(keywords);
+  readonly #taken: Set<string>;
+
+  /** None of them is a keyword, nor one of `reserved`. */
+  constructor(reserved: readonly string[] = []) {
+    this.#taken = new Set([...keywords, ...reserved]);
+  }
 
   of(name: string): string {
     const plain = name.replace(/[^A-Za-z0-9_]/g, '_');

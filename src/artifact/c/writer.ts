@@ -1,15 +1,17 @@
-import { type Dim, evaluateDim, mulDim, sizeOf, type Bounds } from '../../base/dim.js';
+import { type Bounds, type Dim, mulDim, sizeOf } from '../../base/dim.js';
 import { bytesOf } from '../../base/dtype.js';
-import { moduleToC, c99 } from '../../codegen/c/index.js';
+import { c99, moduleToC } from '../../codegen/c/index.js';
 import { typeToString } from '../../ir/program.js';
-import { mainName } from '../../passes/lower/main.js';
 import type { Artifact, Port, Resident } from '../artifact.js';
 import { type DimStyle, dimText } from '../dimtext.js';
+import { Unbounded } from '../driver/names.js';
+import { CFunction, type CSurroundings, driverHelpers, routineToC } from './driver.js';
 import { Identifiers } from './names.js';
+import { checksumOf, checksumText } from './weights.js';
 import { elementTypes, wordsText } from './words.js';
 
 /** A C file and the header that declares what it offers. */
-export interface CFiles {
+export interface CText {
   readonly source: string;
   readonly header: string;
 }
@@ -24,32 +26,47 @@ interface Named<P extends Port> {
 export interface CFields {
   /** By field, the symbol whose size it is. */
   readonly sizes: ReadonlyMap<string, string>;
+  /** The same for sizes that a run finds. */
+  readonly found: ReadonlyMap<string, string>;
   readonly outputs: readonly string[];
 }
 
-/** An artifact as C99 that allocates nothing. Functions and types begin with `name`. */
-export function artifactToC(
-  artifact: Artifact,
-  name: string,
-): CFiles & { readonly fields: CFields } {
-  const writer = new CWriter(artifact, name);
+/** An artifact as C99 that allocates nothing. */
+export interface CRequest {
+  readonly artifact: Artifact;
+  /** The most bytes that it needs. */
+  readonly bytes: Dim;
+  /** What functions and types begin with. */
+  readonly name: string;
+  /** The weights, where they are not in the source. */
+  readonly weights: Uint8Array | null;
+}
+
+export function artifactToC(request: CRequest): CText & { readonly fields: CFields } {
+  const writer = new CWriter(request);
   return { source: writer.source(), header: writer.header(), fields: writer.fields() };
 }
 
 class CWriter {
   readonly #artifact: Artifact;
+  readonly #bytes: Dim;
   readonly #name: string;
   readonly #macro: string;
+  readonly #weights: Uint8Array | null;
   readonly #inputs: readonly Named<Artifact['inputs'][number]>[];
   readonly #outputs: readonly Named<Artifact['outputs'][number]>[];
   readonly #states: readonly Named<Resident>[];
+  readonly #held: readonly Resident[];
   /** Names of sizes in C. */
   readonly #sizes: ReadonlyMap<string, string>;
+  readonly #found: ReadonlyMap<string, string>;
 
-  constructor(artifact: Artifact, name: string) {
+  constructor({ artifact, bytes, name, weights }: CRequest) {
     this.#artifact = artifact;
+    this.#bytes = bytes;
     this.#name = name;
     this.#macro = name.toUpperCase();
+    this.#weights = weights;
     const named = <P extends Port>(ports: readonly P[]): Named<P>[] => {
       const ids = new Identifiers();
       return ports.map((port) => ({ id: ids.of(port.name), port }));
@@ -57,13 +74,21 @@ class CWriter {
     this.#inputs = named(artifact.inputs);
     this.#outputs = named(artifact.outputs);
     this.#states = named(artifact.residents.filter(({ isState }) => isState));
-    const ids = new Identifiers();
-    this.#sizes = new Map([...artifact.symbols.keys()].map((symbol) => [symbol, ids.of(symbol)]));
+    this.#held = artifact.residents.filter(({ data }) => data.length > 0);
+    const fields = (symbols: Iterable<string>): ReadonlyMap<string, string> => {
+      const ids = new Identifiers();
+      return new Map([...symbols].map((symbol) => [symbol, ids.of(symbol)]));
+    };
+    this.#sizes = fields(artifact.symbols.keys());
+    this.#found = fields(artifact.found.keys());
   }
 
   fields(): CFields {
+    const byField = (fields: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
+      new Map([...fields].map(([symbol, id]) => [id, symbol]));
     return {
-      sizes: new Map([...this.#sizes].map(([symbol, id]) => [id, symbol])),
+      sizes: byField(this.#sizes),
+      found: byField(this.#found),
       outputs: this.#outputs.map(({ id }) => id),
     };
   }
@@ -76,7 +101,9 @@ class CWriter {
  *
  * Needs nothing but the C library and allocates nothing: all memory is one arena of the caller's, aligned
  * to 8 bytes, which ${name}_init fills with the weights and ${name}_run works in. Arenas are independent
- * of one another: as many runs at a time as there are arenas.
+ * of one another: as many runs at a time as there are arenas. With what a run reads and writes filled in:
+ *
+${this.#example()}
  */
 #ifndef ${guard}
 #define ${guard}
@@ -92,18 +119,29 @@ extern "C" {
 enum {
   ${macro}_OK = 0,
   ${macro}_SMALL_ARENA = 1, /* the arena is smaller than ${name}_arena_bytes says */
-  ${macro}_BAD_SIZES = 2 /* the model does not work for these sizes */
-};
+  ${macro}_BAD_SIZES = 2, /* the model does not work for these sizes */
+  ${macro}_BAD_DATA = 3${this.#weights === null ? '' : ','} /* the data asks for sizes that the model does not work for */
+${this.#weights === null ? '' : `  ${macro}_BAD_WEIGHTS = 4 /* these are not the weights of this model, or for another order of bytes */\n`}};
 
 ${this.#structures()}
 /* The bytes of an arena${this.#isSized ? ' for runs of these sizes; 0 for sizes that the model does not work for' : ''}. */
 size_t ${name}_arena_bytes(${this.#parameters(['sizes']) || 'void'});
 
-/* Writes the weights into an arena. Once, before the first run; again to start over. */
-int ${name}_init(${this.#parameters(['arena'])});
+${
+  this.#weights === null
+    ? `/* Writes the weights into an arena. Once, before the first run; again to start over. */`
+    : `/* The bytes of the file with the weights. */
+#define ${macro}_WEIGHTS_BYTES ${this.#weights.length}u
 
-/* Reads the inputs, writes the outputs. Arrays are row-major. */
-int ${name}_run(${this.#parameters(['arena', 'sizes', 'inputs', 'outputs'])});
+/*
+ * Copies the weights into an arena. Once, before the first run; again to start over. \`weights\` points to
+ * all of their file, at any alignment: read into memory that may be freed afterwards, or in flash.
+ */`
+}
+int ${name}_init(${this.#parameters(['arena', 'weights'])});
+
+/* Reads the inputs, writes the outputs. Arrays are row-major.${this.#found.size === 0 ? '' : ' There must be room for the most that they can be.'} */
+int ${name}_run(${this.#parameters(runParameters)});
 ${this.#stateDeclarations()}
 #ifdef __cplusplus
 }
@@ -115,18 +153,27 @@ ${this.#stateDeclarations()}
 
   source(): string {
     const name = this.#name;
-    const { module } = this.#artifact;
+    const { module, routines } = this.#artifact;
     const { source, nameOf } = moduleToC(module, c99);
-    const main = module.kernels.find((kernel) => kernel.name === mainName)!;
+    const around: CSurroundings = {
+      badData: `${this.#macro}_BAD_DATA`,
+      call: (main, table) => {
+        const kernel = module.kernels.find((each) => each.name === main)!;
+        return `${nameOf(kernel)}(${['memory', table, ...kernel.params.slice(1).map(() => '0')].join(', ')})`;
+      },
+    };
+    const functions = [
+      this.#arenaFunction(),
+      ...routines.map((routine) => routineToC(routine, around)),
+      this.#init(),
+      this.#run(new CFunction(around)),
+    ];
     return [
       `/* ${this.#summary()} */\n#include "${name}.h"`,
       source.trimEnd(),
-      this.#weights(),
-      this.#sizeFunctions(),
-      this.#init(),
-      this.#run(
-        `${nameOf(main)}(${['memory', this.#artifact.layout.table.address, ...main.params.slice(1).map(() => '0')].join(', ')})`,
-      ),
+      this.#weights === null ? this.#weightWords() : checksumText,
+      ...driverHelpers(functions.join('\n')),
+      ...functions,
       ...this.#states.map(
         ({ id, port }) =>
           `${elementTypes[port.dtype]} *${name}_state_${id}(void *arena) {\n  return (void *)((uint8_t *)arena + ${port.address});\n}`,
@@ -147,6 +194,32 @@ ${this.#stateDeclarations()}
     return `${this.#name}: from ${list(this.#inputs)} to ${list(this.#outputs)}. Made by Kaon.`;
   }
 
+  /** How the model is used; a function body, as lines of the comment that heads the header. */
+  #example(): string {
+    const [name, macro] = [this.#name, this.#macro];
+    const isStored = this.#weights !== null;
+    const passed = isStored ? ', weights, count' : '';
+    const args = runParameters.slice(1).filter((kind) => this.#parameters([kind]) !== '');
+    const file = [
+      `FILE *file = fopen("${name}.weights", "rb");`,
+      `void *weights = malloc(${macro}_WEIGHTS_BYTES);`,
+      'size_t count;',
+      'if (file == NULL || weights == NULL) return 1;',
+      `count = fread(weights, 1, ${macro}_WEIGHTS_BYTES, file);`,
+      'fclose(file);',
+    ];
+    const lines = [
+      `const size_t bytes = ${name}_arena_bytes(${this.#isSized ? '&sizes' : ''});`,
+      'void *arena = malloc(bytes);',
+      ...(isStored ? file : []),
+      `if (arena == NULL || ${name}_init(arena, bytes${passed}) != ${macro}_OK) return 1;`,
+      ...(isStored ? ['free(weights);'] : []),
+      `if (${name}_run(${['arena', 'bytes', ...args.map((kind) => `&${kind}`)].join(', ')}) != ${macro}_OK) return 1;`,
+      'free(arena);',
+    ];
+    return lines.map((line) => ` *   ${line}`).join('\n');
+  }
+
   #structures(): string {
     const name = this.#name;
     const range = ({ min, max }: Bounds): string =>
@@ -155,10 +228,15 @@ ${this.#stateDeclarations()}
       fields.length === 0 ? '' : `/* ${comment} */\ntypedef struct {\n${fields.map((field) => `  ${field}\n`).join('')}} ${name}_${what};\n`; // prettier-ignore
     const arrays = (ports: readonly Named<Port>[], qualifier: string): readonly string[] =>
       ports.map(({ id, port }) => `${qualifier}${elementTypes[port.dtype]} *${id}; /* ${typeToString(port)} */`); // prettier-ignore
+    const most = (symbol: string): string => {
+      const bound = this.#artifact.found.get(symbol)!;
+      return bound instanceof Unbounded ? 'any number' : `at most ${String(bound)}`;
+    };
     return [
       structure('sizes', 'The sizes of a run.', [...this.#sizes].map(([symbol, id]) => `int32_t ${id}; /* ${range(this.#artifact.symbols.get(symbol)!)} */`)), // prettier-ignore
       structure('inputs', 'What a run reads.', arrays(this.#inputs, 'const ')),
       structure('outputs', 'Where a run writes.', arrays(this.#outputs, '')),
+      structure('found', 'The sizes that the data of a run has decided.', [...this.#found].map(([symbol, id]) => `int32_t ${id}; /* ${most(symbol)} */`)), // prettier-ignore
     ]
       .filter((text) => text !== '')
       .join('\n');
@@ -170,28 +248,52 @@ ${this.#stateDeclarations()}
     return `\n/* The weights and other state of an arena, to be read and written between runs. */\n${lines.join('\n')}\n`;
   }
 
-  #parameters(kinds: readonly ('arena' | 'sizes' | 'inputs' | 'outputs')[]): string {
+  #parameters(kinds: readonly Parameter[]): string {
     const name = this.#name;
     const texts = {
       arena: 'void *arena, size_t bytes',
       sizes: this.#isSized ? `const ${name}_sizes *sizes` : '',
       inputs: this.#inputs.length > 0 ? `const ${name}_inputs *inputs` : '',
       outputs: this.#outputs.length > 0 ? `const ${name}_outputs *outputs` : '',
+      found: this.#found.size > 0 ? `${name}_found *found` : '',
+      weights: this.#weights === null ? '' : 'const void *weights, size_t weights_bytes',
     };
     return kinds.map((kind) => texts[kind]).filter((text) => text !== '').join(', '); // prettier-ignore
   }
 
-  #weights(): string {
-    const filled = this.#artifact.residents.filter(({ data }) => data.length > 0);
-    return filled.map(({ data }, i) => wordsText(`resident_${i}`, data)).join('\n\n');
+  #weightWords(): string {
+    return this.#held.map(({ data }, i) => wordsText(`resident_${i}`, data)).join('\n\n');
   }
 
-  /** A size, computed in 64 bits: those of a run are checked to stay far below. */
-  #dim(dim: Dim): string {
-    return typeof dim === 'number' ? String(dim) : `(${dimText(dim, this.#style(''))})`;
+  /** Checks sizes, and says how much memory they need. */
+  #arenaFunction(): string {
+    const name = this.#name;
+    if (!this.#isSized) {
+      return `size_t ${name}_arena_bytes(void) {\n  return ${String(this.#bytes)};\n}`;
+    }
+    const ranges = [...this.#sizes].flatMap(([symbol, id]) => {
+      const { min, max } = this.#artifact.symbols.get(symbol)!;
+      return [
+        `  if (sizes->${id} < ${min}) return 0;`,
+        ...(max === Infinity ? [] : [`  if (sizes->${id} > ${max}) return 0;`]),
+      ];
+    });
+    const conditions = this.#artifact.requirements.map(({ condition: { relation, dim } }) => {
+      const value = dimText(dim, this.#fieldStyle(''));
+      return `  if (!(${value} ${relation === '=' ? '==' : '>='} 0)) return 0;`;
+    });
+    return [
+      `size_t ${name}_arena_bytes(const ${name}_sizes *sizes) {`,
+      ...ranges,
+      `  const double total = ${dimText(this.#bytes, this.#fieldStyle('d'))};`,
+      '  if (!(total <= INT32_MAX)) return 0;',
+      ...conditions,
+      '  return (size_t)total;',
+      '}',
+    ].join('\n');
   }
 
-  #style(floating: 'd' | ''): DimStyle {
+  #fieldStyle(floating: 'd' | ''): DimStyle {
     const type = floating === 'd' ? 'double' : 'int64_t';
     return {
       constant: (value) => (floating === 'd' ? `${value}.0` : String(value)),
@@ -200,84 +302,35 @@ ${this.#stateDeclarations()}
     };
   }
 
-  /** What checks sizes, and says how much memory they need. */
-  #sizeFunctions(): string {
-    const name = this.#name;
-    const { layout, symbols, requirements } = this.#artifact;
-    if (!this.#isSized) {
-      return `size_t ${name}_arena_bytes(void) {\n  return ${evaluateDim(layout.bytes, new Map())};\n}`;
-    }
-    const ranges = [...this.#sizes].flatMap(([symbol, id]) => {
-      const { min, max } = symbols.get(symbol)!;
-      return [
-        `  if (sizes->${id} < ${min}) return 0;`,
-        ...(max === Infinity ? [] : [`  if (sizes->${id} > ${max}) return 0;`]),
-      ];
-    });
-    const conditions = requirements.map(({ condition: { relation, dim } }) => {
-      const value = dimText(dim, this.#style(''));
-      return `  if (!(${value} ${relation === '=' ? '==' : '>='} 0)) return 0;`;
-    });
-    const total = dimText(layout.bytes, this.#style('d'));
-    const entries = layout.table.entries.map((dim) => `    (int32_t)${this.#dim(dim)},`);
-    const body = [
-      `size_t ${name}_arena_bytes(const ${name}_sizes *sizes) {`,
-      ...ranges,
-      `  const double total = ${total};`,
-      '  if (!(total <= INT32_MAX)) return 0;',
-      ...conditions,
-      '  return (size_t)total;',
-      '}',
-      '',
-      `static void write_table(uint8_t *memory, const ${name}_sizes *sizes) {`,
-      `  const int32_t table[] = {`,
-      ...entries,
-      '  };',
-      `  memcpy(memory + ${layout.table.address}, table, sizeof table);`,
-      '}',
-    ].join('\n');
-    const used = Object.entries(sizeOperations).filter(([helper]) => body.includes(`${helper}(`));
-    return [...used.map(([, text]) => text), body].join('\n');
-  }
-
   #init(): string {
-    const name = this.#name;
-    const { residents, layout } = this.#artifact;
-    const filled = residents.filter(({ data }) => data.length > 0);
-    const copies = filled.map(({ address }, i) => `  memcpy(memory + ${address}, resident_${i}, sizeof resident_${i});`); // prettier-ignore
-    const least = this.#isSized ? this.#residentEnd() : evaluateDim(layout.bytes, new Map());
-    const entries = layout.table.entries.map((entry) => `    ${String(entry)},`).join('\n');
-    const table = this.#isSized
-      ? []
-      : [
-          `  static const int32_t table[] = {\n${entries}\n  };`,
-          `  memcpy(memory + ${layout.table.address}, table, sizeof table);`,
-        ];
-    const [declarations, tableCopy] = [table.slice(0, 1), table.slice(1)];
+    const macro = this.#macro;
+    const weights = this.#weights;
+    let offset = 0;
+    const copies = this.#held.map(({ address, data }, i) => {
+      const from = weights === null ? `resident_${i}, sizeof resident_${i}` : `(const uint8_t *)weights + ${offset}, ${data.byteLength}`; // prettier-ignore
+      offset += data.byteLength;
+      return `  memcpy(memory + ${address}, ${from});`;
+    });
+    const end = Math.max(0, ...this.#held.map(({ address, data }) => address + data.byteLength));
     return [
-      `int ${name}_init(${this.#parameters(['arena'])}) {`,
-      ...declarations,
-      ...(copies.length + tableCopy.length === 0
-        ? ['  (void)arena;']
-        : ['  uint8_t *const memory = arena;']),
-      `  if (bytes < ${least}u) return ${this.#macro}_SMALL_ARENA;`,
-      ...tableCopy,
+      `int ${this.#name}_init(${this.#parameters(['arena', 'weights'])}) {`,
+      copies.length === 0 ? '  (void)arena;' : '  uint8_t *const memory = arena;',
+      `  if (bytes < ${end}u${end === 0 ? ' + 1u' : ''}) return ${macro}_SMALL_ARENA;`,
+      ...(weights === null
+        ? []
+        : [
+            `  if (!is_little_endian() || weights_bytes != ${macro}_WEIGHTS_BYTES) return ${macro}_BAD_WEIGHTS;`,
+            `  if (checksum(weights, weights_bytes) != 0x${checksumOf(weights).toString(16)}u) return ${macro}_BAD_WEIGHTS;`,
+          ]),
       ...copies,
-      `  return ${this.#macro}_OK;`,
+      `  return ${macro}_OK;`,
       '}',
     ].join('\n');
   }
 
-  /** Behind the last of what is there from the beginning. */
-  #residentEnd(): number {
-    const { residents, layout } = this.#artifact;
-    const table = layout.table.address + 4 * layout.table.entries.length;
-    return Math.max(table, ...residents.map(({ address, data }) => address + data.byteLength));
-  }
-
-  #run(main: string): string {
+  #run(scope: CFunction): string {
     const macro = this.#macro;
-    const sizes = this.#isSized ? 'sizes' : '';
+    const { symbols, body } = this.#artifact;
     const copies = (
       ports: readonly Named<Port & { readonly address: Dim | null }>[],
       copy: (id: string, address: string, bytes: string) => string,
@@ -285,46 +338,40 @@ ${this.#stateDeclarations()}
       ports.flatMap(({ id, port }) => {
         const bytes = mulDim(sizeOf(port.shape), bytesOf(port.dtype));
         if (port.address === null || bytes === 0) return [];
-        const text = copy(id, this.#dim(port.address), `(size_t)${this.#dim(bytes)}`);
-        return [typeof bytes === 'number' ? `  ${text}` : `  if (${this.#dim(bytes)} > 0) ${text}`];
+        const text = copy(id, scope.dim(port.address), `(size_t)${scope.dim(bytes)}`);
+        return [typeof bytes === 'number' ? text : `if (${scope.dim(bytes)} > 0) ${text}`];
       });
     const staged = copies(this.#inputs, (id, at, bytes) => `memcpy(memory + ${at}, inputs->${id}, ${bytes});`); // prettier-ignore
-    const isUnread = this.#inputs.length > 0 && staged.length === 0;
     const returned = copies(this.#outputs, (id, at, bytes) => `memcpy(outputs->${id}, memory + ${at}, ${bytes});`); // prettier-ignore
-    const isUnwritten = this.#outputs.length > 0 && returned.length === 0;
-    const updated = this.#artifact.residents.flatMap(({ address, next, data }) =>
-      next === null || data.length === 0
-        ? []
-        : [`  memcpy(memory + ${address}, memory + ${this.#dim(next)}, ${data.byteLength});`],
+    const found = [...this.#found].map(([symbol, id]) => `found->${id} = (int32_t)${scope.id(symbol)};`); // prettier-ignore
+    const work = [...staged, ...scope.lines(body), ...returned, ...found];
+    const text = work.join('\n');
+    const speaksOf = (name: string): boolean => new RegExp(`\\b${name}\\b`).test(text);
+    const locals = [...symbols.keys()].flatMap(
+      (symbol) =>
+      speaksOf(scope.id(symbol)) ? [`const int64_t ${scope.id(symbol)} = sizes->${this.#sizes.get(symbol)!};`] : [], // prettier-ignore
     );
+    const isUnused = (name: string, ports: readonly unknown[]): boolean =>
+      ports.length > 0 && !speaksOf(name);
+    const lines = [
+      'uint8_t *const memory = arena;',
+      `const size_t needed = ${this.#name}_arena_bytes(${this.#isSized ? 'sizes' : ''});`,
+      ...locals,
+      ...(isUnused('inputs', this.#inputs) ? ['(void)inputs;'] : []),
+      ...(isUnused('outputs', this.#outputs) ? ['(void)outputs;'] : []),
+      ...(this.#isSized ? [`if (needed == 0) return ${macro}_BAD_SIZES;`] : []),
+      `if (bytes < needed) return ${macro}_SMALL_ARENA;`,
+      ...work,
+      `return ${macro}_OK;`,
+    ];
     return [
-      `int ${this.#name}_run(${this.#parameters(['arena', 'sizes', 'inputs', 'outputs'])}) {`,
-      '  uint8_t *const memory = arena;',
-      `  const size_t needed = ${this.#name}_arena_bytes(${sizes});`,
-      ...(isUnread ? ['  (void)inputs;'] : []),
-      ...(isUnwritten ? ['  (void)outputs;'] : []),
-      ...(this.#isSized ? [`  if (needed == 0) return ${macro}_BAD_SIZES;`] : []),
-      `  if (bytes < needed) return ${macro}_SMALL_ARENA;`,
-      ...(this.#isSized ? ['  write_table(memory, sizes);'] : []),
-      ...staged,
-      `  ${main};`,
-      ...updated,
-      ...returned,
-      `  return ${macro}_OK;`,
+      `int ${this.#name}_run(${this.#parameters(runParameters)}) {`,
+      ...lines.map((line) => `  ${line}`),
       '}',
     ].join('\n');
   }
 }
 
-/** The operations on sizes that C has no operator for, on whole numbers and on doubles. */
-const sizeOperations: Readonly<Record<string, string>> = {
-  size_floorDiv:
-    'static int64_t size_floorDiv(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }',
-  size_floorDivd: 'static double size_floorDivd(double a, double b) { return floor(a / b); }',
-  size_mod: 'static int64_t size_mod(int64_t a, int64_t b) { return a - size_floorDiv(a, b) * b; }',
-  size_modd: 'static double size_modd(double a, double b) { return a - floor(a / b) * b; }',
-  size_max: 'static int64_t size_max(int64_t a, int64_t b) { return a > b ? a : b; }',
-  size_maxd: 'static double size_maxd(double a, double b) { return a > b ? a : b; }',
-  size_min: 'static int64_t size_min(int64_t a, int64_t b) { return a < b ? a : b; }',
-  size_mind: 'static double size_mind(double a, double b) { return a < b ? a : b; }',
-};
+type Parameter = 'arena' | 'sizes' | 'inputs' | 'outputs' | 'found' | 'weights';
+
+const runParameters: readonly Parameter[] = ['arena', 'sizes', 'inputs', 'outputs', 'found'];

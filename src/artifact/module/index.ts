@@ -1,7 +1,6 @@
 import type { StaticGraph } from '../../front/staticgraph.js';
 import { reservedBytes } from '../../codegen/wasm/index.js';
 import { wasmTarget } from '../../loop/target.js';
-import { mainName } from '../../passes/lower/main.js';
 import { artifactOf } from '../artifact.js';
 import { checkArtifact, type Elements, type Feeds } from '../check.js';
 import { type ModuleParts, modulePartsOf, moduleText } from './writer.js';
@@ -18,8 +17,8 @@ export interface ToModuleOptions {
  * and browsers, without this library: `run(feeds)` returns `{ data, shape, dtype }` by output name; types
  * are in its comments, which TypeScript reads.
  *
- * @throws ArgumentError for graphs that update state without `train`; UnsupportedError for graphs whose
- * data decides sizes; InternalError when a check fails.
+ * @throws ArgumentError for graphs that update state without `train`; UnsupportedError for what cannot
+ * leave this process; InternalError when a check fails.
  */
 export function toModule(graph: StaticGraph, options: ToModuleOptions = {}): string {
   const { train = false, check } = options;
@@ -34,8 +33,12 @@ export function toModule(graph: StaticGraph, options: ToModuleOptions = {}): str
 function openHere({ body, wasm }: ModuleParts): { run(feeds: Given): Given } {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 32768 });
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(wasm), { env: { memory } });
-  const make = new Function('main', 'memory', `'use strict';${body}; return open(main, memory);`);
-  return make(exports[mainName], memory) as { run(feeds: Given): Given };
+  const make = new Function(
+    'kernels',
+    'memory',
+    `'use strict';${body}; return open(kernels, memory);`,
+  );
+  return make(exports, memory) as { run(feeds: Given): Given };
 }
 
 type Given = Readonly<Record<string, Elements>>;

@@ -1,13 +1,26 @@
-/**
- * What every module has in it: JavaScript that reads feeds, binds sizes, and runs `main`. Text, since it
- * runs without this library; it speaks of `inputs`, `outputs`, `states`, `residents`, `bindSizes` and
- * `layOut`, which the module declares before it.
- */
-export const runtimeText: string = `
-const arrays = {
-  float32: Float32Array, float64: Float64Array, float16: Uint16Array, bfloat16: Uint16Array,
-  int8: Int8Array, uint8: Uint8Array, int32: Int32Array, int64: BigInt64Array, bool: Uint8Array,
+import type { DType } from '../../base/dtype.js';
+
+/** The typed arrays that hold elements. */
+export const typedArrays: Readonly<Record<DType, string>> = {
+  float32: 'Float32Array',
+  float64: 'Float64Array',
+  float16: 'Uint16Array',
+  bfloat16: 'Uint16Array',
+  int8: 'Int8Array',
+  uint8: 'Uint8Array',
+  int32: 'Int32Array',
+  int64: 'BigInt64Array',
+  bool: 'Uint8Array',
 };
+
+const entries = Object.entries(typedArrays).map(([dtype, name]) => `${dtype}: ${name}`);
+
+/**
+ * What every module has in it, as text, since it runs without this library: JavaScript that reads feeds
+ * and binds sizes. It speaks of `inputs`, which the module declares before it.
+ */
+export const helpersText: string = `
+const arrays = { ${entries.join(', ')} };
 
 function decode(text) {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
@@ -77,57 +90,54 @@ function solve(dimension, name, axis, extent, scale, offset, least, most) {
 function expect(name, axis, extent, wanted) {
   if (extent !== wanted) throw new RangeError(\`input \${name}, axis \${axis}: expected \${wanted}, got \${extent}\`);
 }
+`;
 
-function open(main, memory) {
-  const page = 65536;
-  const view = (dtype, address, length) => new arrays[dtype](memory.buffer, address, length);
-  const reserve = (bytes) => {
-    const missing = bytes - memory.buffer.byteLength;
-    if (missing > 0) memory.grow(Math.ceil(missing / page));
-  };
-  const contents = decode(residentBytes);
-  reserve(residents.reduce((end, [address, length]) => Math.max(end, address + length), 0));
-  let from = 0;
-  for (const [address, length] of residents) {
-    view('uint8', address, length).set(contents.subarray(from, from + length));
-    from += length;
-  }
-  const stateOf = (name) => {
-    const state = states.find((each) => each.name === name);
-    if (state === undefined) throw new TypeError(\`there is no state \${name}, but \${states.map((each) => each.name).join(', ')}\`);
-    return { ...state, length: state.shape.reduce((product, extent) => product * extent, 1) };
-  };
-  return {
-    run(feeds = {}) {
-      for (const name of Object.keys(feeds)) {
-        if (!inputs.some((input) => input.name === name)) throw new TypeError(\`there is no input \${name}\`);
-      }
-      const given = inputs.map((input) => readFeed(input, feeds[input.name]));
-      const { table, bytes, staging, results, updates } = layOut(bindSizes(given.map(({ shape }) => shape)));
-      if (!(bytes <= 2147483647)) throw new RangeError(\`\${bytes} bytes are more than a module can hold\`);
-      reserve(bytes);
-      view('int32', tableAddress, table.length).set(table);
-      given.forEach(({ data }, i) => {
-        if (staging[i] !== null) view(inputs[i].dtype, staging[i], data.length).set(data);
-      });
-      main(tableAddress, 0, 0);
-      for (const [address, next, length] of updates) {
-        view('uint8', address, length).set(view('uint8', next, length));
-      }
-      return Object.fromEntries(outputs.map(({ name, dtype }, i) => {
-        const { address, shape } = results[i];
-        const length = shape.reduce((product, extent) => product * extent, 1);
-        return [name, { data: view(dtype, address, length).slice(), shape, dtype }];
-      }));
-    },
-    getState(name) {
-      const { dtype, shape, address, length } = stateOf(name);
-      return { data: view(dtype, address, length).slice(), shape, dtype };
-    },
-    setState(name, data) {
-      const state = stateOf(name);
-      view(state.dtype, state.address, state.length).set(checked(state, data, state.shape).data);
-    },
-  };
+/** The memory of a model, which grows with the sizes. Part of `open`. */
+export const memoryText: string = `
+const view = (dtype, address, length) => new arrays[dtype](memory.buffer, address, length);
+const reserve = (bytes) => {
+  if (!(bytes <= 2147483647)) throw new RangeError(\`\${bytes} bytes are more than a module can hold\`);
+  const missing = bytes - memory.buffer.byteLength;
+  if (missing > 0) memory.grow(Math.ceil(missing / 65536));
+};
+const move = (to, from, bytes) => view('uint8', 0, memory.buffer.byteLength).copyWithin(to, from, from + bytes);
+const stage = ({ data }, dtype, address) => view(dtype, address, data.length).set(data);
+const contents = decode(residentBytes);
+reserve(residents.reduce((end, [address, length]) => Math.max(end, address + length), 0));
+let from = 0;
+for (const [address, length] of residents) {
+  view('uint8', address, length).set(contents.subarray(from, from + length));
+  from += length;
 }
+`;
+
+/** What a model offers. Part of `open`, behind `compute`, which stages what is given and runs it. */
+export const modelText: string = `
+const lengthOf = (shape) => shape.reduce((product, extent) => product * extent, 1);
+const stateOf = (name) => {
+  const state = states.find((each) => each.name === name);
+  if (state === undefined) throw new TypeError(\`there is no state \${name}, but \${states.map((each) => each.name).join(', ')}\`);
+  return { ...state, length: lengthOf(state.shape) };
+};
+return {
+  run(feeds = {}) {
+    for (const name of Object.keys(feeds)) {
+      if (!inputs.some((input) => input.name === name)) throw new TypeError(\`there is no input \${name}\`);
+    }
+    const given = inputs.map((input) => readFeed(input, feeds[input.name]));
+    const results = compute(given, bindSizes(given.map(({ shape }) => shape)));
+    return Object.fromEntries(outputs.map(({ name, dtype }, i) => {
+      const { address, shape } = results[i];
+      return [name, { data: view(dtype, address, lengthOf(shape)).slice(), shape, dtype }];
+    }));
+  },
+  getState(name) {
+    const { dtype, shape, address, length } = stateOf(name);
+    return { data: view(dtype, address, length).slice(), shape, dtype };
+  },
+  setState(name, data) {
+    const state = stateOf(name);
+    view(state.dtype, state.address, state.length).set(checked(state, data, state.shape).data);
+  },
+};
 `;

@@ -1,51 +1,30 @@
 import { toBase64 } from '../../base/base64.js';
 import { type Dim, symbol } from '../../base/dim.js';
-import type { DType } from '../../base/dtype.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { encodeModule } from '../../codegen/wasm/index.js';
 import { linearForm } from '../../ir/bind.js';
 import { typeToString } from '../../ir/program.js';
 import type { Artifact, Port } from '../artifact.js';
 import { joinedBytes } from '../bytes.js';
-import { type DimStyle, dimText } from '../dimtext.js';
-import { runtimeText } from './runtime.js';
+import { told } from '../driver/builder.js';
+import {
+  type Arity,
+  bodyLines,
+  condition,
+  list,
+  local,
+  message,
+  routineText,
+  text,
+} from './driver.js';
+import { helpersText, memoryText, modelText, typedArrays } from './runtime.js';
 
 /** An artifact as JavaScript: declarations that need nothing, and the code of `main`. */
 export interface ModuleParts {
-  /** Declares `open(main, memory)` and all that it needs. */
+  /** Declares `open(kernels, memory)` and all that it needs. */
   readonly body: string;
   readonly wasm: Uint8Array<ArrayBuffer>;
 }
-
-/** What sizes are called in the module, whose own names do not begin like this. */
-const local = (name: string): string => `size_${name}`;
-
-const style: DimStyle = {
-  constant: String,
-  symbol: local,
-  operation: (kind, a, b) =>
-    ({
-      floorDiv: `Math.floor((${a}) / (${b}))`,
-      mod: `((${a}) - Math.floor((${a}) / (${b})) * (${b}))`,
-      max: `Math.max(${a}, ${b})`,
-      min: `Math.min(${a}, ${b})`,
-    })[kind],
-};
-
-const text = (dim: Dim): string => dimText(dim, style);
-const shapeText = (shape: readonly Dim[]): string => `[${shape.map(text).join(', ')}]`;
-
-const elementTypes: Readonly<Record<DType, string>> = {
-  float32: 'Float32Array',
-  float64: 'Float64Array',
-  float16: 'Uint16Array',
-  bfloat16: 'Uint16Array',
-  int8: 'Int8Array',
-  uint8: 'Uint8Array',
-  int32: 'Int32Array',
-  int64: 'BigInt64Array',
-  bool: 'Uint8Array',
-};
 
 /** The whole module. */
 export function moduleText({ body, wasm }: ModuleParts, artifact: Artifact): string {
@@ -60,7 +39,7 @@ export function moduleText({ body, wasm }: ModuleParts, artifact: Artifact): str
 ${body}
 const memory = new WebAssembly.Memory({ initial: 1, maximum: 32768 });
 const { instance } = await WebAssembly.instantiate(decode(${JSON.stringify(toBase64(wasm))}), { env: { memory } });
-const model = open(instance.exports.main, memory);
+const model = open(instance.exports, memory);
 
 /** @type {readonly string[]} */
 export const inputNames = ${names(inputs)};
@@ -82,7 +61,7 @@ export const stateNames = ${names(states)};
 /**
  * Runs the model. Feeds are typed arrays, \`{ data, shape }\`, or nested lists.
  *
- * @type {(feeds: ${record(inputs, ({ dtype }) => `Feed<${elementTypes[dtype]}>`)}) => ${record(outputs, ({ dtype }) => `Result<${elementTypes[dtype]}>`)}}
+ * @type {(feeds: ${record(inputs, ({ dtype }) => `Feed<${typedArrays[dtype]}>`)}) => ${record(outputs, ({ dtype }) => `Result<${typedArrays[dtype]}>`)}}
  */
 export const run = model.run;
 /** A copy of a state. @type {(name: string) => Result<any>} */
@@ -93,7 +72,7 @@ export const setState = model.setState;
 }
 
 export function modulePartsOf(op: string, artifact: Artifact): ModuleParts {
-  const { inputs, outputs, residents, layout } = artifact;
+  const { inputs, outputs, residents, module, routines, body } = artifact;
   const states = residents.filter(({ isState }) => isState);
   const held = residents.filter(({ data }) => data.length > 0);
   const bytes = joinedBytes(held.map(({ data }) => data));
@@ -102,33 +81,34 @@ export function modulePartsOf(op: string, artifact: Artifact): ModuleParts {
     dtype: port.dtype,
     shape: port.shape.map((dim) => (typeof dim === 'number' ? dim : null)),
   });
-  const updates = residents.flatMap(({ address, next, data }) =>
-    next === null ? [] : [`[${address}, ${text(next)}, ${data.byteLength}]`],
-  );
   const sizes = [...artifact.symbols.keys()].map(local);
-  const body = `
+  const arity: Arity = (main) => module.kernels.find(({ name }) => name === main)!.params.length;
+  const indented = (lines: readonly string[], by: string): string =>
+    lines.map((line) => `${by}${line}\n`).join('');
+  const stages = inputs.flatMap(({ address, dtype }, i) =>
+    address === null ? [] : [`stage(given[${i}], '${dtype}', ${text(address)});`],
+  );
+  const results = outputs.map(({ address, shape }) => `{ address: ${text(address)}, shape: ${list(shape)} }`); // prettier-ignore
+  const declared = `
 const inputs = ${JSON.stringify(inputs.map(open))};
 const outputs = ${JSON.stringify(outputs.map(open))};
 const states = ${JSON.stringify(states.map((state) => ({ ...(open(state) as object), address: state.address })))};
 const residents = ${JSON.stringify(held.map(({ address, data }) => [address, data.byteLength]))};
 const residentBytes = ${JSON.stringify(toBase64(bytes))};
-const tableAddress = ${layout.table.address};
 
 function bindSizes(shapes) {
-${binding(op, artifact).map((line) => `  ${line}\n`).join('')}  return { ${sizes.join(', ')} };
+${indented(binding(op, artifact), '  ')}  return { ${sizes.join(', ')} };
 }
-
-function layOut({ ${sizes.join(', ')} }) {
-  return {
-    table: [${layout.table.entries.map(text).join(', ')}],
-    bytes: ${text(layout.bytes)},
-    staging: [${inputs.map(({ address }) => (address === null ? 'null' : text(address))).join(', ')}],
-    results: [${outputs.map(({ address, shape }) => `{ address: ${text(address)}, shape: ${shapeText(shape)} }`).join(', ')}],
-    updates: [${updates.join(', ')}],
-  };
-}
-${runtimeText}`; // prettier-ignore
-  return { body, wasm: encodeModule(artifact.module) };
+${helpersText}
+function open(kernels, memory) {
+${indented(memoryText.trim().split('\n'), '  ')}
+${indented(routines.flatMap((routine) => routineText(routine, arity).split('\n')), '  ')}
+  function compute(given, { ${sizes.join(', ')} }) {
+    reserve(${text(artifact.staged)});
+${indented([...stages, ...bodyLines(body, arity), `return [${results.join(', ')}];`], '    ')}  }
+${indented(modelText.trim().split('\n'), '  ')}}
+`; // prettier-ignore
+  return { body: declared, wasm: encodeModule(module) };
 }
 
 type Json = { readonly [key: string]: unknown };
@@ -165,11 +145,8 @@ function binding(op: string, { inputs, symbols, requirements }: Artifact): reado
       actual: open.map(({ dim }) => String(dim)).join(', '),
     });
   }
-  for (const { condition, problem } of requirements) {
-    const holds = `${text(condition.dim)} ${condition.relation === '=' ? '===' : '>='} 0`;
-    const words = problem.map((part) => (typeof part === 'string' ? part : `\${${text(part)}}`));
-    const message = words.join('').replaceAll('`', "'");
-    lines.push(`if (!(${holds})) throw new RangeError(\`${message}\`);`);
+  for (const { condition: test, problem, expected, actual } of requirements) {
+    lines.push(`if (!(${condition(test)})) throw new RangeError(${message(told(problem, expected, actual))});`); // prettier-ignore
   }
   return lines;
 }

@@ -2,7 +2,7 @@ import { storageBytes } from '../../loop/build.js';
 import type { BinaryOp, ExprType, Scalar, Storage, UnaryOp } from '../../loop/nodes.js';
 import { barrierHeaders, barrierText } from './barrier.js';
 import type { Dialect } from './dialect.js';
-import { fusedHeaders, fusedMultiplyAdd } from './fused.js';
+import { boundWays, choiceWays, extremumWays, firstOf, fusedWays, instructionHeaders, unaryWays, type Way } from './instructions.js'; // prettier-ignore
 import { binaryText, castText, infixOf, unaryText } from './scalar.js';
 import { cType, heldAs, scalarTypes, storageTypes, typeName, vectorType } from './types.js';
 import { wholeBinary, wholeCast, wholeComparison, wholeSelect, wholeUnary, wordsOf } from './whole.js'; // prettier-ignore
@@ -18,7 +18,7 @@ export class Helpers {
   readonly #types: Map<string, string> = new Map();
   readonly #functions: Map<string, string> = new Map();
 
-  #usesFused = false;
+  #usesInstructions = false;
 
   constructor(dialect: Dialect) {
     this.#dialect = dialect;
@@ -26,7 +26,7 @@ export class Helpers {
 
   /** The declarations, in an order in which each comes after what it uses. */
   get text(): string {
-    const headers = this.#usesFused ? [fusedHeaders] : [];
+    const headers = this.#usesInstructions ? [instructionHeaders] : [];
     return [...headers, ...this.#types.values(), ...this.#functions.values()].join('\n');
   }
 
@@ -39,10 +39,11 @@ export class Helpers {
     return this.#define(`k_${op}_${typeName(type)}`, (name) => {
       if (type.lanes === 1) return this.#scalar(name, type.scalar, ['a'], type.scalar, unaryText(op, type.scalar)); // prettier-ignore
       const { scalar } = type;
-      const whole = this.#dialect.hasVectorArithmetic ? wholeUnary(op, scalar, type.lanes) : null;
-      if (whole !== null) return this.#body(name, type, [type], whole, scalar);
       const text = scalar === 'bool' ? '~a' : unaryText(op, scalar);
-      return this.#byLane(name, type, [type], text);
+      if (!this.#dialect.hasVectorArithmetic) return this.#byLane(name, type, [type], text);
+      const whole = wholeUnary(op, scalar, type.lanes) ?? this.#filled(type, this.#ofLanes(text));
+      const body = isFloat(scalar) ? this.#wayOf(unaryWays(op, type), whole) : whole;
+      return this.#body(name, type, [type], body, scalar);
     });
   }
 
@@ -54,7 +55,10 @@ export class Helpers {
       const text = binaryText(op, scalar);
       if (result.scalar === 'bool') return this.#comparison(name, operands, result, text);
       const whole = this.#dialect.hasVectorArithmetic ? wholeBinary(op, scalar, lanes) : null;
-      if (whole !== null) return this.#body(name, result, [operands, operands], whole, scalar);
+      if (whole !== null) {
+        const body = isFloat(scalar) ? this.#wayOf(extremumWays(op, operands), whole) : whole;
+        return this.#body(name, result, [operands, operands], body, scalar);
+      }
       const own = infixOf(op, scalar);
       const isWhole = this.#dialect.hasVectorArithmetic && own !== null && op !== 'rem';
       return isWhole
@@ -72,8 +76,36 @@ export class Helpers {
   accumulate(type: ExprType): string {
     return this.#define(`k_accumulate_${typeName(type)}`, (name) => {
       const made = this.type(type);
-      this.#usesFused = true;
-      return `${inline} ${made} ${name}(${made} a, ${made} b, ${made} c) {\n${fusedMultiplyAdd(type)}\n}`;
+      const body = this.#wayOf(fusedWays(type), 'return a * b + c;');
+      return `${inline} ${made} ${name}(${made} a, ${made} b, ${made} c) { ${body} }`;
+    });
+  }
+
+  /** `min` or `max` of floats, where the second is neither NaN nor zero. */
+  bound(op: 'min' | 'max', type: ExprType): string {
+    const whole = this.#dialect.hasVectorArithmetic
+      ? wholeBinary(op, type.scalar, type.lanes)
+      : null;
+    if (whole === null) return this.binary(op, type, type);
+    return this.#define(`k_${op}_bound_${typeName(type)}`, (name) =>
+      this.#body(name, type, [type, type], this.#wayOf(boundWays(op, type), whole), type.scalar),
+    );
+  }
+
+  /**
+   * The first of two values where a comparison of two others holds, else the second, as a function of the
+   * compared and the values; null where that is no less work than to compare and to select.
+   */
+  choice(op: BinaryOp, compared: ExprType, type: ExprType): string | null {
+    if (!this.#dialect.hasVectorArithmetic) return null;
+    const ways = choiceWays(op, compared.scalar, type);
+    if (ways.length === 0 || compared.lanes !== type.lanes) return null;
+    const condition: ExprType = { scalar: 'bool', lanes: type.lanes };
+    const [compare, select] = [this.binary(op, compared, condition), this.select(type)];
+    return this.#define(`k_where_${op}_${typeName(compared)}_${typeName(type)}`, (name) => {
+      const [given, made] = [this.type(compared), this.type(type)];
+      const body = this.#wayOf(ways, `return ${select}(a, b, ${compare}(x, y));`);
+      return `${inline} ${made} ${name}(${given} x, ${given} y, ${made} a, ${made} b) { ${body} }`;
     });
   }
 
@@ -201,8 +233,15 @@ export class Helpers {
       const one = this.store(storage, { scalar: type.scalar, lanes: 1 });
       const indices = this.type({ scalar: 'i32', lanes: type.lanes });
       const { lane } = this.#dialect;
-      return `${inline} void ${name}(uint8_t *p, ${indices} i, ${this.type(type)} a) { for (int l = 0; l < ${type.lanes}; l++) ${one}(p, ${lane('i', 'l')}, ${lane('a', 'l')}); }`;
+      const store = `${one}(p, ${lane('i', 'l')}, ${lane('a', 'l')});`;
+      return `${inline} void ${name}(uint8_t *p, ${indices} i, ${this.type(type)} a) { ${eachLane(type, store).join(' ')} }`;
     });
+  }
+
+  #wayOf(ways: readonly Way[], otherwise: string): string {
+    if (ways.length === 0) return otherwise;
+    this.#usesInstructions = true;
+    return `\n${firstOf(ways, otherwise)}\n`;
   }
 
   #define(name: string, make: (name: string) => string): string {
@@ -226,17 +265,29 @@ export class Helpers {
 
   /** A vector whose lane `l` is an expression. */
   #lanes(name: string, type: ExprType, params: string, text: string): string {
-    const vector = this.type(type);
+    return `${inline} ${this.type(type)} ${name}(${params}) { ${this.#filled(type, text)} }`;
+  }
+
+  /**
+   * A body that returns a vector whose lane `l` is an expression. Written out where that is possible: lanes that
+   * are assigned one by one are memory to GCC, and hundreds of gathers then take it minutes.
+   */
+  #filled(type: ExprType, text: string): string {
+    if (this.#dialect.hasVectorArithmetic)
+      return `return (${this.type(type)}){${eachLane(type, text).join(', ')}};`;
     const lane = this.#dialect.lane('r', 'l');
-    return `${inline} ${vector} ${name}(${params}) { ${vector} r; for (int l = 0; l < ${type.lanes}; l++) ${lane} = ${text}; return r; }`;
+    return `${this.type(type)} r; for (int l = 0; l < ${type.lanes}; l++) ${lane} = ${text}; return r;`;
   }
 
   #byLane(name: string, type: ExprType, operands: readonly ExprType[], text: string): string {
-    const names = ['a', 'b', 'c'].slice(0, operands.length);
-    const params = operands.map((operand, k) => `${this.type(operand)} ${names[k]}`).join(', ');
+    const params = operands.map((operand, k) => `${this.type(operand)} ${'abc'[k]}`).join(', ');
+    return this.#lanes(name, type, params, this.#ofLanes(text));
+  }
+
+  /** An expression of vectors as one of their lanes `l`. */
+  #ofLanes(text: string): string {
     const { lane } = this.#dialect;
-    const ofLane = text.replace(/\b[abc]\b/g, (param) => lane(param, 'l'));
-    return this.#lanes(name, type, params, ofLane);
+    return text.replace(/\b[abc]\b/g, (param) => lane(param, 'l'));
   }
 
   #whole(name: string, type: ExprType, operands: readonly ExprType[], text: string): string {
@@ -266,6 +317,13 @@ export class Helpers {
     return `${inline} ${this.type(type)} ${name}(${params}) { ${body} }`;
   }
 }
+
+/** A text about lane `l`, for each lane. */
+function eachLane({ lanes }: ExprType, text: string): readonly string[] {
+  return Array.from({ length: lanes }, (_, lane) => text.replaceAll(/\bl\b/g, String(lane)));
+}
+
+const isFloat = (scalar: Scalar): boolean => scalar === 'f32' || scalar === 'f64';
 
 /** On lanes that are 0 or -1. */
 function maskText(op: BinaryOp): string {

@@ -1,6 +1,6 @@
 import { accumulationOf } from '../../loop/accumulation.js';
 import type {
-  Assign, Buffer, Expr, ExprType, Kernel, Load, Ramp, Stmt, Store, Var,
+  Assign, Binary, Buffer, Expr, ExprType, Kernel, Load, Ramp, Stmt, Store, Var,
 } from '../../loop/nodes.js'; // prettier-ignore
 import { children, unreachable, visitExprs } from '../../loop/visit.js';
 import type { Helpers } from './helpers.js';
@@ -197,7 +197,7 @@ class KernelPrinter {
       case 'unary':
         return `${this.#helpers.unary(expr.op, type)}(${this.#text(expr.x)})`;
       case 'binary': {
-        const call = this.#helpers.binary(expr.op, expr.a.type, type);
+        const call = this.#binary(expr);
         return `${call}(${this.#text(expr.a)}, ${this.#text(expr.b)})`;
       }
       case 'select':
@@ -219,7 +219,17 @@ class KernelPrinter {
     }
   }
 
+  #binary({ op, a, b, type }: Binary): string {
+    const isBounded = (op === 'min' || op === 'max') && type.lanes > 1 && isBound(b);
+    return isBounded ? this.#helpers.bound(op, type) : this.#helpers.binary(op, a.type, type);
+  }
+
   #select(condition: Expr, a: Expr, b: Expr, type: ExprType): string {
+    if (type.lanes > 1 && condition.kind === 'binary' && !this.#shared.has(condition)) {
+      const { op, a: x, b: y } = condition;
+      const choice = this.#helpers.choice(op, x.type, type);
+      if (choice !== null) return `${choice}(${[x, y, a, b].map((e) => this.#text(e)).join(', ')})`;
+    }
     const [test, yes, no] = [condition, a, b].map((expr) => this.#text(expr));
     if (type.lanes === 1) return `(${test} ? ${yes} : ${no})`;
     return `${this.#helpers.select(type)}(${yes}, ${no}, ${test})`;
@@ -283,6 +293,12 @@ function identifier(name: string): string {
 
 function isOne(expr: Expr): boolean {
   return expr.kind === 'const' && expr.value === 1;
+}
+
+/** Whether a value is surely a float that is neither NaN nor zero. */
+function isBound(expr: Expr): boolean {
+  if (expr.kind !== 'const' || expr.type.scalar[0] !== 'f') return false;
+  return !Number.isNaN(Number(expr.value)) && Number(expr.value) !== 0;
 }
 
 /** A ramp by one is the address of lanes side by side. */

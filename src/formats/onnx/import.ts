@@ -1,7 +1,16 @@
 import { ArgumentError, UnsupportedError } from '../../base/errors.js';
+import type { Bounds } from '../../base/dim.js';
 import { isFloat } from '../../base/dtype.js';
-import type { Program, Value } from '../../ir/program.js';
+import {
+  namedInputs,
+  type Output,
+  type Program,
+  sameType,
+  typeToString,
+  type Value,
+} from '../../ir/program.js';
 import type { ConstantData, Shape } from '../../ir/types.js';
+import { reshape } from '../../ops/movement/reshape.js';
 import type { Element } from './elements.js';
 import type { ExternalData } from './external.js';
 import { type Evaluate, Importer } from './importer.js';
@@ -11,6 +20,7 @@ import { operatorTitle } from './node.js';
 import { damaged, op, shown } from './place.js';
 import type { ModelProto } from './proto/onnx_pb.js';
 import { Region, Scope } from './region.js';
+import { type Structure, structureFrom, structureKey } from './structure.js';
 import { type DeclaredType, declaredType, Dimensions } from './types.js';
 
 /** What is said of an input of a model beyond what the model says itself. */
@@ -54,8 +64,10 @@ export interface ImportedModel {
   /** Its inputs are those of the model, then what it reads. */
   readonly program: Program;
   readonly reads: readonly ImportedRead[];
-  /** How often it draws random numbers; if it does, its last output is the state after that. */
-  readonly draws: number;
+  /** The reads whose next values are the last outputs, in their order. */
+  readonly nexts: readonly number[];
+  /** How often it draws random numbers; null where only a run tells. */
+  readonly draws: number | null;
   readonly facts: ModelFacts;
 }
 
@@ -69,6 +81,7 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
   const graph = model.graph!;
   const region = new Region(null);
   const reads: ImportedRead[] = [];
+  const structure = structureOf(model);
   const random = (): Value => {
     reads.push({ kind: 'random' });
     const type = { dtype: 'int64', shape: [2] } as const;
@@ -76,6 +89,14 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
   };
   const asParameter = (name: string, operand: TensorOperand): TensorOperand => {
     const data = operand.data!;
+    if (structure !== null) {
+      const read = structure.reads.find((each) => each.name === name);
+      if (read === undefined) return operand;
+      if (read.kind === 'random' && typeToString(data.type) !== 'int64[2]')
+        throw damaged(`${shown(name)} is no state of the random generator`);
+      reads.push(read.kind === 'random' ? { kind: 'random' } : { kind: 'parameter', data });
+      return TensorOperand.of(region.program.variable(name, data.type), operand.element);
+    }
     if (!isFloat(data.type.dtype) || data.type.shape.length === 0 || !operand.element.isOwn) {
       return operand;
     }
@@ -90,7 +111,10 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
   checkGraph(graph, () => false, 'the graph');
   const scope = new Scope(region, null);
   const elements = new Map<string, string>();
-  defineInputs(model, scope, importer, request.inputs, elements);
+  defineInputs(model, scope, importer, request.inputs, {
+    elements,
+    symbols: structure?.symbols ?? null,
+  });
   importer.defineStored(graph, scope, true);
   importer.run(graph.node, scope);
   const outputs = graph.output.flatMap(({ name }) =>
@@ -100,11 +124,52 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
     elements.set(name, operand.element.name);
     return { name, value: operand.valueIn(region) };
   });
+  const { program } = region;
+  const facts = factsOf(model, elements);
+  if (structure !== null) return { program, reads, ...restored(program, named, structure), facts };
   const after = importer.stateAfter(region);
   const rest = after === null ? [] : [{ name: freeName('random', named), value: after }];
-  region.program.setOutputs([...named, ...rest]);
-  const { program } = region;
-  return { program, reads, draws: importer.draws, facts: factsOf(model, elements) };
+  program.setOutputs([...named, ...rest]);
+  const nexts = after === null ? [] : [reads.findIndex(({ kind }) => kind === 'random')];
+  return { program, reads, nexts, draws: importer.draws, facts };
+}
+
+/** What Kaon has written of a model's structure; null for a model of others. */
+function structureOf({ metadataProps }: ModelProto): Structure | null {
+  const text = metadataProps.find(({ key }) => key === structureKey)?.value;
+  return text === undefined ? null : structureFrom(text);
+}
+
+/** Gives a program the outputs that it had when it was written, next values of its state behind the others. */
+function restored(
+  program: Program,
+  named: readonly Output[],
+  { reads, outputs }: Structure,
+): Pick<ImportedModel, 'nexts' | 'draws'> {
+  const read = namedInputs(program).slice(program.inputs.length - reads.length);
+  const changing = reads.flatMap(({ next }, k) => (next === null ? [] : [{ next, k }]));
+  const isNext = new Set(changing.map(({ next }) => next));
+  const returned = named.filter(({ name }) => !isNext.has(name));
+  if (
+    reads.some(({ name }, k) => read[k]?.name !== name) ||
+    returned.length !== outputs.length ||
+    isNext.size !== changing.length
+  ) {
+    throw damaged('the structure in the metadata is not that of the model');
+  }
+  const nexts = changing.map(({ next, k }) => {
+    const { type } = read[k];
+    const found = named.find(({ name }) => name === next)?.value;
+    if (found?.type.dtype !== type.dtype)
+      throw damaged(`output ${shown(next)} is no next value of ${shown(reads[k].name)}`);
+    return sameType(found.type, type) ? found : reshape<Value>(found, type.shape);
+  });
+  program.setOutputs([
+    ...returned.map(({ value }, i) => ({ name: outputs[i], value })),
+    ...nexts.map((value, i) => ({ name: changing[i].next, value })),
+  ]);
+  const random = reads.find(({ kind }) => kind === 'random');
+  return { nexts: changing.map(({ k }) => k), draws: random === undefined ? 0 : random.draws };
 }
 
 function freeName(hint: string, taken: readonly { readonly name: string }[]): string {
@@ -130,7 +195,10 @@ function defineInputs(
   scope: Scope,
   importer: Importer,
   requests: ReadonlyMap<string, InputRequests>,
-  elements: Map<string, string>,
+  facts: {
+    readonly elements: Map<string, string>;
+    readonly symbols: ReadonlyMap<string, Bounds> | null;
+  },
 ): void {
   const { input, initializer, sparseInitializer } = graph!;
   // Before version 4 of the format what is stored is listed among the inputs.
@@ -147,7 +215,8 @@ function defineInputs(
       actual: name,
     });
   }
-  const dimensions = new Dimensions();
+  const { elements, symbols } = facts;
+  const dimensions = new Dimensions(symbols);
   const opsets = opsetsOf(opsetImport);
   const types = given.map((each) => {
     const reader = graph!.node.find(({ input }) => input.includes(each.name));

@@ -1,5 +1,13 @@
-import { type Dim, isStatic, sizeOf, symbol } from '../../base/dim.js';
-import { UnsupportedError } from '../../base/errors.js';
+import {
+  type Bounds,
+  type Dim,
+  isStatic,
+  parseDim,
+  sizeOf,
+  symbol,
+  symbolsOf,
+} from '../../base/dim.js';
+import { GraphError, UnsupportedError } from '../../base/errors.js';
 import type { Shape } from '../../ir/types.js';
 import type { Element } from './elements.js';
 import { damaged, op, safeInteger, shown } from './place.js';
@@ -44,12 +52,33 @@ function typeOf(type: TypeProto | undefined, what: string): DeclaredType {
 export class Dimensions {
   readonly #taken: Set<string> = new Set();
   readonly #names: Map<string, Dim> = new Map();
+  readonly #known: ReadonlyMap<string, Bounds> | null;
+
+  /** @param known The ranges of symbols, where names of sizes are expressions of these. */
+  constructor(known: ReadonlyMap<string, Bounds> | null = null) {
+    this.#known = known;
+    for (const name of known?.keys() ?? []) this.#taken.add(name);
+  }
 
   /** The dimension that a name of the model stands for: a symbol of that name, if it may be called so. */
   named(name: string): Dim {
     let dim = this.#names.get(name);
-    if (dim === undefined) this.#names.set(name, (dim = this.#symbol(name)));
+    if (dim === undefined)
+      this.#names.set(name, (dim = this.#expression(name) ?? this.#symbol(name)));
     return dim;
+  }
+
+  /** The dimension that a text stands for; null for one that is only a name. */
+  #expression(text: string): Dim | null {
+    if (this.#known === null) return null;
+    try {
+      const dim = parseDim(text, this.#known);
+      return [...symbolsOf(dim)].every((name) => this.#known!.has(name)) ? dim : null;
+    } catch (error) {
+      // Other tools give sizes names of their own.
+      if (error instanceof GraphError) return null;
+      throw error;
+    }
   }
 
   fresh(): Dim {

@@ -37,8 +37,8 @@ export function packingOf(lengths: NDArray, time: Dim, batch: Dim): Packing {
   const steps = iota<NDArray>(time, { dtype: 'int32' }).expandDims(1);
   const exists = greater(take(lengths, order, { axis: 0, mode: 'valid' }), steps);
   const counts = sum(exists, 1);
-  const [total] = extentsOf(extents(sum(counts)));
   const places = mulDim(time, batch);
+  const [total] = extentsOf(extents(sum(counts), { most: [places] }));
   const positions = countedPositions(reshape(exists, [places]), total);
   const inPlace = { axis: 0, mode: 'valid' } as const;
   return {

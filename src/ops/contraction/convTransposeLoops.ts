@@ -3,10 +3,14 @@ import {
 } from '../../base/dim.js'; // prettier-ignore
 import * as e from '../../loop/build.js';
 import type { Stmt } from '../../loop/nodes.js';
+import { ravel } from '../loops.js';
 import type { KernelContext } from '../lowering.js';
 import { contents, placed } from './contents.js';
 import { type Prepared, rowMajor, type Stride } from './offsets.js';
 import { accumulatorOf, contractStrided, grouped, type Spread } from './strided.js';
+import { convolveLoops } from './windowed/index.js';
+import { windowedOf } from './windowed/operands.js';
+import type { Windowed } from './windowed/spec.js';
 
 /*
  * The transposed convolution as contractions. Every result element gathers the inputs whose windows cover
@@ -58,6 +62,8 @@ export function convTransposeLoops(context: KernelContext<TransposeAttributes>):
   } = context;
   const [images, outputs] = inputShape;
   const [, channels, ...kernel] = weightShape;
+  const windows = windowsOf(context);
+  if (windows !== null) return convolveLoops(windows);
   const scalar = accumulatorOf(dtype);
   const plans = planAxes(strides, before, dilation, kernel, size);
   const [imageStep, channelStep, ...steps] = rowMajor([
@@ -120,6 +126,36 @@ export function convTransposeLoops(context: KernelContext<TransposeAttributes>):
     [[]],
   );
   return e.block(...weights.prepare, ...field.prepare, ...combinations.map(gather));
+}
+
+/** Of stride 1: a convolution by weights that are turned around, from outputs to channels. */
+function windowsOf(context: KernelContext<TransposeAttributes>): Windowed | null {
+  const { strides, before, dilation, groups, size } = context.attributes;
+  const [[, outputs, ...count], [, channels, ...kernel]] = context.inputTypes.map(
+    ({ shape }) => shape,
+  );
+  if (!kernel.every(isStatic) || strides.some((stride) => stride > 1)) return null;
+  const inputs = floorDivDim(outputs, groups);
+  const extents = [groups, inputs, channels, ...kernel].map((dim) => context.extent(dim));
+  return windowedOf({
+    context,
+    groups,
+    inputs,
+    outputs: channels,
+    axes: kernel.map((taps, axis) => ({
+      size: count[axis],
+      count: size[axis],
+      taps,
+      stride: 1,
+      dilation: dilation[axis],
+      before: subDim((taps - 1) * dilation[axis], before[axis]),
+    })),
+    weight: (group, output, input, tap) => {
+      const turned = tap.map((at, axis) => e.sub(e.i32(kernel[axis] - 1), at));
+      return ravel([group, input, output, ...turned], extents);
+    },
+    isFlat: false,
+  });
 }
 
 /** What has been prepared already. */

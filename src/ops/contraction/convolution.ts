@@ -1,7 +1,17 @@
 import * as attr from '../../base/attribute.js';
-import { addDim, type Dim, floorDivDim, maxDim, mulDim, sameDim, subDim } from '../../base/dim.js';
+import {
+  addDim,
+  type Dim,
+  floorDivDim,
+  isStatic,
+  maxDim,
+  minDim,
+  mulDim,
+  sameDim,
+  subDim,
+} from '../../base/dim.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import type { Shape, Tensor } from '../../ir/types.js';
+import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import {
   type DefaultTensor,
   type Input,
@@ -25,6 +35,11 @@ import {
   type WindowOptions,
   windowsOf,
 } from './window.js';
+import { reshape } from '../movement/reshape.js';
+import { slice } from '../movement/slice.js';
+import { swapaxes, transpose } from '../movement/transpose.js';
+import type { OnnxValue, OnnxWriter } from '../onnx.js';
+import { zerosLike } from '../movement/fill.js';
 
 /*
  * Convolution is linear in its input and in its weights, so are its two adjoints, and the three are each
@@ -109,6 +124,18 @@ export const conv: OperatorFunction<Conv, false> = operator({
     needs[1] ? convWeightGradient(x, g!, { ...options, kernel: w.type.shape.slice(2) }) : null,
   ],
   lowering: { kind: 'kernel', kernel: convLoops, divides: true },
+  onnx: ({ onnx, inputs: [x, w], inputTypes: [type], attributes }) => {
+    const { strides, padding, dilation, groups } = attributes;
+    const [before, after] = [0, 1].map((end) => padding.map((ends) => ends[end]));
+    const windows = { strides, dilations: dilation, group: groups };
+    const pads = [...before, ...after];
+    if (pads.every(isStatic)) return onnx.node('Conv', [x, w], { ...windows, pads });
+    return onnx.node(
+      'Conv',
+      [withZeros(onnx, x, type, [0, 0, ...before], [0, 0, ...after]), w],
+      windows,
+    );
+  },
   samples: [
     { args: [tensor(['n', 4, 5]), tensor([2, 4, 3])] },
     {
@@ -182,6 +209,31 @@ export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
     ];
   },
   lowering: { kind: 'kernel', kernel: convTransposeLoops, divides: true },
+  onnx: ({ onnx, inputs, inputTypes, outputTypes: [type], attributes }) => {
+    const { strides, dilation, groups, before, size } = attributes;
+    const [count, kernel] = inputTypes.map(({ shape }) => shape.slice(2));
+    const full = count.map((places, axis) =>
+      addDim(mulDim(subDim(places, 1), strides[axis]), reach(kernel[axis], dilation[axis])),
+    );
+    const after = full.map((extent, axis) => subDim(subDim(extent, before[axis]), size[axis]));
+    const windows = { strides, dilations: dilation, group: groups };
+    const pads = [...before, ...after];
+    if (pads.every((pad) => isStatic(pad) && pad >= 0)) {
+      return onnx.node('ConvTranspose', inputs, { ...windows, pads: pads.filter(isStatic) });
+    }
+    // All of it, of which a part is taken, or which is too little.
+    const whole = onnx.node('ConvTranspose', inputs, windows);
+    const axes = onnx.ints(size.map((_, axis) => axis + 2));
+    const ends = before.map((start, axis) => addDim(start, size[axis]));
+    const part = onnx.node('Slice', [whole, onnx.sizes(before), onnx.sizes(ends), axes]);
+    const missing = size.map((extent, axis) => {
+      const there = maxDim(minDim(subDim(full[axis], before[axis]), extent), 0);
+      return subDim(extent, there);
+    });
+    if (missing.every((extent) => extent === 0)) return part;
+    const shape = [...type.shape.slice(0, 2), ...size.map((extent, axis) => subDim(extent, missing[axis]))]; // prettier-ignore
+    return withZeros(onnx, part, { ...type, shape }, [], [0, 0, ...missing]);
+  },
   samples: [
     { args: [tensor(['n', 4, 5]), tensor([4, 2, 3])] },
     {
@@ -253,6 +305,32 @@ export const convWeightGradient: OperatorFunction<
     ];
   },
   lowering: { kind: 'kernel', kernel: convWeightGradientLoops, divides: true },
+  onnx: {
+    // Batch and channels change places, and so do strides and dilation.
+    composed: ({ inputs: [x, g], outputTypes: [{ shape }], attributes }) => {
+      const { before, kernel, strides, dilation, groups } = attributes;
+      const [batch, channels, ...size] = x.type.shape;
+      const count = g.type.shape.slice(2);
+      if ([batch, ...size, ...count].includes(0)) return [zerosLike(x, { shape })];
+      const perGroup = floorDivDim(channels, groups);
+      const split = reshape(x, [batch, groups, perGroup, ...size]);
+      const order = [2, 1, 0, ...size.map((_, axis) => axis + 3)];
+      const turned = reshape(transpose(split, order), [perGroup, mulDim(batch, groups), ...size]);
+      const after = size.map((extent, axis) => {
+        const covered = reach(count[axis], strides[axis]);
+        const wanted = addDim(mulDim(subDim(kernel[axis], 1), dilation[axis]), covered);
+        return subDim(subDim(wanted, before[axis]), extent);
+      });
+      const used = size.map((extent, axis) => [0, minDim(extent, addDim(extent, after[axis])), 1] as const); // prettier-ignore
+      const result = conv(slice(turned, ':', ':', ...used), swapaxes(g, 0, 1), {
+        strides: dilation,
+        dilation: strides,
+        groups,
+        padding: before.map((low, axis) => [low, maxDim(after[axis], 0)] as const),
+      });
+      return [swapaxes(result, 0, 1)];
+    },
+  },
   samples: [
     { args: [tensor(['n', 4, 5]), tensor(['n', 2, 3]), { kernel: [3] }] },
     {
@@ -287,6 +365,27 @@ function overAxes<O>(
     checkSpatialAxes(name, axes, x);
     return f(x, w, options);
   };
+}
+
+/** A border of zeros, whose widths may depend on sizes. */
+function withZeros(
+  onnx: OnnxWriter,
+  x: OnnxValue,
+  { dtype, shape }: TensorType,
+  before: readonly Dim[],
+  after: readonly Dim[],
+): OnnxValue {
+  const zero = onnx.scalar(dtype, 0);
+  const sizes = [...shape];
+  return shape.reduce<OnnxValue>((inner, extent, axis) => {
+    const ends = [before[axis] ?? 0, after[axis] ?? 0];
+    const [first, last] = ends.map((width) =>
+      width === 0 ? [] : [onnx.node('Expand', [zero, onnx.sizes(sizes.with(axis, width))])],
+    );
+    sizes[axis] = ends.reduce(addDim, extent);
+    const parts = [...first, inner, ...last];
+    return parts.length === 1 ? inner : onnx.node('Concat', parts, { axis });
+  }, x);
 }
 
 /** Where the result begins, and how large it is. */

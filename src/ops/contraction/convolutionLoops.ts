@@ -1,10 +1,17 @@
-import { addDim, boundsOf, type Dim, floorDivDim, mulDim, sizeOf, subDim } from '../../base/dim.js';
+import {
+  addDim, boundsOf, type Dim, floorDivDim, isStatic, mulDim, sizeOf, subDim,
+} from '../../base/dim.js'; // prettier-ignore
+import * as e from '../../loop/build.js';
 import type { Stmt } from '../../loop/nodes.js';
+import { ravel } from '../loops.js';
 import type { KernelContext } from '../lowering.js';
 import { contents, placed } from './contents.js';
 import { rowMajor } from './offsets.js';
 import { accumulatorOf, contractStrided, grouped, groupedRow } from './strided.js';
 import { reach } from './window.js';
+import { convolveLoops } from './windowed/index.js';
+import { windowedOf } from './windowed/operands.js';
+import type { Windowed } from './windowed/spec.js';
 
 /*
  * Convolution and its weights' gradient as contractions. Each function is a table: which axes of which array
@@ -32,8 +39,10 @@ export function convLoops(
   } = context;
   const [images, outputs, ...spatial] = outputShape;
   const [, channels, ...kernel] = weightShape;
-  const scalar = accumulatorOf(dtype);
   const before = padding.map(([low]) => low);
+  const windows = windowsOf(context, before);
+  if (windows !== null) return convolveLoops(windows);
+  const scalar = accumulatorOf(dtype);
   const extents = fieldExtents(inputShape.slice(2), spatial, kernel, before, strides, dilation);
   const [imageStep, channelStep, ...steps] = rowMajor([
     images,
@@ -75,6 +84,41 @@ export function convLoops(
     },
     lead: (batch, row) => grouped(context, batch, row, images, groups, perGroup),
     columns: spatial,
+  });
+}
+
+/** The convolution in the form that has loops of its own, where it has one. */
+function windowsOf(
+  context: KernelContext<WindowAttributes>,
+  before: readonly Dim[],
+): Windowed | null {
+  const { strides, dilation, groups } = context.attributes;
+  const [input, weights] = context.inputTypes.map(({ shape }) => shape);
+  const [, outputs, ...count] = context.outputTypes[0].shape;
+  const kernel = weights.slice(2);
+  if (!kernel.every(isStatic)) return null;
+  const { extent } = context;
+  const perGroup = floorDivDim(outputs, groups);
+  const taps = kernel.map((size) => e.i32(size));
+  return windowedOf({
+    context,
+    groups,
+    inputs: weights[1],
+    outputs: perGroup,
+    axes: kernel.map((size, axis) => ({
+      size: input[axis + 2],
+      count: count[axis],
+      taps: size,
+      stride: strides[axis],
+      dilation: dilation[axis],
+      before: before[axis],
+    })),
+    weight: (group, output, channel, tap) =>
+      ravel(
+        [group, output, channel, ...tap],
+        [e.i32(groups), extent(perGroup), extent(weights[1]), ...taps],
+      ),
+    isFlat: true,
   });
 }
 

@@ -4,10 +4,11 @@ import { contractDirect } from './gemm/direct.js';
 import { contractDot } from './gemm/dot.js';
 import { contractPacked } from './gemm/packed.js';
 import { isContiguous, isPlain } from './gemm/reach.js';
-import { bestTile, blockingFor, lanesOf, narrowLanes } from './gemm/shape.js';
+import { bestTile, blockingFor, lanesOf, narrowLanes, type TileShape } from './gemm/shape.js';
 import { known } from './gemm/sizes.js';
 import { type Contraction, transposed } from './gemm/spec.js';
 import { contractStreaming } from './gemm/streaming.js';
+import { contractTurned } from './gemm/turned.js';
 
 export type { Contraction } from './gemm/spec.js';
 
@@ -54,7 +55,16 @@ function manyRows(spec: Contraction): Stmt {
   if (lanes > narrowLanes) {
     const isCached = bytesOfRight(spec) <= spec.context.target.secondCache / 2;
     if (layout.isPlain && layout.alongColumns && isCached) return direct(spec);
-    return packed(layout.alongDepth && isCheaperTurned(spec) ? transposed(spec) : spec);
+    const depth = layout.isPlain && layout.alongColumns ? partOfDepth(spec) : null;
+    if (depth !== null) return contractDirect(spec, shapeOf(spec), { depth });
+    if (!layout.alongDepth) return packed(spec);
+    const oriented = isCheaperTurned(spec) ? transposed(spec) : spec;
+    return layout.isPlain && bytesOfRight(oriented) <= spec.context.target.secondCache / 4
+      ? contractTurned(
+          oriented,
+          bestTile(spec.context.target, oriented.m, oriented.n, lanes, 'cut'),
+        )
+      : packed(oriented);
   }
   const [m, n, k] = [known(spec.m), known(spec.n), known(spec.k)];
   if (layout.isPlain) {
@@ -88,8 +98,32 @@ function direct(spec: Contraction): Stmt {
   const isWide = n !== null && n <= 8 * lanes && n % (4 * lanes) === 0;
   if (!target.fusesMultiplyAdd && (m === 2 || isWide))
     return contractDirect(spec, { rows: 2, vectors: 4 });
-  return contractDirect(spec, bestTile(target, spec.m, spec.n, lanes, 'cut'));
+  return contractDirect(spec, shapeOf(spec));
 }
+
+/** The tile for operands that are read in place. */
+function shapeOf(spec: Contraction): TileShape {
+  return bestTile(spec.context.target, spec.m, spec.n, lanesOf(spec), 'cut');
+}
+
+/** The most rows that are read over and over in place, where all columns of `b` are too much for the cache. */
+const mostRowsInPlace = 256;
+
+/**
+ * How much of `k` an eighth of the second cache holds of a `b` of which all is too much, where there are so few
+ * rows that a copy would not be read often enough; null where a copy is better, or sizes are not known.
+ */
+function partOfDepth({ m, n, k, scalar, context }: Contraction): number | null {
+  const [rows, columns, depth] = [known(m), known(n), known(k)];
+  if (rows === null || columns === null || depth === null || rows > mostRowsInPlace) return null;
+  const bytes = columns * e.scalarBytes(scalar);
+  // Rows of `b` that are further apart lie on pages of their own, all in the same lines of the first cache.
+  if (bytes > pageBytes / 2) return null;
+  const most = Math.floor(context.target.secondCache / 8 / bytes);
+  return Math.ceil(depth / Math.ceil(depth / most));
+}
+
+const pageBytes = 4096;
 
 /**
  * Whether the transposes are cheaper where both operands lie along `k`: the one with the lanes has to be

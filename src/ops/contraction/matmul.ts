@@ -8,6 +8,7 @@ import { operator, type OperatorFunction, tensor } from '../declare.js';
 import { broadcastShapes, shapeToString } from '../infer.js';
 import { type Access, computeScalar, type KernelContext } from '../lowering.js';
 import { reshape, swapaxes } from '../movement/index.js';
+import { turnedFrom } from '../movement/transpose.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Binary } from '../signatures.js';
 import { contract } from './gemm.js';
@@ -39,7 +40,15 @@ export const matmul: OperatorFunction<Binary> = operator({
     ];
   },
   lowering: { kind: 'kernel', kernel: productLoops, readsAnyOrder: true, divides: true },
+  onnx: 'MatMul',
   batch: batchedProduct((x, y) => matmul(x, y)),
+  // The transpose of a product is that of the transposes in the other order.
+  turned: ([x, y]) => {
+    if (x.type.shape.length < 2 || y.type.shape.length < 2) return null;
+    const [left, right] = [turnedFrom(x), turnedFrom(y)];
+    if (left === null && right === null) return null;
+    return matmul(right ?? transposed(y), left ?? transposed(x));
+  },
   samples: [
     { args: [tensor(['m', 'k']), tensor(['k', 'n'])] },
     { args: [tensor(['b', 1, 'm', 'k']), tensor([3, 'k', 2])] },

@@ -1,5 +1,6 @@
 import * as attr from '../../base/attribute.js';
-import { addDim, ceilDivDim, type Dim, minDim, subDim } from '../../base/dim.js';
+import { addDim, ceilDivDim, type Dim, isStatic, minDim, subDim } from '../../base/dim.js';
+import { isFloat } from '../../base/dtype.js';
 import type { HostValue } from '../../ir/host.js';
 import type { Require } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -85,6 +86,11 @@ export const maxPool: OperatorFunction<Pool<PoolOptions>> = operator({
       ),
     ],
   },
+  onnx: ({ onnx, inputs: [x], inputTypes: [{ dtype }], attributes }) => {
+    const windows = windowsInOnnx(attributes);
+    if (windows === null || !isFloat(dtype)) return null;
+    return onnx.node('MaxPool', [x], windows);
+  },
   samples: [
     { args: [tensor(['n', 2, 7]), 3] },
     {
@@ -137,6 +143,14 @@ export const avgPool: OperatorFunction<Pool<AvgPoolOptions>> = operator({
       const total = sum(slidingWindows(x, windows.kernel, windows), windowAxes(windows));
       return [div(total, divisorOf(x, attributes))];
     },
+  },
+  onnx: ({ onnx, inputs: [x], attributes: { beyond, countIncludePad, ...sized } }) => {
+    const windows = windowsInOnnx(sized);
+    // What lies beyond the padding never counts; ONNX knows only one kind of it.
+    const isPadded = beyond.every((extra) => isStatic(extra) && extra <= 0);
+    if (windows === null || !isPadded || sized.dilation.some((step) => step !== 1)) return null;
+    const { dilations: _, ...rest } = windows;
+    return onnx.node('AveragePool', [x], { ...rest, count_include_pad: Number(countIncludePad) });
   },
   samples: [
     { args: [tensor(['n', 2, 7]), 3] },
@@ -224,6 +238,24 @@ function pooledShape(op: string, shape: Shape, windows: SizedWindows, require: R
 /** The axes of `slidingWindows`'s result that run within a window. */
 function windowAxes({ kernel }: SizedWindows): readonly number[] {
   return kernel.map((_, axis) => axis + 2);
+}
+
+/** Windows as attributes of ONNX; null where padding depends on sizes, or holds whole windows. */
+function windowsInOnnx({
+  kernel,
+  strides,
+  padding,
+  dilation,
+}: SizedWindows): Record<
+  'kernel_shape' | 'strides' | 'dilations' | 'pads',
+  readonly number[]
+> | null {
+  const pads = [0, 1].flatMap((end) => padding.map((ends) => ends[end]));
+  const isNarrow = padding.every((ends, axis) =>
+    ends.every((width) => isStatic(width) && width >= 0 && width < kernel[axis]),
+  );
+  if (!isNarrow) return null;
+  return { kernel_shape: kernel, strides, dilations: dilation, pads: pads.filter(isStatic) };
 }
 
 /** How many elements each mean is over: one number where it is the same everywhere. */

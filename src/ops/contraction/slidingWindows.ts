@@ -1,5 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { type Dim, sameDim } from '../../base/dim.js';
+import { addDim, type Dim, sameDim, sizeOf } from '../../base/dim.js';
 import { ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
@@ -25,6 +25,11 @@ import {
   type WindowOptions,
   windowsOf,
 } from './window.js';
+import { scatterAdd } from '../indexing/gather.js';
+import { onesLike, zerosLike } from '../movement/fill.js';
+import { flatten, reshape } from '../movement/reshape.js';
+import { slice } from '../movement/slice.js';
+import { cumsum } from '../reduction/cumulative.js';
 
 export interface SlidingWindowsOptions extends WindowOptions {
   /** What stands outside the input: zeros, or the lowest value of the dtype. Default `zero`. */
@@ -171,6 +176,19 @@ export const slidingWindowsAdjoint: OperatorFunction<
         },
         isSpread,
       });
+    },
+  },
+  onnx: {
+    // Elements are numbered from 1; what is outside of the array has number 0, and is dropped.
+    composed: ({ inputs: [x], attributes: { size, kernel, ...windows } }) => {
+      const lead = x.type.shape.slice(0, x.type.shape.length - 2 * kernel.length);
+      const shape = [...lead, ...size];
+      const count = sizeOf(shape);
+      const ones = onesLike(x, { shape: [count], dtype: 'int64' });
+      const places = slidingWindows(reshape(cumsum(ones, 0), shape), kernel, windows);
+      const nothing = zerosLike(x, { shape: [addDim(count, 1)] });
+      const summed = scatterAdd(nothing, flatten(places), flatten(x), 0);
+      return [reshape(slice(summed, [1]), shape)];
     },
   },
   samples: [

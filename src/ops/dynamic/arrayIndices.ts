@@ -1,4 +1,4 @@
-import { boundsOf, type Dim, isStatic } from '../../base/dim.js';
+import { type Dim, isStatic } from '../../base/dim.js';
 import { kindOf } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
 import { Tensor } from '../../ir/types.js';
@@ -57,7 +57,7 @@ export function takeRange<T extends Tensor>(x: T, range: ArrayRange, axis: numbe
     );
   }
   const { first, count } = resolved<T>(range as ArrayRange, step, extent, x);
-  const [length] = sizesOf(count, { most: [boundsOf(extent).max] });
+  const [length] = sizesOf(count, { most: [extent] });
   return step === 1
     ? dynamicSlice(x, first, [length], axis)
     : strided(x, first, step, length, axis);

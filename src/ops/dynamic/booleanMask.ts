@@ -1,3 +1,4 @@
+import { sizeOf } from '../../base/dim.js';
 import { promoteAll } from '../../base/dtype.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
 import { equal, type Require, words } from '../../ir/requirement.js';
@@ -13,6 +14,7 @@ import { shapeToString } from '../infer.js';
 import { flatten } from '../movement/reshape.js';
 import { sum } from '../reduction/sum.js';
 import { countBounds } from './nonzero.js';
+import { asRows } from './onnx.js';
 import { countedPositions, rowsAt, rowsBack } from './positions.js';
 
 /**
@@ -45,6 +47,11 @@ export const booleanMask: OperatorFunction<
     decompose: ({ inputs: [x, mask], outputTypes: [{ shape }] }) => [
       rowsAt(x, countedPositions(flatten(mask), shape[0]), mask.type.shape.length),
     ],
+  },
+  onnx: ({ onnx, inputs: [x, mask], inputTypes: [type, { shape }] }) => {
+    const rows = shape.length === 1 ? x : onnx.reshape(x, asRows(type.shape, shape.length));
+    const marks = shape.length === 1 ? mask : onnx.reshape(mask, [sizeOf(shape)]);
+    return onnx.node('Compress', [rows, marks], { axis: 0 });
   },
   samples: [
     { args: [tensor(['n', 3]), tensor(['n'], { dtype: 'bool' })] },

@@ -14,6 +14,7 @@ import {
 import { shapeToString } from '../infer.js';
 import { divisor } from '../loops.js';
 import { sizeOperands } from './extents.js';
+import { writeExtents } from './onnx.js';
 
 /**
  * The sizes of an array of `count` elements where -1 stands for one that is left open: it becomes what
@@ -80,6 +81,15 @@ export const openExtents: OperatorFunction<
   measure: ({ inputs: [sizes], attributes: { count } }) => [completedSizes(sizes, count)],
   gradient: 'none',
   lowering: { kind: 'point', elementwise: true, point: () => e.constant('bool', 0) },
+  onnx: ({ onnx, inputs: [sizes], outputTypes: [{ shape }], attributes: { count } }) => {
+    const wide = onnx.cast(sizes, 'int64');
+    const one = onnx.scalar('int64', 1);
+    const isOpen = onnx.node('Equal', [wide, onnx.scalar('int64', -1)], {}, 'bool');
+    const known = onnx.node('Where', [isOpen, one, wide]);
+    const product = onnx.reduce('ReduceProd', known, [0], false);
+    const left = onnx.node('Div', [onnx.size(count), onnx.node('Max', [product, one])]);
+    return writeExtents(onnx, onnx.node('Where', [isOpen, left, wide]), shape);
+  },
   samples: [
     { args: [tensor([2], { dtype: 'int32', values: [-1, 3] }), 6] },
     { args: [tensor([3], { dtype: 'int64', low: 0, high: 3 }), 6] },

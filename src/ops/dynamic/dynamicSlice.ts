@@ -17,7 +17,9 @@ import { checkShape, normalizeAxis, shapeToString } from '../infer.js';
 import type { Access } from '../lowering.js';
 import { clamped, scatterLoops } from '../loops.js';
 import { zerosLike } from '../movement/fill.js';
+import type { OnnxCall, OnnxValue } from '../onnx.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
+import { writeNumbers, writePlaces } from './onnx.js';
 
 /*
  * Blocks whose place an array says: what a loop reads of a table, or writes into a buffer that it carries.
@@ -82,6 +84,16 @@ export const dynamicSlice: OperatorFunction<
         index.map((at, axis) => (offsets[axis] === null ? at : e.add(at, offsets[axis]))),
       );
     },
+  },
+  onnx: (call) => {
+    const { onnx, inputs, inputTypes, outputTypes } = call;
+    const [{ shape }, startType] = inputTypes;
+    const [{ shape: block }] = outputTypes;
+    const places = writePlaces(call, inputs[1], startType, shape, block);
+    return places.reduce((x, { axis, first }) => {
+      const numbers = onnx.node('Add', [writeNumbers(onnx, block[axis]), first]);
+      return onnx.node('Gather', [x, numbers], { axis });
+    }, inputs[0]);
   },
   samples: [
     {
@@ -175,6 +187,7 @@ export const updateSlice: OperatorFunction<
       );
     },
   },
+  onnx: (call) => writeUpdate(call),
   samples: [
     {
       args: [tensor(['n', 3]), tensor([1, 3]), tensor([], { dtype: 'int32', low: -2, high: 9 }), 0],
@@ -196,6 +209,35 @@ export const updateSlice: OperatorFunction<
 function axisList(axes: PlacedAxes | undefined, count: number): readonly number[] {
   if (typeof axes === 'number') return [axes];
   return axes ?? Array.from({ length: count }, (_, axis) => axis);
+}
+
+/** The axes that are placed stand in front while ScatterND writes there. */
+function writeUpdate(call: OnnxCall<Placed>): OnnxValue {
+  const { onnx, inputs, inputTypes } = call;
+  const [x, update, start] = inputs;
+  const [{ shape }, { shape: block }, startType] = inputTypes;
+  const places = writePlaces(call, start, startType, shape, block);
+  const along = places.map(({ axis }) => axis);
+  const order = [...along, ...shape.flatMap((_, axis) => (along.includes(axis) ? [] : [axis]))];
+  const sizes = along.map((axis) => block[axis]);
+  const indices = places.map(({ axis, first }, k) => {
+    const numbers = onnx.node('Add', [writeNumbers(onnx, block[axis]), first]);
+    const column = onnx.node('Reshape', [
+      numbers,
+      onnx.ints([...along.map((_, j) => (j === k ? -1 : 1)), 1]),
+    ]);
+    return onnx.node('Expand', [column, onnx.sizes([...sizes, 1])]);
+  });
+  const all = indices.length === 1 ? indices[0] : onnx.node('Concat', indices, { axis: along.length }); // prettier-ignore
+  const written = onnx.node('ScatterND', [
+    onnx.transpose(x, order),
+    all,
+    onnx.transpose(update, order),
+  ]);
+  return onnx.transpose(
+    written,
+    order.map((_, axis) => order.indexOf(axis)),
+  );
 }
 
 /** The axes of the start, from 0 on; refuses a start that does not say where a block begins. */

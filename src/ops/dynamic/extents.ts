@@ -1,5 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { type Dim, isStatic } from '../../base/dim.js';
+import { boundsOf, type Dim, isStatic } from '../../base/dim.js';
 import { type DType, promoteAll, type WeakKind } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
@@ -12,10 +12,11 @@ import {
   tensor,
 } from '../declare.js';
 import { shapeToString } from '../infer.js';
+import { writeExtents } from './onnx.js';
 
 export interface ExtentsOptions {
-  /** For each size the most it can be. Default unknown. */
-  readonly most?: readonly number[];
+  /** For each size the most it can be, null where nobody knows. Default unknown. */
+  readonly most?: readonly (Dim | null)[];
 }
 
 /**
@@ -30,7 +31,7 @@ export const extents: OperatorFunction<
 > = operator({
   name: 'extents',
   family: 'dynamic',
-  attributes: { most: attr.optional(attr.list(attr.number)) },
+  attributes: { most: attr.optional(attr.list(attr.optional(attr.dim))) },
   method: false,
   operands: sizeOperands,
   call: (sizes, options) => ({ inputs: [sizes], attributes: { most: options?.most ?? null } }),
@@ -54,15 +55,18 @@ export const extents: OperatorFunction<
         actual: String(most.length),
       });
     }
-    const sizes = Array.from({ length: rank }, (_, axis) =>
-      fresh('size', { max: most?.[axis] ?? Infinity }),
-    );
+    const sizes = Array.from({ length: rank }, (_, axis) => {
+      const bound = most?.[axis] ?? null;
+      return fresh('size', bound === null ? {} : { max: boundsOf(bound).max, most: bound });
+    });
     return [{ dtype: 'bool', shape: sizes }];
   },
   sizedBy: [0],
   measure: ({ inputs: [sizes] }) => [sizes],
   gradient: 'none',
   lowering: { kind: 'point', elementwise: true, point: () => e.constant('bool', 0) },
+  onnx: ({ onnx, inputs: [sizes], inputTypes: [type], outputTypes: [{ shape }] }) =>
+    writeExtents(onnx, type.shape.length === 0 ? onnx.reshape(sizes, [1]) : sizes, shape),
   samples: [
     { args: [tensor([2], { dtype: 'int32', low: 0, high: 4 })] },
     { args: [tensor([1], { dtype: 'int64', low: 0, high: 9 }), { most: [9] }] },

@@ -1,6 +1,6 @@
 import * as attr from '../../base/attribute.js';
 import { describe } from '../../base/attribute.js';
-import { boundsOf } from '../../base/dim.js';
+import { boundsOf, minDim } from '../../base/dim.js';
 import { type DType, isFloat, promoteAll, type WeakKind } from '../../base/dtype.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import { equal, type Require, words } from '../../ir/requirement.js';
@@ -237,8 +237,8 @@ export const nonMaxSuppression: OperatorFunction<
   infer: ({ inputs: [boxes, scores], attributes: { maxOutputSize }, fresh, require }) => {
     checkBoxes('nonMaxSuppression', boxes, scores, require);
     const [count] = boxes.shape;
-    const most = Math.min(boundsOf(count).max, maxOutputSize ?? Infinity);
-    return [{ dtype: 'int64', shape: [fresh('count', { max: most })] }];
+    const most = maxOutputSize === null ? count : minDim(count, maxOutputSize);
+    return [{ dtype: 'int64', shape: [fresh('count', { max: boundsOf(most).max, most })] }];
   },
   sizedBy: [0, 1],
   measure: ({ inputs: [boxes, scores], attributes }) => [
@@ -251,6 +251,29 @@ export const nonMaxSuppression: OperatorFunction<
       const { order, kept } = sweep(boxes, scores, attributes);
       return [take(order, countedPositions(kept, shape[0]), { axis: 0, mode: 'valid' })];
     },
+  },
+  onnx: ({ onnx, inputs, attributes }) => {
+    const { iouThreshold, scoreThreshold, maxOutputSize } = attributes;
+    const [boxes, scores] = inputs.map((x) => {
+      if (x.dtype === 'float64') {
+        onnx.unsupported('NonMaxSuppression compares float32 only', 'cast boxes and scores');
+      }
+      return onnx.cast(x, 'float32');
+    });
+    const found = onnx.node(
+      'NonMaxSuppression',
+      [
+        onnx.node('Unsqueeze', [boxes, onnx.ints([0])]),
+        onnx.node('Unsqueeze', [scores, onnx.ints([0, 1])]),
+        onnx.ints([maxOutputSize ?? 2 ** 31 - 1]),
+        onnx.scalar('float32', iouThreshold),
+        onnx.scalar('float32', scoreThreshold),
+      ],
+      {},
+      'int64',
+    );
+    // Batch, class, box.
+    return onnx.node('Gather', [found, onnx.scalar('int64', 2)], { axis: 1 });
   },
   samples: [
     { args: [tensor(['n', 4]), tensor(['n'])] },

@@ -1,5 +1,6 @@
 import * as attr from '../../base/attribute.js';
-import { type Bounds, boundsOf, sizeOf } from '../../base/dim.js';
+import { boundsOf, sizeOf } from '../../base/dim.js';
+import type { SizeBounds } from '../../ir/program.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
@@ -61,8 +62,9 @@ export const unravelIndex: OperatorFunction<
 });
 
 /** The range of the number of elements of a mask that are true. */
-export function countBounds(shape: Shape): Bounds {
-  return { min: 0, max: boundsOf(sizeOf(shape)).max };
+export function countBounds(shape: Shape): SizeBounds {
+  const most = sizeOf(shape);
+  return { min: 0, max: boundsOf(most).max, most };
 }
 
 /** Whether elements are other than 0; NaN is, -0 is not. */
@@ -93,6 +95,14 @@ export const nonzero: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Inp
       decompose: ({ inputs: [x], outputTypes: [{ shape }] }) => [
         unravelIndex(countedPositions(flatten(truth(x)), shape[0]), x.type.shape),
       ],
+    },
+    onnx: ({ onnx, inputs: [x], inputTypes: [{ shape }] }) => {
+      const truths = onnx.cast(x, 'bool');
+      // Of a scalar NonZero gives no index: one along an axis that is cut off.
+      const marked = shape.length > 0 ? truths : onnx.reshape(truths, [1]);
+      const indices = onnx.transpose(onnx.node('NonZero', [marked], {}, 'int64'), [1, 0]);
+      if (shape.length > 0) return indices;
+      return onnx.node('Slice', [indices, onnx.ints([0]), onnx.ints([0]), onnx.ints([1])]);
     },
     samples: [
       { args: [tensor(['n', 'm'], { dtype: 'bool' })] },

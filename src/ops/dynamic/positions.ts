@@ -17,6 +17,7 @@ import type { Access } from '../lowering.js';
 import { workspace } from '../loops.js';
 import { take, takeAdjoint } from '../indexing/take.js';
 import { reshape } from '../movement/reshape.js';
+import { writeLeading, writeMarked, writeRepeated } from './onnx.js';
 
 /*
  * Which rows of an array its data selects, and how often, as positions: once their number is known, all
@@ -69,6 +70,13 @@ export const countedPositions: OperatorFunction<
         flush,
       );
     },
+  },
+  onnx: ({ onnx, inputs: [counts], inputTypes: [{ dtype, shape }], attributes: { rows } }) => {
+    const positions =
+      dtype === 'bool'
+        ? writeLeading(onnx, writeMarked(onnx, counts), rows)
+        : writeRepeated(onnx, onnx.cast(counts, 'int64'), shape[0], rows);
+    return onnx.cast(positions, 'int32');
   },
   samples: [
     { args: [tensor(['n'], { dtype: 'bool' }), 3] },

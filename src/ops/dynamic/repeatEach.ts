@@ -17,6 +17,7 @@ import { take, takeAdjoint } from '../indexing/take.js';
 import { normalizeAxis } from '../infer.js';
 import { flatten, reshape } from '../movement/reshape.js';
 import { broadcastTo, sum } from '../reduction/sum.js';
+import { writeRepeated } from './onnx.js';
 import { countedPositions } from './positions.js';
 
 /**
@@ -80,6 +81,16 @@ export const repeatEach: OperatorFunction<
       const positions = countedPositions(countsFor(x, counts, axis), shape[at]);
       return [take(axis === null ? flatten(x) : x, positions, { axis: at, mode: 'valid' })];
     },
+  },
+  onnx: ({ onnx, inputs: [x, counts], inputTypes: [type, { shape }], attributes: { axis } }) => {
+    const [length, at] = along(type.shape, axis);
+    const wide = onnx.cast(counts, 'int64');
+    const isOne = shape.every((dim) => dim === 1);
+    const each = isOne
+      ? onnx.node('Expand', [onnx.reshape(wide, [1]), onnx.sizes([length])])
+      : wide;
+    const elements = axis === null ? onnx.reshape(x, [length]) : x;
+    return onnx.node('Gather', [elements, writeRepeated(onnx, each, length, null)], { axis: at });
   },
   samples: [
     { args: [tensor(['n', 2]), tensor(['n'], { dtype: 'int32', low: 0, high: 3 }), 0] },

@@ -1,3 +1,4 @@
+import { sizeOf } from '../../base/dim.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import { equal, words } from '../../ir/requirement.js';
@@ -11,11 +12,21 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
+import { sub } from '../elementwise/arithmetic.js';
+import { equal as equalTo, notEqual } from '../elementwise/comparison.js';
+import { maximum } from '../elementwise/extremum.js';
+import { logicalAnd, logicalOr } from '../elementwise/logic.js';
 import { checkIndexDType, indexDType, positionAt } from '../indexing/position.js';
 import { comesBefore, mergeSort } from '../indexing/sortLoops.js';
+import { take } from '../indexing/take.js';
 import { shapeToString } from '../infer.js';
 import { computeScalar, type KernelContext } from '../lowering.js';
 import { overAll, ravel, wideDType } from '../loops.js';
+import { onesLike } from '../movement/fill.js';
+import { reshape } from '../movement/reshape.js';
+import { cumsum } from '../reduction/cumulative.js';
+import { any } from '../reduction/logic.js';
+import { writeDistinctRows } from './onnx.js';
 
 /* The order of whole rows, and where in it a new row begins. */
 
@@ -45,6 +56,13 @@ export const argsortRows: OperatorFunction<
   },
   gradient: 'none',
   lowering: { kind: 'kernel', kernel: (context) => sortRows(context) },
+  onnx: ({ onnx, inputs: [x], inputTypes: [type] }) => {
+    // Equal rows have equal numbers, and of equal numbers TopK takes the first one first.
+    const { inverse } = writeDistinctRows(onnx, x, type);
+    const all = onnx.sizes([type.shape[0]]);
+    const smallestFirst = { axis: 0, largest: 0, sorted: 1 };
+    return onnx.nodes('TopK', [inverse, all], smallestFirst, [null, 'int64'])[1];
+  },
   samples: [
     { args: [tensor(['n', 2], { dtype: 'int32', low: 0, high: 2 })] },
     { args: [tensor([6, 'm'], { dtype: 'bool' })] },
@@ -156,6 +174,19 @@ export const runStarts: OperatorFunction<
           sink.store([i], isNew),
         ),
       );
+    },
+  },
+  onnx: {
+    composed: ({ inputs: [x, order] }) => {
+      const [length, ...rest] = x.type.shape;
+      const numbers = cumsum(onesLike(order, { dtype: 'int64' }), 0, { exclusive: true });
+      const before = take(order, maximum(sub(numbers, 1), 0), { axis: 0, mode: 'valid' });
+      const rowsAt = (places: typeof x): typeof x =>
+        reshape(take(x, places, { axis: 0, mode: 'clip' }), [length, sizeOf(rest)]);
+      const [here, last] = [rowsAt(order), rowsAt(before)];
+      const isReal = logicalOr(equalTo(here, here), equalTo(last, last));
+      const isNew = any(logicalAnd(notEqual(here, last), isReal), 1);
+      return [logicalOr(isNew, equalTo(numbers, 0))];
     },
   },
   samples: [

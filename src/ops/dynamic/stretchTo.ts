@@ -96,6 +96,8 @@ export const stretchTo: OperatorFunction<
         x.type.shape.every(isStatic) ? broadcastTo(x, type.shape) : null,
     },
   ],
+  onnx: ({ onnx, inputs: [x], attributes: { shape } }) =>
+    onnx.node('Expand', [x, onnx.sizes(shape)]),
   samples: [{ args: [tensor([1, 3]), [2, 3], 'add'] }, { args: [tensor([2, 1]), [2, 0], 'add'] }],
 });
 

@@ -21,6 +21,8 @@ import { flatten, reshape } from '../movement/reshape.js';
 import { moveaxis } from '../movement/transpose.js';
 import { cumsum } from '../reduction/cumulative.js';
 import { sum } from '../reduction/sum.js';
+import type { OnnxCall, OnnxValue } from '../onnx.js';
+import { writeDistinctRows } from './onnx.js';
 import { countedPositions } from './positions.js';
 import { argsortRows, runStarts } from './sortedRows.js';
 
@@ -131,6 +133,7 @@ const uniqueParts: OperatorFunction<
       return results;
     },
   },
+  onnx: (call) => writeUnique(call),
   samples: [
     { args: [tensor(['n', 'm'])] },
     {
@@ -173,6 +176,28 @@ export const unique: Unique = Object.assign(
   { declaration: uniqueParts.declaration },
 ) as Unique;
 
+function writeUnique({
+  onnx,
+  inputs: [x],
+  inputTypes: [{ dtype, shape }],
+  attributes: { axis, ...asked },
+}: OnnxCall<UniqueAttributes>): readonly OnnxValue[] {
+  const at = axisOf({ dtype, shape }, axis);
+  const rest = shape.filter((_, k) => k !== at);
+  const front = [at, ...shape.flatMap((_, k) => (k === at ? [] : [k]))];
+  const rows: Shape = axis === null ? [sizeOf(shape), 1] : [shape[at], sizeOf(rest)];
+  const ordered = axis === null ? x : onnx.transpose(x, front);
+  const found = writeDistinctRows(onnx, onnx.reshape(ordered, rows), { dtype, shape: rows });
+  const elements = axis === null ? onnx.reshape(x, [rows[0]]) : x;
+  const inverse = axis === null ? onnx.reshape(found.inverse, shape) : found.inverse;
+  return [
+    onnx.node('Gather', [elements, found.index], { axis: at }),
+    ...(asked.index ? [found.index] : []),
+    ...(asked.inverse ? [inverse] : []),
+    ...(asked.counts ? [found.counts] : []),
+  ];
+}
+
 /** Where the axis of different values stands in the result. */
 function axisOf({ shape }: TensorType, axis: number | null): number {
   return axis === null ? 0 : normalizeAxis('unique', axis, shape.length);
@@ -186,7 +211,7 @@ function inferUnique({
   const at = axisOf(x, axis);
   const length: Dim = axis === null ? sizeOf(x.shape) : x.shape[at];
   const { min, max } = boundsOf(length);
-  const count = fresh('count', { min: Math.min(Math.max(min, 0), 1), max });
+  const count = fresh('count', { min: Math.min(Math.max(min, 0), 1), max, most: length });
   const type = (shape: Shape): TensorType => ({ dtype: 'int64', shape });
   return [
     { dtype: x.dtype, shape: axis === null ? [count] : x.shape.with(at, count) },

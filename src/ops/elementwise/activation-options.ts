@@ -42,6 +42,8 @@ export const leakyRelu: OperatorFunction<LeakyRelu> = operator({
   lowering: elementwise<{ readonly slope: number }>(([x], { attributes: { slope } }) =>
     e.select(e.gt(x, 0), x, e.mul(x, slope)),
   ),
+  onnx: ({ onnx, inputs: [x], attributes: { slope } }) =>
+    x.dtype === 'float64' ? null : onnx.node('LeakyRelu', [x], { alpha: { float: slope } }),
   samples: [...bothSides, { args: [tensor(['n'], { low: 0.1 }), { slope: 0.2 }] }],
 });
 
@@ -65,6 +67,8 @@ export const elu: OperatorFunction<Elu> = operator({
   lowering: elementwise<{ readonly alpha: number }>(([x], { attributes: { alpha } }) =>
     e.select(e.gt(x, 0), x, e.mul(exponentialMinusOne(e.min(x, 0)), alpha)),
   ),
+  onnx: ({ onnx, inputs: [x], attributes: { alpha } }) =>
+    x.dtype === 'float64' ? null : onnx.node('Elu', [x], { alpha: { float: alpha } }),
   samples: [...bothSides, { args: [tensor(['n'], { low: -2, high: -0.1 }), { alpha: 0.5 }] }],
 });
 
@@ -105,6 +109,14 @@ export const gelu: OperatorFunction<Gelu> = operator({
       return e.select(e.eq(x, -Infinity), 0, e.mul(x, share)); // the limit, where 0 times infinity is NaN
     },
   ),
+  onnx: ({ onnx, inputs: [x], attributes }) => {
+    // Before opset 20 there is no operator for it, but runtimes know these nodes together.
+    if (onnx.opset >= 20) return onnx.node('Gelu', [x], attributes);
+    if (attributes.approximate === 'tanh') return null;
+    const scaled = onnx.node('Div', [x, onnx.scalar(x.dtype, Math.SQRT2)]);
+    const share = onnx.node('Add', [onnx.node('Erf', [scaled]), onnx.scalar(x.dtype, 1)]);
+    return onnx.node('Mul', [onnx.node('Mul', [x, share]), onnx.scalar(x.dtype, 0.5)]);
+  },
   samples: [
     ...bothSides,
     ...bothSides.map(({ args }) => ({ args: [...args, { approximate: 'tanh' }] })),

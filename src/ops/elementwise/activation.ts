@@ -7,6 +7,7 @@ import { greater, less } from './comparison.js';
 import { exponential, exponentialMinusOne } from './exponential.js';
 import { logarithmOfOnePlus } from './logarithm.js';
 import { logicalAnd } from './logic.js';
+import { knownAs } from './known.js';
 import { unary } from './point.js';
 import { where } from './selection.js';
 import { abs } from './sign.js';
@@ -25,6 +26,7 @@ export const relu: OperatorFunction<Unary> = unary({
   domain: 'number',
   value: (x) => e.max(x, 0),
   gradient: (g, _x, y) => where(greater(y, 0), g, 0),
+  onnx: 'Relu',
   samples: withIntegers,
 });
 
@@ -88,6 +90,7 @@ export const softsign: OperatorFunction<Unary> = unary({
     return e.select(e.gt(e.abs(x), 1), far, e.div(x, e.add(e.abs(x), 1)));
   },
   gradient: (g, x) => div(g, square(add(abs(x), 1))),
+  onnx: 'Softsign',
   samples: withIntegers,
 });
 
@@ -155,11 +158,12 @@ const insideBend = <T extends Parameters<typeof abs>[0]>(x: T): T =>
 /** sigmoid of a float expression. */
 export function logistic(x: Expr): Expr {
   const decay = exponential(e.neg(e.abs(x)));
-  return e.div(e.select(e.lt(x, 0), decay, 1), e.add(decay, 1));
+  return knownAs('Sigmoid', [x], e.div(e.select(e.lt(x, 0), decay, 1), e.add(decay, 1)));
 }
 
 function softened(x: Expr): Expr {
-  return e.add(e.max(x, 0), logarithmOfOnePlus(exponential(e.neg(e.abs(x)))));
+  const rest = logarithmOfOnePlus(exponential(e.neg(e.abs(x))));
+  return knownAs('Softplus', [x], e.add(e.max(x, 0), rest));
 }
 
 function hardLogistic(x: Expr): Expr {

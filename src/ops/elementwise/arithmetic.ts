@@ -281,6 +281,7 @@ export const reciprocal: OperatorFunction<Unary> = unary({
   operands: 'float',
   value: (x) => e.div(1, x),
   gradient: (g, _x, y) => neg(mul(g, square(y))),
+  onnx: 'Reciprocal',
   samples: [
     { args: [tensor(['n', 2], { low: 0.5 })] },
     { args: [tensor(['n'], { dtype: 'int32', low: 1, high: 9 })] },

@@ -6,6 +6,8 @@ import { div, mul, neg } from './arithmetic.js';
 import { exactProduct, formatOf } from './format.js';
 import { binary } from './point.js';
 import { trunc } from './rounding.js';
+import type { OnnxValue, OnnxWriter } from '../onnx.js';
+import { isFloat } from '../../base/dtype.js';
 
 /**
  * Whole quotients and remainders in the manner of Python: the quotient is floored, the remainder has
@@ -28,6 +30,17 @@ export const floorDivide: OperatorFunction<Binary> = binary({
   domain: 'number',
   value: (x, y) => (isFractional(x) ? fractionalQuotient(x, y) : integerQuotient(x, y)),
   gradient: ['zero', 'zero'],
+  onnx: ({ onnx, inputs, inputTypes: [{ dtype }] }) => {
+    if (!isFloat(dtype)) return null;
+    const [x, y] = inputs.map((each) => onnx.cast(each, 'float64'));
+    const { rest, isTurned } = remainder(onnx, x, y);
+    const ratio = onnx.node('Div', [x, y]);
+    const truncated = onnx.node('Round', [onnx.node('Div', [onnx.node('Sub', [x, rest]), y])]);
+    const below = onnx.node('Sub', [truncated, onnx.scalar('float64', 1)]);
+    const quotient = onnx.node('Where', [isTurned, below, truncated]);
+    const isByZero = onnx.node('Equal', [y, onnx.scalar('float64', 0)], {}, 'bool');
+    return onnx.cast(onnx.node('Where', [isByZero, ratio, quotient]), dtype);
+  },
   samples,
 });
 
@@ -37,6 +50,11 @@ export const mod: OperatorFunction<Binary> = binary({
   domain: 'number',
   value: (x, y) => (isFractional(x) ? fractionalRemainder(x, y) : integerRemainder(x, y)),
   gradient: [(g) => g, (g, x, y) => neg(mul(g, floorDivide(x, y)))],
+  onnx: ({ onnx, inputs: [x, y], inputTypes: [{ dtype }] }) => {
+    if (!isFloat(dtype)) return null;
+    const { rest, isTurned } = remainder(onnx, x, y);
+    return onnx.node('Where', [isTurned, onnx.node('Add', [rest, y]), rest]);
+  },
   samples,
 });
 
@@ -46,8 +64,24 @@ export const fmod: OperatorFunction<Binary> = binary({
   domain: 'number',
   value: (x, y) => (isFractional(x) ? truncatedRemainder(x, y) : e.rem(x, safeDivisor(y))),
   gradient: [(g) => g, (g, x, y) => neg(mul(g, trunc(div(x, y))))],
+  onnx: ({ onnx, inputs, inputTypes: [{ dtype }] }) =>
+    isFloat(dtype) ? onnx.node('Mod', inputs, { fmod: 1 }) : null,
   samples,
 });
+
+/** The remainder of floats that has the sign of `x`, and whether that of `y` is wanted and another. */
+function remainder(
+  onnx: OnnxWriter,
+  x: OnnxValue,
+  y: OnnxValue,
+): { readonly rest: OnnxValue; readonly isTurned: OnnxValue } {
+  const rest = onnx.node('Mod', [x, y], { fmod: 1 });
+  const zero = onnx.scalar(x.dtype, 0);
+  const isBelow = (value: OnnxValue): OnnxValue => onnx.node('Less', [value, zero], {}, 'bool');
+  const isWhole = onnx.node('Equal', [rest, zero], {}, 'bool');
+  const differ = onnx.node('Xor', [isBelow(rest), isBelow(y)]);
+  return { rest, isTurned: onnx.node('And', [onnx.node('Not', [isWhole]), differ]) };
+}
 
 /** A divisor that cannot trap; -1 is among the replaced since the least integer overflows. */
 function safeDivisor(y: Expr): Expr {

@@ -27,6 +27,7 @@ export const erf: OperatorFunction<Unary> = unary({
     return e.select(e.lt(magnitude, 1), nearZero(x), far);
   },
   gradient: (g, x) => mul(g, density(x, 2 / Math.sqrt(Math.PI), 1)),
+  onnx: 'Erf',
   samples,
 });
 

@@ -10,6 +10,7 @@ import {
   keepingZero,
   polynomial,
 } from './format.js';
+import { foreign, knownAs, withPlainForm } from './known.js';
 import { unary } from './point.js';
 
 /*
@@ -95,20 +96,29 @@ function bounded(x: Expr): Expr {
 
 /** e^x of a float expression. */
 export function exponential(x: Expr): Expr {
-  return scaledExponential(x, 0);
+  return knownAs('Exp', [x], scaledExponential(x, 0));
 }
 
 /** `factor * e^(x + error)`, where the error is below an ulp of `x`; rounded into denormals only once. */
 export function exponentialOfSum(x: Expr, error: Expr, factor: Expr): Expr {
   const { excess, power } = split(bounded(x), false);
   const value = e.add(excess, 1);
-  return formatOf(x).scale(e.mul(factor, e.add(value, e.mul(value, error))), power);
+  return withPlainForm(
+    formatOf(x).scale(e.mul(factor, e.add(value, e.mul(value, error))), power),
+    () => {
+      const plain = exponential(x);
+      return e.mul(factor, e.add(plain, e.mul(plain, error)));
+    },
+  );
 }
 
 /** e^x * 2^shift, without overflow in between. */
 export function scaledExponential(x: Expr, shift: number): Expr {
   const { excess, power } = split(bounded(x), false);
-  return formatOf(x).scale(e.add(excess, 1), shift === 0 ? power : e.add(power, shift));
+  return withPlainForm(
+    formatOf(x).scale(e.add(excess, 1), shift === 0 ? power : e.add(power, shift)),
+    () => e.mul(exponential(x), 2 ** shift),
+  );
 }
 
 /** 2^x of a float expression. */
@@ -123,7 +133,9 @@ export function binaryExponentialOfSum(x: Expr, error: Expr | null): Expr {
   const power = e.nearest(inside);
   const exact = e.sub(inside, power);
   const r = error === null ? exact : e.add(exact, e.select(e.eq(inside, x), error, 0));
-  return format.scale(e.add(e.mul(r, polynomial(r, binaryTail)), 1), power);
+  const value = format.scale(e.add(e.mul(r, polynomial(r, binaryTail)), 1), power);
+  if (error === null) return knownAs('Pow', [e.constant(format.scalar, 2), x], value);
+  return withPlainForm(value, () => e.mul(binaryExponential(x), e.add(e.mul(error, Math.LN2), 1)));
 }
 
 /** e^x - 1 of a float expression. */
@@ -132,13 +144,25 @@ export function exponentialMinusOne(x: Expr): Expr {
   const { excess, power } = split(e.max(bounded(x), leastExponent(format)), true);
   const large = format.scale(e.add(excess, 1), power); // where 1 is less than half an ulp
   const moderate = minusOne(excess, e.min(power, format.bias));
-  return keepingZero(x, e.select(e.gt(power, format.fraction + 3), large, moderate));
+  return withPlainForm(
+    keepingZero(x, e.select(e.gt(power, format.fraction + 3), large, moderate)),
+    () => plainMinusOne(x),
+  );
 }
 
 /** The same for arguments between 0 and 50: fewer operations, but -0 becomes 0. */
 export function moderateExponentialMinusOne(x: Expr): Expr {
   const { excess, power } = split(x, true);
-  return minusOne(excess, power);
+  return withPlainForm(minusOne(excess, power), () => plainMinusOne(x));
+}
+
+/** e^x - 1 by Kahan's method (Higham, "Accuracy and Stability", 1.14.1): errors of e^x cancel in the quotient. */
+function plainMinusOne(x: Expr): Expr {
+  const power = exponential(x);
+  const excess = e.sub(power, 1);
+  const isClear = e.or(e.eq(excess, -1), e.eq(power, Infinity));
+  const corrected = e.div(e.mul(excess, x), foreign('Log', [power]));
+  return e.select(isClear, excess, e.select(e.eq(power, 1), x, corrected));
 }
 
 /** Below this e^x - 1 rounds to -1. */

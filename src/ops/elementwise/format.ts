@@ -1,6 +1,7 @@
 import { InternalError } from '../../base/errors.js';
 import * as e from '../../loop/build.js';
 import type { Expr, Scalar } from '../../loop/nodes.js';
+import { withPlainForm } from './known.js';
 
 /** IEEE 754 as the loop IR sees it: what the algorithms of this family need to know of f32 and f64. */
 export class FloatFormat {
@@ -45,7 +46,12 @@ export class FloatFormat {
   /** The magnitude of `x` with the sign bit of `y`. */
   withSignOf(x: Expr, y: Expr): Expr {
     const sign = e.and(this.bitsOf(y), this.integer(this.signMask));
-    return this.fromBits(e.or(e.and(this.bitsOf(x), this.integer(~this.signMask)), sign));
+    const value = this.fromBits(e.or(e.and(this.bitsOf(x), this.integer(~this.signMask)), sign));
+    return withPlainForm(value, () => {
+      // Of zeros, the inverse tells the sign.
+      const isNegative = e.lt(e.select(e.eq(y, 0), e.div(1, y), y), 0);
+      return e.select(isNegative, e.neg(e.abs(x)), e.abs(x));
+    });
   }
 
   /** Adding it to a whole number leaves that number in the low bits, in two's complement. */
@@ -143,7 +149,10 @@ export function leadingHalf(x: Expr): Expr {
   const format = formatOf(x);
   const dropped = BigInt(format.fraction + 2) >> 1n;
   const half = e.add(format.bitsOf(x), format.integer(1n << (dropped - 1n)));
-  return format.fromBits(e.and(half, format.integer(-1n << dropped)));
+  return withPlainForm(format.fromBits(e.and(half, format.integer(-1n << dropped))), () => {
+    const large = e.mul(x, 2 ** Number(dropped) + 1); // as Dekker splits
+    return e.sub(large, e.sub(large, x));
+  });
 }
 
 /** `a + b` as an unevaluated sum of the rounded one and its error (Knuth 1969). */

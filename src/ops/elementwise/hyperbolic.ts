@@ -29,6 +29,7 @@ export const sinh: OperatorFunction<Unary> = unary({
     return odd(x, e.select(e.gt(magnitude, 1), far, near));
   },
   gradient: (g, x) => mul(g, cosh(x)),
+  onnx: 'Sinh',
   samples,
 });
 
@@ -41,6 +42,7 @@ export const cosh: OperatorFunction<Unary> = unary({
     return e.add(half, e.div(0.25, half));
   },
   gradient: (g, x) => mul(g, sinh(x)),
+  onnx: 'Cosh',
   samples,
 });
 
@@ -55,6 +57,7 @@ export const tanh: OperatorFunction<Unary> = unary({
     return odd(x, e.div(t, e.add(t, 2)));
   },
   gradient: (g, _x, y) => mul(g, sub(1, square(y))),
+  onnx: 'Tanh',
   samples,
 });
 
@@ -72,6 +75,7 @@ export const asinh: OperatorFunction<Unary> = unary({
     return odd(x, e.select(large, doubleLogarithm(magnitude), logarithmOfOnePlus(excess)));
   },
   gradient: (g, x) => mul(g, rsqrt(add(square(x), 1))),
+  onnx: 'Asinh',
   samples,
 });
 
@@ -86,6 +90,7 @@ export const acosh: OperatorFunction<Unary> = unary({
     return e.select(e.gt(x, limit), doubleLogarithm(x), e.select(e.lt(x, 1), NaN, near));
   },
   gradient: (g, x) => mul(g, rsqrt(sub(square(x), 1))),
+  onnx: 'Acosh',
   samples: [
     { args: [tensor(['n', 3], { low: 1.1, high: 9 })] },
     { args: [tensor(['n'], { dtype: 'int32', low: 2, high: 9 })] },
@@ -102,6 +107,7 @@ export const atanh: OperatorFunction<Unary> = unary({
     return odd(x, e.mul(logarithmOfOnePlus(ratio), 0.5));
   },
   gradient: (g, x) => div(g, sub(1, square(x))),
+  onnx: 'Atanh',
   samples: [
     { args: [tensor(['n', 3], { low: -0.9, high: 0.9 })] },
     { args: [tensor([1], { dtype: 'int32', low: 0, high: 0 })] },

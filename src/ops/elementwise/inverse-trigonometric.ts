@@ -4,6 +4,7 @@ import { type OperatorFunction, tensor } from '../declare.js';
 import type { Binary, Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
 import { type Coefficients, formatOf, keepingZero, leadingHalf, polynomial } from './format.js';
+import { knownAs } from './known.js';
 import { binary, unary } from './point.js';
 import { rsqrt } from './root.js';
 
@@ -32,6 +33,7 @@ export const asin: OperatorFunction<Unary> = unary({
     return keepingZero(x, e.select(near, inner, beyond));
   },
   gradient: (g, x) => mul(g, rsqrt(sub(1, square(x)))),
+  onnx: 'Asin',
   samples: insideUnit,
 });
 
@@ -48,6 +50,7 @@ export const acos: OperatorFunction<Unary> = unary({
     return e.select(near, inner, e.select(e.lt(x, 0), left, twice));
   },
   gradient: (g, x) => neg(mul(g, rsqrt(sub(1, square(x))))),
+  onnx: 'Acos',
   samples: insideUnit,
 });
 
@@ -160,5 +163,5 @@ function arcTangent(x: Expr): Expr {
   const offset = e.select(large, high, e.select(middle, e.mul(high, 0.5), zero));
   const error = e.select(large, low, e.select(middle, e.mul(low, 0.5), zero));
   const value = e.add(offset, e.add(t, e.add(rest, error)));
-  return keepingZero(x, formatOf(x).withSignOf(value, x));
+  return knownAs('Atan', [x], keepingZero(x, formatOf(x).withSignOf(value, x)));
 }

@@ -4,6 +4,7 @@ import { type OperatorFunction, tensor } from '../declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul } from './arithmetic.js';
 import { type Coefficients, type FloatFormat, formatOf, polynomial } from './format.js';
+import { knownAs, withPlainForm } from './known.js';
 import { unary } from './point.js';
 
 /*
@@ -122,7 +123,7 @@ function atEdges(x: Expr, value: Expr): Expr {
 /** log x of a float expression. */
 export function logarithm(x: Expr): Expr {
   const { k, f } = splitLogarithm(x);
-  return atEdges(x, combine(k, f, null));
+  return knownAs('Log', [x], atEdges(x, combine(k, f, null)));
 }
 
 /** log(1 + x) of a float expression. */
@@ -134,7 +135,12 @@ export function logarithmOfOnePlus(x: Expr): Expr {
   const near = e.eq(k, 0);
   const correction = e.select(near, 0, e.div(lost, u));
   const value = atEdges(u, combine(k, e.select(near, x, f), correction));
-  return e.select(e.eq(x, 0), x, value); // keeps -0
+  // The other branch keeps -0.
+  return withPlainForm(e.select(e.eq(x, 0), x, value), () => {
+    // As Kahan does it: what rounding 1 + x has changed cancels in the quotient.
+    const corrected = e.div(e.mul(logarithm(u), x), e.sub(u, 1));
+    return e.select(e.eq(u, 1), x, e.select(e.eq(u, Infinity), u, corrected));
+  });
 }
 
 /** log(1 + f) as a sum whose first part has so few bits that products with short constants are exact. */
@@ -168,7 +174,9 @@ export function binaryLogarithm(x: Expr): Expr {
     format.pick(1.4428710938, 1.4426950407214463),
     format.pick(-1.7605285393e-4, 1.6751713164886512e-10),
   ] as const;
-  return atEdges(x, inBase(k, null, inTwoParts(f), inverse));
+  return withPlainForm(atEdges(x, inBase(k, null, inTwoParts(f), inverse)), () =>
+    e.mul(logarithm(x), Math.LOG2E),
+  );
 }
 
 function decimalLogarithm(x: Expr): Expr {
@@ -180,5 +188,7 @@ function decimalLogarithm(x: Expr): Expr {
   ] as const;
   const whole = e.mul(k, format.pick(3.0102920532e-1, 0.30102999566361177));
   const wholeError = e.mul(k, format.pick(7.9034151668e-7, 3.694239077158931e-13));
-  return atEdges(x, inBase(whole, wholeError, inTwoParts(f), inverse));
+  return withPlainForm(atEdges(x, inBase(whole, wholeError, inTwoParts(f), inverse)), () =>
+    e.mul(logarithm(x), Math.LOG10E),
+  );
 }

@@ -8,6 +8,7 @@ import { type Conversion, operator, type OperatorFunction, type Sample } from '.
 import { inferElementwise } from '../infer.js';
 import type { Law } from '../law.js';
 import { elementwise, type PointContext } from '../lowering.js';
+import type { OnnxMapping } from '../onnx.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Binary, Unary } from '../signatures.js';
 
@@ -24,6 +25,8 @@ interface PointSpec {
   readonly operands?: Conversion;
   /** The dtype of the result where it is not the operands'. */
   readonly result?: DType;
+  /** Default what `value` says. */
+  readonly onnx?: OnnxMapping;
   /** Default none. */
   readonly simplify?: readonly Law[];
   readonly samples: readonly Sample[];
@@ -48,7 +51,7 @@ interface BinarySpec extends PointSpec {
 
 /** Declares `f(x)`. */
 export function unary(spec: UnarySpec): OperatorFunction<Unary> {
-  const { name, operands = 'promote', gradient, simplify = [], samples } = spec;
+  const { name, operands = 'promote', gradient, onnx, simplify = [], samples } = spec;
   return operator({
     name,
     family: 'elementwise',
@@ -63,6 +66,7 @@ export function unary(spec: UnarySpec): OperatorFunction<Unary> {
             gradient === 'zero' ? null : gradient(g!, x, y),
           ],
     lowering: elementwise<Attributes>(([x], context) => spec.value(x, context)),
+    ...(onnx !== undefined && { onnx }),
     simplify,
     samples,
   });
@@ -70,7 +74,7 @@ export function unary(spec: UnarySpec): OperatorFunction<Unary> {
 
 /** Declares `f(x, y)` with broadcasting. */
 export function binary(spec: BinarySpec): OperatorFunction<Binary> {
-  const { name, operands = 'promote', gradient, simplify = [], samples } = spec;
+  const { name, operands = 'promote', gradient, onnx, simplify = [], samples } = spec;
   return operator({
     name,
     family: 'elementwise',
@@ -87,6 +91,7 @@ export function binary(spec: BinarySpec): OperatorFunction<Binary> {
               return sumTo(partial(g!, inputs[0], inputs[1], result), inputs[i].type.shape);
             }),
     lowering: elementwise<Attributes>(([x, y], context) => spec.value(x, y, context)),
+    ...(onnx !== undefined && { onnx }),
     simplify,
     samples,
   });

@@ -68,6 +68,10 @@ export const pow: OperatorFunction<Pow> = operator({
       return x.type.scalar === 'f32' ? narrowPower(x, y) : atEdges(x, y, widePower(x, y));
     },
   ),
+  onnx: ({ onnx, inputs: [x, y], outputTypes: [{ dtype }], attributes: { exponent } }) => {
+    if (!isFloat(dtype)) return null;
+    return onnx.node('Pow', [x, exponent === null ? y : onnx.scalar(dtype, exponent)]);
+  },
   simplify: [
     {
       name: 'power-zero',

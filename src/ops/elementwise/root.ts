@@ -5,6 +5,7 @@ import type { Binary, Unary } from '../signatures.js';
 import { div, mul, square } from './arithmetic.js';
 import { equal } from './comparison.js';
 import { formatOf, polynomial } from './format.js';
+import { foreign, withPlainForm } from './known.js';
 import { binary, unary } from './point.js';
 import { where } from './selection.js';
 
@@ -66,7 +67,11 @@ function cubeRoot(x: Expr): Expr {
   const shifted = e.sub(third, e.select(small, e.constant('f64', 54 / 3), 0));
   const value = e.cast(x.type.scalar, e.mul(root, format.powerOfTwo(shifted)));
   const special = e.or(e.eq(x, 0), e.not(e.lt(e.abs(x), Infinity)));
-  return e.select(special, x, formatOf(x).withSignOf(value, x));
+  return withPlainForm(e.select(special, x, formatOf(x).withSignOf(value, x)), () => {
+    const power = foreign('Pow', [magnitude, e.constant('f64', 1 / 3)]);
+    const plain = e.select(special, wide, formatOf(wide).withSignOf(power, wide));
+    return e.cast(x.type.scalar, plain);
+  });
 }
 
 /** m^(1/3) on [1, 8] within 2%. */

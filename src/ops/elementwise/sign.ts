@@ -58,6 +58,7 @@ export const sign: OperatorFunction<Unary> = unary({
   name: 'sign',
   value: (x) => (x.type.scalar === 'bool' ? x : signOf(x)),
   gradient: 'zero',
+  onnx: 'Sign',
   simplify: [
     {
       name: 'sign-sign',
@@ -77,11 +78,14 @@ function signOf(x: Expr): Expr {
   return e.select(e.gt(x, 0), 1, e.select(e.lt(x, 0), -1, e.select(e.eq(x, 0), 0, x)));
 }
 
-/** The magnitude of `x` with the sign of `y`, also where `y` is a zero or NaN. */
+/**
+ * The magnitude of `x` with the sign of `y`, also where `y` is a zero. NaN counts as positive: processors
+ * give it a sign by the order of operands, which code that computes the same may change.
+ */
 export const copysign: OperatorFunction<Binary> = binary({
   name: 'copysign',
   operands: 'float',
-  value: (x, y) => formatOf(x).withSignOf(x, y),
+  value: (x, y) => formatOf(x).withSignOf(x, e.select(e.eq(y, y), y, 1)),
   // 0 at x = 0, as for abs.
   gradient: [(g, x, y) => mul(g, mul(sign(x), copysign(1, y))), 'zero'],
   samples: [

@@ -26,6 +26,7 @@ export const sin: OperatorFunction<Unary> = unary({
   operands: 'float',
   value: (x) => keepingZero(x, e.cast(x.type.scalar, sineOf(splitAngle(x), x))),
   gradient: (g, x) => mul(g, cos(x)),
+  onnx: 'Sin',
   samples,
 });
 
@@ -35,6 +36,7 @@ export const cos: OperatorFunction<Unary> = unary({
   operands: 'float',
   value: (x) => e.cast(x.type.scalar, cosineOf(splitAngle(x), x)),
   gradient: (g, x) => neg(mul(g, sin(x))),
+  onnx: 'Cos',
   samples,
 });
 
@@ -50,6 +52,7 @@ export const tan: OperatorFunction<Unary> = unary({
     return keepingZero(x, e.cast(x.type.scalar, quotient));
   },
   gradient: (g, _x, y) => mul(g, add(square(y), 1)),
+  onnx: 'Tan',
   samples: [{ args: [tensor(['n', 3], { low: -1.4, high: 1.4 })] }, samples[1]],
 });
 

@@ -17,6 +17,7 @@ import { zerosLike } from '../movement/fill.js';
 import { better, worst } from '../reduction/extremum.js';
 import { scanLoops } from '../reduction/scan.js';
 import { scatterAdd } from './gather.js';
+import type { OnnxValue } from '../onnx.js';
 
 /*
  * Running extrema. The gradient goes to the element that each result was taken from, the last of equal
@@ -80,6 +81,26 @@ function running(
     },
     gradient,
     lowering: runningKernel(name, side, result),
+    onnx: ({ onnx, inputs: [x], inputTypes: [{ shape, dtype }], attributes }) => {
+      const axis = normalizeAxis(name, attributes.axis, shape.length);
+      const [start, one] = [onnx.scalar('int64', 0), onnx.scalar('int64', 1)];
+      const range = onnx.node('Range', [start, onnx.size(shape[axis]), one]);
+      const behind = shape.slice(axis + 1).map(() => 1);
+      const column = onnx.node('Reshape', [range, onnx.ints([-1, ...behind])]);
+      const positions = onnx.node('Expand', [column, onnx.sizes(shape)]);
+      const nearest = side === 'max' ? 'GreaterOrEqual' : 'LessOrEqual';
+      const isNaN = (value: OnnxValue): OnnxValue =>
+        onnx.node('Not', [onnx.node('Equal', [value, value], {}, 'bool')]);
+      const least = onnx.scalar(dtype, worst(side, dtype).value);
+      const along = { axis, reverse: attributes.reverse, shape };
+      return onnx.scan(along, [least, start], [x, positions], ([best, at], [element, position]) => {
+        const isBetter = onnx.node(nearest, [element, best], {}, 'bool'); // false beside NaN
+        const isTaken = onnx.node('Or', [isBetter, isNaN(element)]);
+        const value = onnx.node('Where', [isTaken, element, best]);
+        const place = onnx.node('Where', [isTaken, position, at]);
+        return { states: [value, place], kept: result === 'position' ? place : value };
+      });
+    },
     samples,
   });
 }

@@ -79,6 +79,10 @@ export const gather: OperatorFunction<
       return readAlong(extent, x.at(index.with(axis, position)));
     },
   },
+  onnx: ({ onnx, inputs: [x, indices], inputTypes: [{ shape }], attributes }) =>
+    onnx.node('GatherElements', [x, onnx.cast(indices, 'int64')], {
+      axis: normalizeAxis('gather', attributes.axis, shape.length),
+    }),
   samples: [
     { args: [tensor(['n', 3]), tensor(['n', 4], { dtype: 'int32', low: -3, high: 2 }), 1] },
     { args: [tensor([3, 'n']), tensor(['k', 'n'], { dtype: 'int64', low: -3, high: 2 }), 0] },
@@ -154,6 +158,15 @@ function scatterLike(
       kind: 'kernel',
       overwrites: 0,
       kernel: (context) => scatterKernel(context, combine),
+    },
+    onnx: ({ onnx, inputs: [x, indices, updates], inputTypes: [{ shape }], attributes }) => {
+      const axis = normalizeAxis(name, attributes.axis, shape.length);
+      const operands = [x, onnx.cast(indices, 'int64'), updates];
+      return onnx.node(
+        'ScatterElements',
+        operands,
+        combine === 'add' ? { axis, reduction: 'add' } : { axis },
+      );
     },
     samples: [
       {

@@ -12,6 +12,13 @@ import {
 import { shapeToString } from '../infer.js';
 import { overAll } from '../loops.js';
 import { comesBefore } from './sortLoops.js';
+import { isFloat } from '../../base/dtype.js';
+import { isNaN } from '../elementwise/classification.js';
+import { less } from '../elementwise/comparison.js';
+import { cast } from '../elementwise/conversion.js';
+import { logicalAnd, logicalNot, logicalOr } from '../elementwise/logic.js';
+import { expandDims } from '../movement/reshape.js';
+import { sum } from '../reduction/sum.js';
 
 export interface SearchOptions {
   /** `left` (default): before elements equal to the value; `right`: behind them. */
@@ -79,6 +86,18 @@ export const searchsorted: OperatorFunction<
         },
         'serial',
       ),
+  },
+  onnx: {
+    // Counts the elements before each value, one by one: ONNX has no search.
+    composed: ({ inputs: [sorted, values], attributes: { side } }) => {
+      const value = expandDims(values, -1);
+      const goesBefore = (a: typeof value, b: typeof value): typeof value =>
+        isFloat(a.type.dtype)
+          ? logicalOr(less(a, b), logicalAnd(isNaN(b), logicalNot(isNaN(a))))
+          : less(a, b);
+      const isBehind = side === 'left' ? goesBefore(sorted, value) : logicalNot(goesBefore(value, sorted));
+      return [sum(cast(isBehind, 'int64'), -1)];
+    },
   },
   samples: [
     { args: [tensor([5], { values: [-1, 0, 0, 0.5, 1] }), tensor(['n', 'm'])] },

@@ -1,4 +1,6 @@
 import * as attr from '../../base/attribute.js';
+import type { Dim } from '../../base/dim.js';
+import { isFloat } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
 import { atLeast, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -17,6 +19,7 @@ import { slice } from '../movement/slice.js';
 import { gather, scatterAdd } from './gather.js';
 import { selectLoops } from './selectLoops.js';
 import { sortLoops } from './sortLoops.js';
+import type { OnnxValue, OnnxWriter } from '../onnx.js';
 
 export interface SortOptions {
   /** Greatest first. Default false. */
@@ -65,8 +68,38 @@ export const argsort: OperatorFunction<Sort> = operator({
       );
     },
   },
+  onnx: ({ onnx, inputs: [x], inputTypes: [{ shape }], attributes: { axis, descending } }) => {
+    const at = normalizeAxis('argsort', axis, shape.length);
+    return firstInOrder(onnx, x, shape, at, shape[at], descending);
+  },
   samples,
 });
+
+/** The first positions of the order along an axis. Of equal elements, ONNX takes the first ones first. */
+function firstInOrder(
+  onnx: OnnxWriter,
+  x: OnnxValue,
+  shape: Shape,
+  axis: number,
+  count: Dim,
+  descending: boolean,
+): OnnxValue {
+  const ordered = (values: OnnxValue, length: Dim): OnnxValue =>
+    onnx.nodes(
+      'TopK',
+      [values, onnx.sizes([length])],
+      { axis, largest: Number(descending), sorted: 1 },
+      [null, 'int64'],
+    )[1];
+  if (x.dtype === 'uint32' || x.dtype === 'uint64' || !isFloat(x.dtype)) return ordered(x, count);
+  // NaN has no place in ONNX's order. Here it is infinite at first, and then goes behind the infinite.
+  const isNaN = onnx.node('IsNaN', [x], {}, 'bool');
+  const number = onnx.node('Where', [isNaN, onnx.scalar(x.dtype, Infinity), x]);
+  const first = ordered(number, shape[axis]);
+  const keys = onnx.node('GatherElements', [onnx.cast(isNaN, 'int32'), first], { axis });
+  const second = ordered(keys, count);
+  return onnx.node('GatherElements', [first, second], { axis });
+}
 
 /**
  * `x` sorted along an axis, the last one by default; stable. NaN counts as the greatest value: it comes
@@ -142,6 +175,8 @@ export const argselect: OperatorFunction<
       return selectLoops(context, at, k, descending);
     },
   },
+  onnx: ({ onnx, inputs: [x], inputTypes: [{ shape }], attributes: { k, axis, descending } }) =>
+    firstInOrder(onnx, x, shape, normalizeAxis('argselect', axis, shape.length), k, descending),
   samples: [
     { args: [tensor(['n', 'm']), 3], least: { m: 3 } },
     { args: [tensor(['n', 9], { dtype: 'int8', low: -3, high: 3 }), 5, 1, { descending: true }] },

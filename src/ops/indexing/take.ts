@@ -1,6 +1,6 @@
 import type { HostArray } from '../../base/dtype.js';
 import * as attr from '../../base/attribute.js';
-import { type Dim, isStatic, minDim, sameShape, sizeOf } from '../../base/dim.js';
+import { type Dim, isStatic, minDim, sameShape, sizeOf, subDim } from '../../base/dim.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import { atLeast, words } from '../../ir/requirement.js';
@@ -28,6 +28,8 @@ import {
   readAlong,
   shapeOfInput,
 } from './position.js';
+import { gatheredBack } from './gatheredBack.js';
+import type { OnnxValue } from '../onnx.js';
 
 export interface TakeOptions {
   /** Default null: positions in the flattened array. */
@@ -87,6 +89,18 @@ export const take: OperatorFunction<
       const size = extent(extentOf(type.shape, attributes.axis));
       return readAlong(size, x.at(sourceOf(index, x.shape, indices, size, attributes)));
     },
+  },
+  onnx: ({ onnx, inputs: [x, indices], inputTypes: [{ shape }], attributes: { axis, mode } }) => {
+    const at = axis === null ? 0 : normalizeAxis('take', axis, shape.length);
+    const from = axis === null ? onnx.node('Reshape', [x, onnx.ints([-1])]) : x;
+    const extent = (less: number): OnnxValue => onnx.size(subDim(extentOf(shape, axis), less));
+    let places = onnx.cast(indices, 'int64');
+    if (mode === 'wrap') places = onnx.node('Mod', [places, extent(0)]);
+    if (mode === 'clip') {
+      const above = onnx.node('Max', [places, onnx.scalar('int64', 0)]);
+      places = onnx.node('Min', [above, extent(1)]);
+    }
+    return onnx.node('Gather', [from, places], { axis: at });
   },
   samples: [
     { args: [tensor(['n', 3]), [[2, 0], [1, -1]], { axis: 1 }] },
@@ -165,6 +179,11 @@ export const takeAdjoint: OperatorFunction<
         isSpread: !isLast,
       });
     },
+  },
+  onnx: {
+    composed: ({ inputs: [g, indices], attributes: { shape, ...options } }) => [
+      gatheredBack(g, shape, (numbers) => take(numbers, indices, options)),
+    ],
   },
   samples: [
     { args: [tensor([3, 2]), [4, 0, 4], [5, 2], { axis: 0 }] },

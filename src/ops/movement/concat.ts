@@ -80,6 +80,8 @@ export const concat: OperatorFunction<Join, false> = operator({
       return e.block(...copies);
     },
   },
+  onnx: ({ onnx, inputs, outputTypes: [{ shape }], attributes }) =>
+    onnx.node('Concat', inputs, { axis: normalizeAxis('concat', attributes.axis, shape.length) }),
   batch: {
     rows: (context) => {
       const { inputs, isBatched, length, attributes } = context;

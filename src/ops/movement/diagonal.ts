@@ -14,6 +14,7 @@ import {
 import { normalizeAxis, shapeToString } from '../infer.js';
 import { computeScalar } from '../lowering.js';
 import { overAll } from '../loops.js';
+import { gatheredBack } from '../indexing/gatheredBack.js';
 
 interface Plane {
   /** Which diagonal: columns minus rows. */
@@ -124,6 +125,11 @@ export const diagonalAdjoint: OperatorFunction<
         'serial',
       );
     },
+  },
+  onnx: {
+    composed: ({ inputs: [g], attributes: { shape, offset, axis1, axis2 } }) => [
+      gatheredBack(g, shape, (numbers) => diagonal(numbers, offset, axis1, axis2)),
+    ],
   },
   samples: [
     { args: [tensor([3]), [3, 4], 1, 0, 1] },

@@ -4,7 +4,7 @@ import { type DType, isFloat } from '../../base/dtype.js';
 import type { InferContext, Value } from '../../ir/program.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import type { Const } from '../../loop/nodes.js';
 import {
   type DefaultTensor,
   type Input,
@@ -23,7 +23,7 @@ import { type ShapeArgument, shapeList } from '../signatures.js';
  */
 
 /** Any number as an element of a dtype: integers truncate, bool is `!= 0`. */
-export function elementOf(dtype: DType, value: number): Expr {
+export function elementOf(dtype: DType, value: number): Const {
   const scalar = computeScalar(dtype);
   if (scalar !== 'i32' && scalar !== 'i64') return e.constant(scalar, value);
   return e.constant(scalar, Number.isFinite(value) ? Math.trunc(value) : 0);

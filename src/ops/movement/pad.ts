@@ -1,6 +1,6 @@
 import * as attr from '../../base/attribute.js';
 import { describe } from '../../base/attribute.js';
-import { addDim, type Dim, sameShape } from '../../base/dim.js';
+import { addDim, boundsOf, type Dim, sameShape, subDim } from '../../base/dim.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import { atLeast, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -16,7 +16,14 @@ import {
 import { shapeToString } from '../infer.js';
 import { example } from '../law.js';
 import { accumulate, clamped, overAll, wrapped } from '../loops.js';
-import { elementOf } from './fill.js';
+import { abs } from '../elementwise/sign.js';
+import { add, mul, sub } from '../elementwise/arithmetic.js';
+import { mod } from '../elementwise/division.js';
+import { maximum } from '../elementwise/extremum.js';
+import { gatheredBack } from '../indexing/gatheredBack.js';
+import { take } from '../indexing/take.js';
+import { cumsum } from '../reduction/cumulative.js';
+import { dimLike, elementOf, onesLike } from './fill.js';
 import { placeBlock } from './place.js';
 import type { SliceEntry } from './range.js';
 import { slice } from './slice.js';
@@ -86,6 +93,23 @@ export const pad: OperatorFunction<
         sink.store(index, x.at(sourceOf(index, x.shape, widths, mode))),
       );
     },
+  },
+  onnx: ({ onnx, inputs: [x], inputTypes: [{ shape, dtype }], attributes }) => {
+    const { widths, mode, value } = attributes;
+    const ends = shape.map((_, axis) => widthsOf(widths, axis));
+    const border = onnx.ints([
+      ...ends.map(([before]) => before),
+      ...ends.map(([, after]) => after),
+    ]);
+    if (mode === 'constant') {
+      return onnx.node('Pad', [x, border, onnx.scalar(dtype, elementOf(dtype, value).value)]);
+    }
+    // Where the border is wider than the array, ONNX has no answer.
+    const isNarrow = ends.every((pair, axis) => Math.max(...pair) < boundsOf(shape[axis]).min);
+    if (mode === 'edge' || (mode === 'reflect' && isNarrow)) {
+      return onnx.node('Pad', [x, border], { mode });
+    }
+    return { composed: ({ inputs: [y] }) => [bordered(y, widths, mode)] };
   },
   simplify: [
     {
@@ -162,12 +186,36 @@ export const padAdjoint: OperatorFunction<
       );
     },
   },
+  onnx: {
+    composed: ({ inputs: [g], attributes: { shape, widths, mode } }) => [
+      gatheredBack(g, shape, (numbers) => pad(numbers, widths, { mode })),
+    ],
+  },
   samples: [
     { args: [tensor([5, 4]), [2, 1], [2, 1], 'edge'] },
     { args: [tensor([9]), [3], [2, 4], 'reflect'] },
     { args: [tensor([2, 5]), [2, 2], [[0, 0], [3, 0]], 'wrap'] },
   ], // prettier-ignore
 });
+
+/** `pad` in the modes that repeat the array, by taking along one axis after the other. */
+function bordered<T extends Tensor>(
+  x: T,
+  widths: readonly (readonly number[])[],
+  mode: PadMode,
+): T {
+  return x.type.shape.reduce<T>((padded, extent, axis) => {
+    const [before, after] = widthsOf(widths, axis);
+    if (before === 0 && after === 0) return padded;
+    const length = addDim(extent, before + after);
+    const ones = onesLike(padded, { shape: [length], dtype: 'int64' });
+    const places = sub(cumsum(ones, 0), before + 1);
+    if (mode !== 'reflect') return take(padded, places, { axis, mode: 'wrap' });
+    const last = maximum(dimLike(places, subDim(extent, 1)), 1);
+    const turned = abs(sub(mod(add(places, last), mul(last, 2)), last));
+    return take(padded, turned, { axis, mode: 'clip' });
+  }, x);
+}
 
 /** The element of the array that a place of the padded one takes. */
 function sourceOf(

@@ -1,6 +1,6 @@
 import { describe } from '../../base/attribute.js';
 import * as attr from '../../base/attribute.js';
-import { addDim, type Dim, mulDim, sameDim, sameShape } from '../../base/dim.js';
+import { addDim, type Dim, maxDim, mulDim, sameDim, sameShape, subDim } from '../../base/dim.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import { type Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
@@ -25,6 +25,8 @@ import {
   type SliceEntry,
   sliceEntry,
 } from './range.js';
+import type { OnnxValue, OnnxWriter } from '../onnx.js';
+import { gatheredBack } from '../indexing/gatheredBack.js';
 
 /**
  * One index of `slice`: a number takes one position and drops the axis, `[start, stop?, step?]` is a
@@ -78,6 +80,10 @@ export const slice: OperatorFunction<
       });
       return x.at(at);
     },
+  },
+  onnx: ({ onnx, inputs: [x], inputTypes: [{ shape }], attributes: { indices } }) => {
+    const { ranges, kept } = resolveIndices('slice', shape, indices);
+    return partOf(onnx, x, shape, ranges, kept);
   },
   batch: {
     isLinear: true,
@@ -205,12 +211,50 @@ export const sliceAdjoint: OperatorFunction<
       return placeBlock(sink, axes, value, e.constant(computeScalar(sink.dtype), 0));
     },
   },
+  onnx: {
+    composed: ({ inputs: [g], attributes: { shape, indices } }) => [
+      gatheredBack(g, shape, (numbers) => slice(numbers, ...indices)),
+    ],
+  },
   samples: [
     { args: [tensor([3, 2]), [5, 3, 4], [1, '...', [3, 0, -2]]] },
     { args: [tensor([2, 3]), [5, 3], [[1, 5, 3]]] },
     { args: [tensor([0, 3]), [2, 3], [[2, null, 1]]] },
   ],
 });
+
+/** The ranges of a slice in ONNX, whose ends count from the back where they must not be clamped to it. */
+function partOf(
+  onnx: OnnxWriter,
+  x: OnnxValue,
+  shape: Shape,
+  ranges: readonly Range[],
+  kept: readonly number[],
+): OnnxValue {
+  const cut = ranges.flatMap(({ start, step, length }, axis) =>
+    start === 0 && step === 1 && sameDim(length, shape[axis]) ? [] : [axis],
+  );
+  const starts = cut.map((axis) => maxDim(ranges[axis].start, 0));
+  const ends = cut.map((axis, i) => {
+    const { step, length } = ranges[axis];
+    const end = addDim(starts[i], mulDim(length, step));
+    return step > 0 ? end : subDim(end, shape[axis]);
+  });
+  const part =
+    cut.length === 0
+      ? x
+      : onnx.node('Slice', [
+          x,
+          onnx.sizes(starts),
+          onnx.sizes(ends),
+          onnx.ints(cut),
+          onnx.ints(cut.map((axis) => ranges[axis].step)),
+        ]);
+  const dropped = shape.flatMap((_, axis) => (kept.includes(axis) ? [] : [axis]));
+  const added = kept.flatMap((axis, place) => (axis < 0 ? [place] : []));
+  const narrow = dropped.length === 0 ? part : onnx.node('Squeeze', [part, onnx.ints(dropped)]);
+  return added.length === 0 ? narrow : onnx.node('Unsqueeze', [narrow, onnx.ints(added)]);
+}
 
 function resultShape({ ranges, kept }: Selection): Shape {
   return kept.map((axis) => (axis < 0 ? 1 : ranges[axis].length));

@@ -16,6 +16,7 @@ import { callOf, example, type Law } from '../law.js';
 import type { PointLowering } from '../lowering.js';
 import { axisList } from '../signatures.js';
 import { reshape } from './reshape.js';
+import type { OnnxMapping } from '../onnx.js';
 
 /** A permutation of axes: axis `k` of the result is axis `order[k]` of the operand. */
 type Order = readonly number[];
@@ -31,6 +32,12 @@ function permuted<A>(orderOf: (attributes: A, rank: number) => Order): PointLowe
       return x.at(at);
     },
   };
+}
+
+/** How a permutation is written in ONNX. */
+function permutedInOnnx<A>(orderOf: (attributes: A, rank: number) => Order): OnnxMapping<A> {
+  return ({ onnx, inputs: [x], inputTypes: [{ shape }], attributes }) =>
+    onnx.transpose(x, orderOf(attributes, shape.length));
 }
 
 /** A permutation of the axes of rows leaves the axis of the rows where it is. */
@@ -85,7 +92,7 @@ function permutationLaws<A>(orderOf: (attributes: A, rank: number) => Order): re
   ];
 }
 
-/** What a value permutes the axes of, and how. */
+/** What a value permutes the axes of, and how: axis `k` of it is axis `order[k]` of that. */
 function permutationOf(value: Value): { readonly x: Value; readonly order: Order } | null {
   for (const [f, orderOf] of [
     [transpose, transposeOrder],
@@ -101,6 +108,16 @@ function permutationOf(value: Value): { readonly x: Value; readonly order: Order
     return { x: call.inputs[0], order };
   }
   return null;
+}
+
+/** What a value is with its last two axes exchanged; null for any other. */
+export function turnedFrom(value: Value): Value | null {
+  const permutation = permutationOf(value);
+  if (permutation === null) return null;
+  const { x, order } = permutation;
+  const rank = order.length;
+  const isTurned = order.every((from, to) => from === (to < rank - 2 ? to : 2 * rank - 3 - to));
+  return isTurned && rank >= 2 ? x : null;
 }
 
 /**
@@ -127,6 +144,7 @@ export const transpose: OperatorFunction<
     return [transpose(g!, inverse)];
   },
   lowering: permuted(transposeOrder),
+  onnx: permutedInOnnx(transposeOrder),
   batch: permutedRows(transposeOrder),
   simplify: permutationLaws(transposeOrder),
   samples: [
@@ -166,6 +184,7 @@ export const swapaxes: OperatorFunction<
   ],
   gradient: ({ grads: [g], attributes: { axis1, axis2 } }) => [swapaxes(g!, axis1, axis2)],
   lowering: permuted(swapOrder),
+  onnx: permutedInOnnx(swapOrder),
   batch: permutedRows(swapOrder),
   simplify: permutationLaws(swapOrder),
   samples: [{ args: [tensor(['n', 2, 'm']), 0, -1] }],
@@ -205,6 +224,7 @@ export const moveaxis: OperatorFunction<
     moveaxis(g!, destination, source),
   ],
   lowering: permuted(moveOrder),
+  onnx: permutedInOnnx(moveOrder),
   batch: permutedRows(moveOrder),
   simplify: permutationLaws(moveOrder),
   samples: [

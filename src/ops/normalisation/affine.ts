@@ -1,11 +1,10 @@
 import type { Attribute } from '../../base/attribute.js';
 import * as attr from '../../base/attribute.js';
 import { sameShape } from '../../base/dim.js';
-import { ShapeError } from '../../base/errors.js';
+import { equal, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import type { Input } from '../declare.js';
 import { add, mul } from '../elementwise/arithmetic.js';
-import { shapeToString } from '../infer.js';
 import { reshape } from '../movement/reshape.js';
 import { sumTo } from '../reduction/sum.js';
 
@@ -61,14 +60,19 @@ export function checkParameters(
   parameters: readonly TensorType[],
   wanted: Shape,
   x: Shape,
+  require: Require,
 ): void {
-  const wrong = parameters.find(({ shape }) => !sameShape(shape, wanted));
-  if (wrong === undefined) return;
-  throw new ShapeError('a parameter does not fit', {
-    op,
-    expected: `gamma and beta of shape ${shapeToString(wanted)}, for x of shape ${shapeToString(x)}`,
-    actual: shapeToString(wrong.shape),
-  });
+  for (const { shape } of parameters) {
+    const refusal = (): Refusal => ({
+      error: 'shape',
+      op,
+      problem: words`a parameter does not fit`,
+      expected: words`gamma and beta of shape ${wanted}, for x of shape ${x}`,
+      actual: words`${shape}`,
+    });
+    require(shape.length === wanted.length, refusal);
+    shape.forEach((extent, axis) => require(equal(extent, wanted[axis]), refusal));
+  }
 }
 
 /** `normal * gamma + beta`; `along` is the shape in which the parameters meet `normal`. */

@@ -73,6 +73,11 @@ export const attention: OperatorFunction<
     ];
   },
   lowering: { kind: 'kernel', kernel: attentionLoops, readsAnyOrder: true, divides: true },
+  onnx: {
+    composed: ({ inputs: [q, k, v, mask], attributes }) => [
+      matmul(weightsOf(q, k, mask, attributes), v),
+    ],
+  },
   samples: [
     { args: [tensor(['q', 4]), tensor(['k', 4]), tensor(['k', 3])] },
     {

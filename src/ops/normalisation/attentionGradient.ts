@@ -17,7 +17,7 @@ import { add, mul, sub } from '../elementwise/arithmetic.js';
 import { shapeToString } from '../infer.js';
 import type { KernelContext } from '../lowering.js';
 import { swapaxes } from '../movement/transpose.js';
-import { sum, sumTo } from '../reduction/sum.js';
+import { broadcastTo, sum, sumTo } from '../reduction/sum.js';
 import {
   added,
   type AttentionAttributes,
@@ -125,6 +125,20 @@ export const attentionGradient: OperatorFunction<
     ];
   },
   lowering: { kind: 'kernel', kernel: gradientLoops, readsAnyOrder: true, divides: true },
+  onnx: {
+    composed: ({ inputs: [q, k, v, g, mask], outputTypes, attributes }) => {
+      const weights = weightsOf(q, k, mask, attributes);
+      const upstream = matmul(g, swapaxes(v, -1, -2));
+      const scores = mul(weights, sub(upstream, alongRows(upstream, weights)));
+      const scaled = mul(scores, scaleOf(q, attributes.scale));
+      const grads = [
+        matmul(scaled, k),
+        matmul(swapaxes(scaled, -1, -2), q),
+        matmul(swapaxes(weights, -1, -2), g),
+      ];
+      return grads.map((grad, i) => broadcastTo(grad, outputTypes[i].shape));
+    },
+  },
   samples: [
     {
       args: [

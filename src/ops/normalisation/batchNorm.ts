@@ -21,6 +21,7 @@ import {
   type NormalisationOptions,
 } from './affine.js';
 import { moments, standardForm, throughMoments } from './standardize.js';
+import type { OnnxValue } from '../onnx.js';
 
 export interface BatchNormOptions extends NormalisationOptions {
   /** The axis of the channels. Default 1. */
@@ -57,9 +58,9 @@ export const batchNorm: OperatorFunction<
       attributes: { ...affine, axis: options?.axis ?? 1 },
     };
   },
-  infer: ({ inputs: [x, ...others], attributes: { axis } }) => {
+  infer: ({ inputs: [x, ...others], attributes: { axis }, require }) => {
     const channels = x.shape[normalizeAxis('batchNorm', axis, x.shape.length)];
-    checkParameters('batchNorm', others, [channels], x.shape);
+    checkParameters('batchNorm', others, [channels], x.shape, require);
     return [x];
   },
   gradient: ({ inputs, grads: [g], needs, attributes: options }) => {
@@ -92,6 +93,19 @@ export const batchNorm: OperatorFunction<
       const normal = mul(sub(x, reshape(mean, along)), factor);
       return [applyAffine(normal, parameters, options, along)];
     },
+  },
+  onnx: ({ onnx, inputs, inputTypes: [{ shape }], attributes }) => {
+    const { axis, epsilon, scaled, shifted } = attributes;
+    const [x, mean, variance, ...parameters] = inputs;
+    // ONNX's channels are axis 1, its epsilon is a float32.
+    const isOnnx = normalizeAxis('batchNorm', axis, shape.length) === 1;
+    if (!isOnnx || x.dtype === 'float64') return null;
+    const everywhere = (value: number): OnnxValue =>
+      onnx.node('Expand', [onnx.scalar(x.dtype, value), onnx.sizes([shape[1]])]);
+    const gamma = scaled ? parameters[0] : everywhere(1);
+    const beta = shifted ? parameters[scaled ? 1 : 0] : everywhere(0);
+    const operands = [x, gamma, beta, mean, variance];
+    return onnx.node('BatchNormalization', operands, { epsilon: { float: epsilon } });
   },
   samples: [
     {
@@ -141,9 +155,9 @@ export const batchNormTraining: OperatorFunction<
     const { inputs, attributes: affine } = affineCall(x, gamma, beta, options);
     return { inputs, attributes: { ...affine, axis: options?.axis ?? 1 } };
   },
-  infer: ({ inputs: [x, ...parameters], attributes: { axis } }) => {
+  infer: ({ inputs: [x, ...parameters], attributes: { axis }, require }) => {
     const channels = x.shape[normalizeAxis('batchNormTraining', axis, x.shape.length)];
-    checkParameters('batchNormTraining', parameters, [channels], x.shape);
+    checkParameters('batchNormTraining', parameters, [channels], x.shape, require);
     const statistic = { dtype: x.dtype, shape: [channels] };
     return [x, statistic, statistic];
   },

@@ -47,9 +47,9 @@ export const groupNorm: OperatorFunction<
     const { inputs, attributes } = affineCall(x, gamma, beta, options);
     return { inputs, attributes: { ...attributes, groups } };
   },
-  infer: ({ inputs: [x, ...parameters], attributes: { groups } }) => {
+  infer: ({ inputs: [x, ...parameters], attributes: { groups }, require }) => {
     checkGroups(x.shape, groups);
-    checkParameters('groupNorm', parameters, [x.shape[1]], x.shape);
+    checkParameters('groupNorm', parameters, [x.shape[1]], x.shape, require);
     return [x];
   },
   gradient: ({ inputs: [x, ...parameters], grads: [g], needs, attributes: options }) => {

@@ -20,6 +20,7 @@ import {
   type NormalisationOptions,
 } from './affine.js';
 import { type NormalForm, rootMeanSquareForm, standardForm } from './standardize.js';
+import type { OnnxMapping } from '../onnx.js';
 
 export interface LayerNormOptions extends NormalisationOptions {
   /** The axes that are normalised together. Default the last. */
@@ -62,6 +63,16 @@ export const layerNorm: OperatorFunction<LayerNorm> = overAxes<LayerNorm>(
     { args: [tensor(['n', 3, 2]), tensor([3, 1]), tensor([3, 1]), { axes: 1 }] },
     { args: [tensor([2, 'm'])], least: { m: 1 } },
   ],
+  ({ onnx, inputs, inputTypes: [{ shape }], attributes: { axes, epsilon, scaled, shifted } }) => {
+    const own = normalizeAxes('layerNorm', axes, shape.length);
+    const [first = shape.length] = own;
+    // ONNX normalises the last axes, with an epsilon of float32.
+    if (own.length === 0 || own.length < shape.length - first || inputs[0].dtype === 'float64') return null; // prettier-ignore
+    const [x, ...parameters] = inputs;
+    const gamma = scaled ? parameters[0] : onnx.node('Expand', [onnx.scalar(x.dtype, 1), onnx.sizes(shape.slice(first))]); // prettier-ignore
+    const operands = shifted ? [x, gamma, parameters[scaled ? 1 : 0]] : [x, gamma];
+    return onnx.node('LayerNormalization', operands, { axis: first, epsilon: { float: epsilon } });
+  },
 );
 
 /**
@@ -88,6 +99,7 @@ function overAxes<F extends (...args: never[]) => unknown>(
   form: NormalForm,
   call: (...args: Parameters<F>) => Call<AttributesOf<typeof attributes>>,
   samples: readonly Sample[],
+  onnx?: OnnxMapping<AttributesOf<typeof attributes>>,
 ): OperatorFunction<F> {
   return operator<F, typeof attributes>({
     name,
@@ -95,8 +107,8 @@ function overAxes<F extends (...args: never[]) => unknown>(
     attributes,
     operands: 'float',
     call,
-    infer: ({ inputs: [x, ...parameters], attributes: { axes } }) => {
-      checkParameters(name, parameters, parameterShape(name, x.shape, axes), x.shape);
+    infer: ({ inputs: [x, ...parameters], attributes: { axes }, require }) => {
+      checkParameters(name, parameters, parameterShape(name, x.shape, axes), x.shape, require);
       return [x];
     },
     gradient: ({ inputs: [x, ...parameters], grads: [g], needs, attributes: options }) => {
@@ -115,6 +127,7 @@ function overAxes<F extends (...args: never[]) => unknown>(
         return [applyAffine(normal, parameters, options, along)];
       },
     },
+    ...(onnx !== undefined && { onnx }),
     samples,
   });
 }

@@ -18,6 +18,7 @@ import { normalizeAxis } from '../infer.js';
 import { max } from '../reduction/extremum.js';
 import { sum } from '../reduction/sum.js';
 import { widened } from './standardize.js';
+import type { OnnxCall, OnnxValue } from '../onnx.js';
 
 /** `f(x, axis = -1)`. */
 export type AlongAxis = <T extends Tensor = DefaultTensor>(x: Input<T>, axis?: number) => T;
@@ -66,6 +67,13 @@ export const softmax: OperatorFunction<AlongAxis> = operator({
       return [probabilities];
     },
   },
+  onnx: (call) => {
+    const { onnx, inputs: [x], inputTypes: [{ shape }], attributes } = call; // prettier-ignore
+    const axis = normalizeAxis('softmax', attributes.axis, shape.length);
+    if (shape[axis] === 0) return x;
+    const y = onnx.node('Softmax', [x], { axis });
+    return onnx.node('Where', [isLost(call, axis), onnx.scalar(x.dtype, 0), y]);
+  },
   samples,
 });
 
@@ -96,8 +104,23 @@ export const logSoftmax: OperatorFunction<AlongAxis> = operator({
       return [logarithms];
     },
   },
+  onnx: (call) => {
+    const { onnx, inputs: [x], inputTypes: [{ shape }], attributes } = call; // prettier-ignore
+    const axis = normalizeAxis('logSoftmax', attributes.axis, shape.length);
+    if (shape[axis] === 0) return x;
+    return onnx.node('Where', [isLost(call, axis), x, onnx.node('LogSoftmax', [x], { axis })]);
+  },
   samples,
 });
+
+/** Where there is -Infinity only, of which ONNX makes NaN. */
+function isLost(
+  { onnx, inputs: [x] }: OnnxCall<{ readonly axis: number }>,
+  axis: number,
+): OnnxValue {
+  const greatest = onnx.reduce('ReduceMax', x, [axis], true);
+  return onnx.node('Equal', [greatest, onnx.scalar(x.dtype, -Infinity)], {}, 'bool');
+}
 
 /** Nothing along the axis: there is no maximum, and nothing to compute. */
 function isEmpty(x: Tensor, axis: number): boolean {

@@ -46,6 +46,7 @@ export const mean: OperatorFunction<Reduction> = reduction({
     combine: ([a], [b]) => [e.add(a, b)],
     finish: ([total], { count }) => [e.div(total, e.cast(total.type.scalar, count))],
   },
+  onnx: 'ReduceMean',
   samples: undefinedWhenEmptySamples,
 });
 

@@ -1,7 +1,7 @@
 import * as attr from '../../base/attribute.js';
 import { sameShape, sizeOf } from '../../base/dim.js';
 import { equal, type Refusal, words } from '../../ir/requirement.js';
-import type { Tensor } from '../../ir/types.js';
+import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { unravel } from '../contraction/unravel.js';
@@ -21,6 +21,7 @@ import { flatten, reshape } from '../movement/reshape.js';
 import { shift } from '../movement/shift.js';
 import { scanLoops } from './scan.js';
 import { totalDType } from './sum.js';
+import type { OnnxValue, OnnxWriter } from '../onnx.js';
 
 /** Running folds, and the linear recurrence that their gradients are made of. */
 
@@ -54,6 +55,12 @@ interface CumulativeSpec {
   combine(a: Expr, b: Expr): Expr;
   /** The gradient of `x`, whose axis is `along`; `x` and `g` are flat where the result is. */
   gradient<T extends Tensor>(g: T, x: T, along: number, options: Required<CumulativeOptions>): T;
+  /** How the elements of `x`, of the result's dtype, are folded along an axis in ONNX. */
+  onnx(
+    onnx: OnnxWriter,
+    x: OnnxValue,
+    along: { readonly axis: number; readonly shape: Shape } & Required<CumulativeOptions>,
+  ): OnnxValue;
   /** Besides the common ones. */
   readonly samples?: readonly Sample[];
 }
@@ -99,6 +106,13 @@ export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
         });
       },
     },
+    onnx: ({ onnx, inputs, outputTypes: [{ dtype, shape }], attributes }) => {
+      const { axis, ...options } = attributes;
+      const x = onnx.cast(inputs[0], dtype);
+      const flat = axis === null ? onnx.node('Reshape', [x, onnx.ints([-1])]) : x;
+      const along = axis === null ? 0 : normalizeAxis(name, axis, shape.length);
+      return spec.onnx(onnx, flat, { axis: along, shape, ...options });
+    },
     samples: [...cumulativeSamples, ...(spec.samples ?? [])],
   });
 }
@@ -111,6 +125,11 @@ export const cumsum: OperatorFunction<Cumulative> = cumulative({
   name: 'cumsum',
   neutral: 0,
   combine: e.add,
+  onnx: (onnx, x, { axis, exclusive, reverse }) =>
+    onnx.node('CumSum', [x, onnx.scalar('int64', axis)], {
+      exclusive: Number(exclusive),
+      reverse: Number(reverse),
+    }),
   gradient: (g, _x, along, { exclusive, reverse }) =>
     cumsum(g, along, { exclusive, reverse: !reverse }),
 });
@@ -178,6 +197,17 @@ export const recurrence: OperatorFunction<
         finish: ([y]) => [y],
       });
     },
+  },
+  onnx: ({ onnx, inputs: [a, b], outputTypes: [{ shape, dtype }], attributes }) => {
+    const axis = normalizeAxis('recurrence', attributes.axis, shape.length);
+    const along = { axis, reverse: attributes.reverse, shape };
+    const [no, yes] = [onnx.scalar('bool', 0), onnx.scalar('bool', 1)];
+    const initial = [onnx.scalar(dtype, 0), no];
+    return onnx.scan(along, initial, [a, b], ([y, isBehind], [factor, term]) => {
+      const next = onnx.node('Add', [onnx.node('Mul', [factor, y]), term]);
+      const value = onnx.node('Where', [isBehind, next, term]);
+      return { states: [value, onnx.node('Or', [isBehind, yes])], kept: value };
+    });
   },
   samples: [
     { args: [tensor(['n', 'm']), tensor(['n', 'm'])] },

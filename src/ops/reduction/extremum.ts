@@ -4,7 +4,7 @@ import { type DType, isFloat } from '../../base/dtype.js';
 import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import type { Const, Expr } from '../../loop/nodes.js';
 import {
   type DefaultTensor,
   type Input,
@@ -38,7 +38,7 @@ const ranges: Partial<Record<DType, readonly [bigint, bigint]>> = {
 };
 
 /** The element that loses against, or ties with, every other. */
-export function worst(side: 'max' | 'min', dtype: DType): Expr {
+export function worst(side: 'max' | 'min', dtype: DType): Const {
   const scalar = computeScalar(dtype);
   const [low, high] = ranges[dtype] ?? (isFloat(dtype) ? [-Infinity, Infinity] : [0, 1]);
   return e.constant(scalar, side === 'max' ? low : high);
@@ -61,6 +61,7 @@ function extremum(name: string, side: 'max' | 'min'): OperatorFunction<Reduction
       combine: ([a], [b]) => [better(side, a, b)],
       finish: ([best]) => [best],
     },
+    onnx: side === 'max' ? 'ReduceMax' : 'ReduceMin',
     simplify: extremumLaws(name, () => (side === 'max' ? max : min)),
   });
 }
@@ -166,6 +167,17 @@ function argExtremum(name: string, side: 'max' | 'min'): OperatorFunction<ArgRed
       finish: ([_best, position]) => [
         e.cast('i64', e.select(e.eq(position, nowhere), 0, position)),
       ],
+    },
+    onnx: ({ onnx, inputs: [x], inputTypes: [{ shape }], outputTypes, attributes }) => {
+      const { axis, keepdims } = attributes;
+      const type = side === 'max' ? 'ArgMax' : 'ArgMin';
+      if (axis !== null) {
+        const along = normalizeAxis(name, axis, shape.length);
+        return onnx.node(type, [x], { axis: along, keepdims: Number(keepdims) }, 'int64');
+      }
+      const flat = onnx.node('Reshape', [x, onnx.ints([-1])]);
+      const position = onnx.node(type, [flat], { axis: 0, keepdims: 0 }, 'int64');
+      return onnx.reshape(position, outputTypes[0].shape);
     },
     samples: [
       { args: [tensor(['n', 'm'])], least: { n: 1, m: 1 } },

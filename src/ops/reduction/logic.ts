@@ -4,6 +4,7 @@ import type { Reduction } from '../signatures.js';
 import { numericDTypes } from '../law.js';
 import { overOnes } from './laws.js';
 import { reduction } from './reduce.js';
+import { normalizeAxes } from '../infer.js';
 
 /** Reductions that ask of each element whether it is true: `x !== 0`, so NaN is. */
 
@@ -18,6 +19,7 @@ export const any: OperatorFunction<Reduction> = reduction({
     combine: ([a], [b]) => [e.or(a, b)],
     finish: ([found]) => [found],
   },
+  onnx: 'ReduceSum', // whether the number of those that are true is
   simplify: [
     overOnes('any', (x, axes) => any(x, axes), ['bool', ...numericDTypes], {
       words: 'any(x) = cast(x, bool)',
@@ -36,6 +38,7 @@ export const all: OperatorFunction<Reduction> = reduction({
     combine: ([a], [b]) => [e.and(a, b)],
     finish: ([holds]) => [holds],
   },
+  onnx: 'ReduceProd', // of 0 and 1
   simplify: [
     overOnes('all', (x, axes) => all(x, axes), ['bool', ...numericDTypes], {
       words: 'all(x) = cast(x, bool)',
@@ -54,5 +57,14 @@ export const countNonzero: OperatorFunction<Reduction> = reduction({
     step: ([count], element) => [e.add(count, e.cast('i32', e.cast('bool', element)))],
     combine: ([a], [b]) => [e.add(a, b)],
     finish: ([count]) => [e.cast('i64', count)],
+  },
+  onnx: ({ onnx, inputs: [x], inputTypes: [{ shape }], attributes: { axes, keepdims } }) => {
+    const counted = onnx.cast(onnx.cast(x, 'bool'), 'int64');
+    return onnx.reduce(
+      'ReduceSum',
+      counted,
+      normalizeAxes('countNonzero', axes, shape.length),
+      keepdims,
+    );
   },
 });

@@ -26,6 +26,7 @@ export const prod: OperatorFunction<Reduction> = reduction({
     combine: ([a], [b]) => [e.mul(a, b)],
     finish: ([total]) => [total],
   },
+  onnx: 'ReduceProd',
   simplify: [
     overOnes('prod', (x, axes) => prod(x, axes), [...floatDTypes, 'bool', ...integerDTypes], {
       words: 'prod(x) = x, as int64 of integers and bool',
@@ -67,6 +68,11 @@ export const cumprod: OperatorFunction<Cumulative> = cumulative({
   name: 'cumprod',
   neutral: 1,
   combine: e.mul,
+  onnx: (onnx, x, { exclusive, ...along }) =>
+    onnx.scan(along, [onnx.scalar(x.dtype, 1)], [x], ([before], [element]) => {
+      const after = onnx.node('Mul', [before, element]);
+      return { states: [after], kept: exclusive ? before : after };
+    }),
   gradient: (g, x, along, { exclusive, reverse }) => {
     // With p the product before element i, and s what reaches it from behind, the gradient is p * s,
     // where s[i] = g[i] + x[i + 1] * s[i + 1]. Nothing is divided here either.

@@ -15,6 +15,7 @@ import { normalizeAxes, reducedShape } from '../infer.js';
 import type { Law } from '../law.js';
 import type { Decomposition, ReduceLowering } from '../lowering.js';
 import { reshape } from '../movement/reshape.js';
+import type { OnnxCall, OnnxValue } from '../onnx.js';
 import { axisList, type Reduction } from '../signatures.js';
 
 /** What reductions have in common, so that a declaration says the rest. */
@@ -43,6 +44,8 @@ interface ReductionSpec {
   /** The gradient of `x`; `zero` when nothing flows. */
   readonly gradient: 'none' | 'zero' | (<T extends Tensor>(context: GradientOf<T>) => T);
   readonly lowering: Omit<ReduceLowering<ReductionAttributes>, 'kind' | 'axes'> | Decomposition<ReductionAttributes>; // prettier-ignore
+  /** The operator of ONNX that reduces what has been converted to the result's dtype, or nodes. */
+  readonly onnx?: string | ((call: OnnxCall<ReductionAttributes>) => OnnxValue);
   /** Whether results of sums are sums of results. Default false. */
   readonly isLinear?: boolean;
   /** Default none. */
@@ -73,7 +76,15 @@ export const undefinedWhenEmptySamples: readonly Sample[] = [
 
 /** Declares `f(x, axis?, { keepdims })`. */
 export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
-  const { name, operands = 'keep', ofNothing = true, gradient, lowering, simplify = [] } = spec;
+  const {
+    name,
+    operands = 'keep',
+    ofNothing = true,
+    gradient,
+    lowering,
+    onnx,
+    simplify = [],
+  } = spec;
   const { samples = ofNothing ? reductionSamples : nonEmptySamples } = spec;
   const batch: Batching<ReductionAttributes> = {
     isLinear: spec.isLinear ?? false,
@@ -115,6 +126,20 @@ export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
             axes: ({ axes }, rank) => normalizeAxes(name, axes, rank),
             ...lowering,
           },
+    ...(typeof onnx === 'string' && {
+      onnx: ({
+        onnx: writer,
+        inputs: [x],
+        inputTypes,
+        outputTypes,
+        attributes,
+      }: OnnxCall<ReductionAttributes>) => {
+        const axes = normalizeAxes(name, attributes.axes, inputTypes[0].shape.length);
+        const converted = writer.cast(x, outputTypes[0].dtype);
+        return writer.reduce(onnx, converted, axes, attributes.keepdims);
+      },
+    }),
+    ...(typeof onnx === 'function' && { onnx }),
     batch,
     simplify,
     samples,

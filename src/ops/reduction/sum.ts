@@ -43,6 +43,7 @@ export const sum: OperatorFunction<Reduction> = reduction({
     combine: ([a], [b]) => [e.add(a, b)],
     finish: ([total]) => [total],
   },
+  onnx: 'ReduceSum',
   simplify: [
     overOnes('sum', (x, axes) => sum(x, axes), ['bool', ...integerDTypes], {
       words: 'sum(x) = cast(x, int64) of integers and bool; of floats 0 + -0 is 0',

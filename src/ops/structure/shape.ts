@@ -59,6 +59,7 @@ export const shapeOf: OperatorFunction<
       },
     },
   ],
+  onnx: ({ onnx, inputs }) => onnx.node('Shape', inputs, {}, 'int64'),
   samples: [
     { args: [tensor(['n', 3, 'm'])] },
     { args: [tensor([])] },

@@ -7,6 +7,7 @@ import { declarationOf } from '../facets.js';
 import { Costs } from '../fuseCost.js';
 import { nominalBytes } from '../nominal.js';
 import { instantiate } from '../transform.js';
+import { viewed } from '../views.js';
 import { carve, nodesBehind } from './carve.js';
 import { carvedInput, editLoops, type Entry, type Loop, places, replace } from './loop.js';
 
@@ -15,9 +16,10 @@ import { carvedInput, editLoops, type Entry, type Loop, places, replace } from '
  * `y = f(c); for t: y + x_t`. In bodies and conditions. Operators are pure, so no result changes.
  *
  * What moves is what computes something; views, rearrangements and arrays of nothing but their shape
- * disappear in whatever reads them and stay, unless what moves needs them. Elementwise arithmetic whose
- * result is larger than all that it is computed from stays as well: reading it would cost more than
- * computing it. What may refuse its elements moves only where the region surely runs.
+ * disappear in whatever reads them and stay, unless what moves needs them. A kernel that looks through a
+ * rearrangement, as a product by a transposed weight, would rearrange in every iteration: that is done once.
+ * Elementwise arithmetic whose result is larger than all that it is computed from stays as well: reading it
+ * would cost more than computing it. What may refuse its elements moves only where the region surely runs.
  */
 export function hoistFromLoops(program: Program): Program {
   return editLoops(program, () => ({ loop }) => {
@@ -71,6 +73,7 @@ function worthMoving(
   for (const value of invariant) read.set(value, nominalBytes(value.type));
   const worth = new Set<NodeId>();
   const costs = new Costs(region);
+  const inAnyOrder = readInAnyOrder(region);
   for (const id of region.graph.nodes()) {
     const node = region.node(id);
     if (node.kind === 'variable') continue;
@@ -79,7 +82,10 @@ function worthMoving(
     if (!operands.every((value) => invariant.has(value))) continue;
     if (node.kind === 'call' && !isMovable(node, dims, runs)) continue;
     const below = [...new Set(operands)].reduce((sum, value) => sum + read.get(value)!, 0);
-    const isWorth = node.kind === 'call' && computes(node, id, costs, below);
+    const isWorth =
+      node.kind === 'call' &&
+      (computes(node, id, costs, below) ||
+        (inAnyOrder.has(id) && isRearrangement(node, id, costs, below)));
     if (isWorth) worth.add(id);
     for (const value of results) {
       invariant.add(value);
@@ -116,6 +122,25 @@ function mayRefuse({ op, regions }: CallNode): boolean {
       return node.kind === 'call' && mayRefuse(node);
     }),
   );
+}
+
+/** The nodes whose results, or views of them, kernels read that adapt to the order in which those lie. */
+function readInAnyOrder(region: Program): ReadonlySet<NodeId> {
+  const found = new Set<NodeId>();
+  for (const id of region.graph.nodes()) {
+    const node = region.node(id);
+    if (node.kind !== 'call') continue;
+    const { lowering } = declarationOf(node.op);
+    if (lowering.kind !== 'kernel' || lowering.readsAnyOrder !== true) continue;
+    for (const operand of region.operands(id)) found.add(viewed(region, operand).node);
+  }
+  return found;
+}
+
+/** Whether a call only gives what it reads another order. */
+function isRearrangement(call: CallNode, id: NodeId, costs: Costs, read: number): boolean {
+  const { kind } = declarationOf(call.op).lowering;
+  return kind === 'point' && costs.of(id).work === 0 && nominalBytes(call.types[0]) === read;
 }
 
 /** Whether a call does work that is worth doing once, given the bytes it would read for it otherwise. */

@@ -8,15 +8,22 @@ interface Range {
   readonly high: Dim | null;
 }
 
+/** The symbols whose sizes are not known yet. */
+export interface Own {
+  has(symbol: string): boolean;
+  /** A size in other symbols that one of them never exceeds; null, or no answer, for what its bounds say. */
+  most?(symbol: string): Dim | null;
+}
+
 /**
  * A size, in symbols that are not `own`, that holds whatever a dimension will be: room to plan for what
  * only a run decides. Null where there is no such size.
  */
-export function roomFor(dim: Dim, own: { has(symbol: string): boolean }): Dim | null {
+export function roomFor(dim: Dim, own: Own): Dim | null {
   return rangeOf(dim, own).high;
 }
 
-function rangeOf(dim: Dim, own: { has(symbol: string): boolean }): Range {
+function rangeOf(dim: Dim, own: Own): Range {
   if (typeof dim === 'number') return { low: dim, high: dim };
   let low: Dim = 0;
   let high: Dim | null = 0;
@@ -42,10 +49,12 @@ function productOf(factors: readonly Range[]): Range {
   );
 }
 
-function rangeOfAtom(atom: Atom, own: { has(symbol: string): boolean }): Range {
+function rangeOfAtom(atom: Atom, own: Own): Range {
   if (atom.kind === 'symbol') {
     const { min, max } = atom.bounds;
-    if (own.has(atom.name)) return { low: min, high: max === Infinity ? null : max };
+    if (own.has(atom.name)) {
+      return { low: min, high: own.most?.(atom.name) ?? (max === Infinity ? null : max) };
+    }
     const known = symbol(atom.name, atom.bounds);
     return { low: known, high: known };
   }

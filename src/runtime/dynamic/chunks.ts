@@ -18,7 +18,7 @@ export interface Chunk {
 }
 
 /** Chunks of rows grow up to so many bytes. */
-const mostBytes = 2 ** 24;
+export const mostBytes: number = 2 ** 24;
 
 /**
  * A loop whose rows are as many as its iterations, as a padded one for some of them. Null where that

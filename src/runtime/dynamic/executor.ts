@@ -7,7 +7,7 @@ import { controlOf } from '../../passes/lower/control.js';
 import { viewed } from '../../passes/views.js';
 import { checkDistinct, checkInto } from '../binding.js';
 import type { Inspectable, Operand, TierReport } from '../executable.js';
-import { copyElements, type Storage } from '../storage.js';
+import type { Storage } from '../storage.js';
 import { hostCallOf } from './control.js';
 import { type HostCall, Regions } from './hostcall.js';
 import { copyOf } from './rows.js';
@@ -117,7 +117,7 @@ export class DynamicExecutor implements Inspectable {
       const made = passed[k] ?? values[slot]!.storage;
       const target = into?.[k] ?? null;
       if (target !== null) {
-        if (made !== target) copyElements(target.host, made.host);
+        if (made !== target) target.fill(made.host);
         return { storage: target, shape };
       }
       if (handedOut.has(made)) return copyOf({ storage: made, shape });

@@ -8,7 +8,7 @@ export function elementCount(shape: readonly number[]): number {
 
 /** An operand with elements of its own. */
 export function copyOf({ storage, shape }: Operand): Operand {
-  return { storage: new Storage(storage.dtype, storage.host.slice()), shape };
+  return { storage: new Storage(storage.dtype, storage.copy()), shape };
 }
 
 /** An array that is read row by row. */
@@ -59,7 +59,7 @@ export class StackedRows {
   at(row: number, count = 1): Storage {
     this.#reserve(row + count);
     const home = this.#home.subarray(row * this.#length, (row + count) * this.#length);
-    return new Storage(this.#dtype, home);
+    return Storage.window(this.#dtype, home);
   }
 
   /** The first rows as an array. */

@@ -110,9 +110,11 @@ function kill(pid: number): void {
   }
 }
 
-const cell = new Int32Array(new SharedArrayBuffer(4));
+/** Made when it is needed: pages without cross-origin isolation have no memory to share. */
+let cell: Int32Array<SharedArrayBuffer> | undefined;
 
 /** Waits without the event loop. */
 export function sleep(milliseconds: number): void {
+  cell ??= new Int32Array(new SharedArrayBuffer(4));
   Atomics.wait(cell, 0, 0, milliseconds);
 }

@@ -1,7 +1,7 @@
 import type { HostArray } from '../../base/dtype.js';
 import type { Device } from '../device.js';
 import type { Executable, Operand } from '../executable.js';
-import { copyElements, Storage } from '../storage.js';
+import { Storage } from '../storage.js';
 import { difference } from './compare.js';
 import { onPerturbed } from './perturb.js';
 import { slackOf } from './slack.js';
@@ -36,10 +36,12 @@ export function tryBeside(options: TrialOptions): Trial {
   const { old, next, device, inputs, into, counts } = options;
   const before = contentsOf(into);
   let actual: readonly Operand[] | string;
-  // What the new code forgets to write must not be there from the last run of the old.
-  device.scramble();
   try {
-    actual = copied(next.run(inputs, into), into);
+    // What the new code forgets to write must not be there from the last run of the old.
+    actual = copied(
+      device.scrambled(() => next.run(inputs, into)),
+      into,
+    );
   } catch (error) {
     actual = `it fails: ${(error as Error).message}`;
   } finally {
@@ -51,7 +53,7 @@ export function tryBeside(options: TrialOptions): Trial {
   if (objection !== null || counts === 'old') return { results, objection };
   const kept = actual.map(({ storage, shape }, k) => {
     const target = into?.[k] ?? null;
-    if (target !== null) copyElements(target.host, storage.host);
+    target?.fill(storage.host);
     return { storage: target ?? storage, shape };
   });
   return { results: kept, objection };
@@ -88,20 +90,19 @@ function objectionTo(
 
 function contentsOf(into: Into): ReadonlyMap<Storage, HostArray> {
   const contents = new Map<Storage, HostArray>();
-  for (const storage of into ?? [])
-    if (storage !== null) contents.set(storage, storage.host.slice());
+  for (const storage of into ?? []) if (storage !== null) contents.set(storage, storage.copy());
   return contents;
 }
 
 function restore(contents: ReadonlyMap<Storage, HostArray>): void {
-  for (const [storage, elements] of contents) copyElements(storage.host, elements);
+  for (const [storage, elements] of contents) storage.fill(elements);
 }
 
 /** Results that nobody else writes to. */
 function copied(results: readonly Operand[], into: Into): readonly Operand[] {
   if (into === undefined) return results;
   return results.map(({ storage, shape }) => ({
-    storage: new Storage(storage.dtype, storage.host.slice()),
+    storage: new Storage(storage.dtype, storage.copy()),
     shape,
   }));
 }

@@ -2,15 +2,18 @@ import { DeviceError } from '../../base/errors.js';
 import { meeting } from '../../loop/team.js';
 import { mainName } from '../../passes/lower/main.js';
 import { control, controlBytes, gateBits, workerWords } from './control.js';
-import type { EntryRecipe, TeamEntry, WorkerLayout, WorkerMessage } from './recipe.js';
-import { mostThreads } from './settings.js';
-import { type Spawned, spawn } from './spawn.js';
+import { Crew, mostWorkers } from './crew.js';
+import { LostWorkerError } from './lost.js';
+import type { EntryRecipe, Layout, TeamEntry } from './recipe.js';
+import { type Spawn, spawn } from './spawn.js';
 
 /** What a pool needs of the device whose memory its threads share. */
 export interface PoolHome {
   readonly memory: WebAssembly.Memory;
   /** How many threads programs may run on now. */
   readonly threads: number;
+  /** How long a run may wait for its workers, in milliseconds; without it as long as is worth it. */
+  readonly patience?: number | undefined;
   /** The address of new memory. */
   take(bytes: number): number;
 }
@@ -33,45 +36,36 @@ const mostPatience = 0.5;
 /** How often the main thread looks whether the others are done before it sleeps. */
 const looksForEnd = 20_000;
 
-/** A worker that should be there, and that has been started at some time. */
-interface Seat {
-  worker: Spawned | null;
-  sent: number;
-}
-
 /**
  * The threads that run programs together with the main thread. They are started when the first program asks
  * for them, find jobs in shared memory, and keep no process alive.
  *
  * A job is open for a short time. Who has joined by then runs it, whoever that is: no result depends on the
- * number of threads. So a worker that is slow, or gone, costs time and nothing else.
+ * number of threads. So a worker that is slow, or gone, costs time and nothing else. For one that dies in a
+ * job see `guard` and `LostWorkerError`.
  */
 export class Pool {
   readonly #home: PoolHome;
   readonly #base: number;
   readonly #words: Int32Array;
-  readonly #seats: readonly Seat[];
-  readonly #programs: Map<number, EntryRecipe> = new Map();
-  readonly #notes: string[] = [];
+  readonly #crew: Crew;
   readonly #maySleep: boolean;
-  #newest = 0;
   #joins = 0;
   #job = 0;
-  #isClosed = false;
   /** Programs that nobody can run any more. */
   readonly #dropped: FinalizationRegistry<number>;
 
-  constructor(home: PoolHome) {
+  /** @param start How threads are started; tests have ways of their own. */
+  constructor(home: PoolHome, start: Spawn = spawn) {
     this.#home = home;
-    const workers = mostThreads - 1;
-    const bytes = controlBytes(workers);
+    const bytes = controlBytes(mostWorkers);
     this.#base = home.take(bytes);
     // Memory that has grown is still shared with views on what it was.
     this.#words = new Int32Array(home.memory.buffer, this.#base, bytes / 4).fill(0);
-    this.#seats = Array.from({ length: workers }, () => ({ worker: null, sent: 0 }));
+    this.#crew = new Crew({ memory: home.memory, base: this.#base, layout }, this.#words, start);
     this.#maySleep = maySleep(this.#words);
     this.#words[meeting.maySleep] = Number(this.#maySleep);
-    this.#dropped = new FinalizationRegistry((id) => this.#forget(id));
+    this.#dropped = new FinalizationRegistry((id) => this.#crew.forget(id));
   }
 
   /** Where the threads of a job meet. */
@@ -81,7 +75,7 @@ export class Pool {
 
   /** What went wrong with workers. */
   get notes(): readonly string[] {
-    return this.#notes;
+    return this.#crew.notes;
   }
 
   /** How often workers have joined a job. */
@@ -91,21 +85,20 @@ export class Pool {
 
   /** How many workers are waiting for work at this moment. */
   get ready(): number {
-    return this.#seats.filter((_, worker) => this.#isReady(worker, 1)).length;
+    return this.#crew.ready(1);
   }
 
   /**
    * A program as a function of its table and of what a team would gain. `own` runs it in this thread;
-   * `threads` is the most that it is made for.
+   * `threads` is the most that it is made for. The function throws a `LostWorkerError` when a worker dies
+   * while it runs.
    */
   entry(
     recipe: EntryRecipe,
     own: TeamEntry,
     threads: number,
   ): (table: number, gain: number) => void {
-    const id = ++this.#newest;
-    this.#programs.set(id, recipe);
-    this.#tell({ kind: 'program', id, recipe });
+    const id = this.#crew.add(recipe);
     const run = (table: number, gain: number): void => {
       const workers =
         gain < leastGain ? 0 : this.#callable(id, Math.min(threads, this.#home.threads) - 1);
@@ -117,22 +110,13 @@ export class Pool {
   }
 
   /** Ends all workers for good; programs run on in this thread. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await Promise.all(this.#seats.map((seat, worker) => this.#leave(seat, worker)?.end()));
+  close(): Promise<void> {
+    return this.#crew.close();
   }
 
-  /** @internal Ends a worker as an accident would, between two jobs. */
-  async kill(worker: number): Promise<void> {
-    await this.#seats[worker].worker?.kill();
-  }
-
-  #leave(seat: Seat, worker: number): Spawned | null {
-    const left = seat.worker;
-    seat.worker = null;
-    seat.sent = 0;
-    Atomics.store(this.#words, this.#wordOf(worker, workerWords.ready), 0);
-    return left;
+  /** @internal Ends a worker as an accident would. */
+  kill(worker: number): Promise<void> {
+    return this.#crew.kill(worker);
   }
 
   #run(id: number, own: TeamEntry, table: number, workers: number, gain: number): void {
@@ -149,8 +133,9 @@ export class Pool {
       Atomics.add(words, meeting.passed, 1);
       Atomics.notify(words, meeting.passed);
     }
-    this.#awaitAll(joined);
+    this.#awaitAll();
     if (error !== null) throw error;
+    if (Atomics.load(words, control.lost) !== 0) this.#mourn();
     if (Atomics.load(words, meeting.failed) !== 0) this.#refuse();
   }
 
@@ -158,16 +143,18 @@ export class Pool {
   #gather(id: number, table: number, workers: number, gain: number): number {
     const words = this.#words;
     Atomics.store(words, meeting.arrived, 0);
+    // Who died in its sleep has not counted itself out.
+    Atomics.store(words, meeting.sleeping, 0);
     Atomics.store(words, meeting.failed, 0);
-    Atomics.store(words, control.left, 0);
+    Atomics.store(words, control.lost, 0);
     Atomics.store(words, control.failure, 0);
     Atomics.store(words, control.program, id);
     Atomics.store(words, control.table, table);
     Atomics.store(words, control.most, workers);
     this.#job = (this.#job + 1) & 0xffffff;
     Atomics.store(words, control.gate, (this.#job << gateBits.job) | gateBits.open);
-    this.#ring();
-    const patience = Math.min(mostPatience, (gain * grainMilliseconds) / 8);
+    this.#crew.ring();
+    const patience = this.#home.patience ?? Math.min(mostPatience, (gain * grainMilliseconds) / 8);
     const begin = performance.now();
     for (let looks = 1; this.#joined() < workers; looks++) {
       if (looks % 16 === 0 && performance.now() - begin > patience) break;
@@ -179,17 +166,25 @@ export class Pool {
     return Atomics.load(this.#words, control.gate) & gateBits.joined;
   }
 
-  /** Whatever they do, all who are in a job come out of it: by its end, or because one of them has failed. */
-  #awaitAll(joined: number): void {
+  /**
+   * Whatever they do, all who are in a job come out of it: by its end, because one of them has failed, or
+   * because the guard has found them dead.
+   */
+  #awaitAll(): void {
     const words = this.#words;
-    for (let looks = 0; looks < looksForEnd; looks++) {
-      if (Atomics.load(words, control.left) === joined) return;
-    }
+    for (let looks = 0; looks < looksForEnd; looks++) if (!this.#crew.isInside) return;
     Atomics.store(words, control.asleep, 1);
-    for (let left = 0; (left = Atomics.load(words, control.left)) !== joined;) {
+    for (;;) {
+      const left = Atomics.load(words, control.left);
+      if (!this.#crew.isInside) break;
       if (this.#maySleep) Atomics.wait(words, control.left, left);
     }
     Atomics.store(words, control.asleep, 0);
+  }
+
+  #mourn(): never {
+    this.#crew.mourn('a worker died in the middle of a run, of which nothing was used');
+    throw new LostWorkerError();
   }
 
   #refuse(): never {
@@ -205,68 +200,22 @@ export class Pool {
 
   /** How many of the first `most` workers could join a job; starts those that are missing. */
   #callable(id: number, most: number): number {
-    let count = 0;
-    for (let worker = 0; worker < most; worker++) {
-      if (this.#seats[worker].worker === null) this.#start(worker);
-      else if (this.#isReady(worker, id)) count++;
-    }
-    return count;
+    const crew = this.#crew;
+    crew.fill(most);
+    const { patience } = this.#home;
+    if (patience === undefined) return crew.ready(id, most);
+    const begin = performance.now();
+    while (crew.isComing(id, most) && performance.now() - begin < patience) this.#rest();
+    return crew.ready(id, most);
   }
 
-  #isReady(worker: number, id: number): boolean {
-    return Atomics.load(this.#words, this.#wordOf(worker, workerWords.ready)) >= id;
-  }
-
-  #start(worker: number): void {
-    if (this.#isClosed) return;
-    const seat = this.#seats[worker];
-    try {
-      seat.worker = spawn((reason) => {
-        this.#leave(seat, worker);
-        this.#notes.push(`${reason}; another takes its place`);
-      });
-    } catch (error) {
-      this.#isClosed = true;
-      this.#notes.push(`no worker can be started: ${String(error)}`);
-      return;
-    }
-    const { memory } = this.#home;
-    this.#send(worker, { kind: 'start', memory, base: this.#base, worker, layout });
-    for (const [id, recipe] of this.#programs) this.#send(worker, { kind: 'program', id, recipe });
-  }
-
-  #tell(message: WorkerMessage): void {
-    this.#seats.forEach(({ worker }, number) => {
-      if (worker !== null) this.#send(number, message);
-    });
-  }
-
-  #send(worker: number, message: WorkerMessage): void {
-    const seat = this.#seats[worker];
-    // Who hears of a message before it comes waits for it; who did not hear of it would go on looking.
-    seat.sent++;
-    Atomics.store(this.#words, this.#wordOf(worker, workerWords.sent), seat.sent);
-    seat.worker!.post(message);
-    this.#ring();
-  }
-
-  /** Wakes whoever sleeps. */
-  #ring(): void {
-    Atomics.add(this.#words, control.bell, 1);
-    if (Atomics.load(this.#words, control.sleeping) > 0) Atomics.notify(this.#words, control.bell);
-  }
-
-  #forget(id: number): void {
-    this.#programs.delete(id);
-    this.#tell({ kind: 'forget', id });
-  }
-
-  #wordOf(worker: number, word: number): number {
-    return control.workers + worker * workerWords.words + word;
+  /** Lets others have the processor. */
+  #rest(): void {
+    if (this.#maySleep) Atomics.wait(this.#words, control.asleep, 0, 0.1);
   }
 }
 
-const layout: WorkerLayout = {
+const layout: Layout = {
   control,
   own: workerWords,
   gate: gateBits,

@@ -16,21 +16,8 @@ export type EntryRecipe =
 /** Runs the `main` of a program as one thread of a team. */
 export type TeamEntry = (table: number, thread: number, threads: number) => void;
 
-/** What is posted to workers. */
-export type WorkerMessage =
-  | {
-      readonly kind: 'start';
-      readonly memory: WebAssembly.Memory;
-      /** The address of the control block, and the number of the worker, from 0. */
-      readonly base: number;
-      readonly worker: number;
-      readonly layout: WorkerLayout;
-    }
-  | { readonly kind: 'program'; readonly id: number; readonly recipe: EntryRecipe }
-  | { readonly kind: 'forget'; readonly id: number };
-
-/** All that a worker has to know and cannot import. */
-export interface WorkerLayout {
+/** What workers and their guard have to know and cannot import. */
+export interface Layout {
   readonly control: typeof control;
   readonly own: typeof workerWords;
   readonly gate: typeof gateBits;
@@ -39,3 +26,29 @@ export interface WorkerLayout {
   /** How long a worker looks for work before it sleeps, in milliseconds. */
   readonly awake: number;
 }
+
+/** The shared memory in which all agree. */
+export interface Ground {
+  readonly memory: WebAssembly.Memory;
+  /** The address of the control block. */
+  readonly base: number;
+  readonly layout: Layout;
+}
+
+/** What is posted to workers. */
+export type WorkerMessage =
+  | {
+      readonly kind: 'start';
+      readonly ground: Ground;
+      /** The number of the worker. */
+      readonly worker: number;
+      /** Is closed when the worker dies: the guard has the other end. */
+      readonly life: MessagePort;
+    }
+  | { readonly kind: 'program'; readonly id: number; readonly recipe: EntryRecipe }
+  | { readonly kind: 'forget'; readonly id: number };
+
+/** What is posted to the guard. */
+export type GuardMessage =
+  | { readonly kind: 'start'; readonly ground: Ground }
+  | { readonly kind: 'watch'; readonly worker: number; readonly life: MessagePort };

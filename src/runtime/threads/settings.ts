@@ -33,6 +33,22 @@ export function threadsOfEnvironment(): number {
   return threadCount(/^\d+$/.test(text) ? Number(text) : text, 'KAON_THREADS');
 }
 
+/**
+ * What `KAON_GRAIN` says, for tests: the instructions that are worth a thread of their own. With it, runs also
+ * wait for all of their workers, so that everything that can be divided certainly is.
+ */
+export function haste(): { readonly grain?: number; readonly patience?: number } {
+  const text = environment().KAON_GRAIN ?? '';
+  if (text === '') return {};
+  const grain = Number(text);
+  if (Number.isInteger(grain) && grain > 0) return { grain, patience: 10_000 };
+  throw new ArgumentError('this is no number of instructions', {
+    op: 'KAON_GRAIN',
+    expected: 'a whole number from 1',
+    actual: text,
+  });
+}
+
 function environment(): Environment {
   const { process } = globalThis as { readonly process?: { readonly env?: Environment } };
   return process?.env ?? {};

@@ -1,42 +1,50 @@
-import type { Worker as NodeWorker } from 'node:worker_threads';
+import type { Transferable as Moved, Worker as NodeWorker } from 'node:worker_threads';
 import { nodeModules, type NodeModules } from '../../base/node.js';
-import type { WorkerMessage } from './recipe.js';
-import { workerText } from './worker.js';
+import type { GuardMessage, WorkerMessage } from './recipe.js';
 
-/** A worker, of Node or of a browser. It keeps no process alive. */
+/** A thread with an event loop, of Node or of a browser. It keeps no process alive. */
 export interface Spawned {
-  post(message: WorkerMessage): void;
+  /** Moves what is in `moved` over. */
+  post(message: WorkerMessage | GuardMessage, moved?: readonly MessagePort[]): void;
   end(): Promise<unknown>;
   /** Ends it as if by itself. */
   kill(): Promise<unknown>;
 }
 
+/** Starts a thread from text. `died` hears once if it ends by itself, and how: "ended with ...". */
+export type Spawn = (text: string, died: (reason: string) => void) => Spawned;
+
 /**
- * Starts a worker from text. `died` hears once if it ends by itself, and why.
- * @throws Error where workers cannot be started, as a page's policy may have it.
+ * Starts threads as this platform does.
+ * @throws Error where they cannot be started, as a page's policy may have it.
  */
-export function spawn(died: (reason: string) => void): Spawned {
+export const spawn: Spawn = (text, died) => {
   const node = nodeModules();
-  return node === null ? spawnInBrowser(died) : spawnInNode(node, died);
+  return node === null ? spawnInBrowser(text, died) : spawnInNode(node, text, died);
+};
+
+/** What a function that is complete in itself does, as text. Bundlers that keep names call `__name`. */
+export function textOf(work: () => void): string {
+  return `const __name = (made) => made;\n(${work.toString()})();`;
 }
 
-function post(worker: NodeWorker | Worker, message: WorkerMessage): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
-  worker.postMessage(message);
-}
-
-function spawnInNode({ workers }: NodeModules, died: (reason: string) => void): Spawned {
+function spawnInNode(
+  { workers }: NodeModules,
+  text: string,
+  died: (reason: string) => void,
+): Spawned {
   // What the process was started with, such as preloaded modules, is nothing to a worker.
-  const worker = new workers.Worker(workerText(), { eval: true, execArgv: [], name: 'kaon' });
+  const worker: NodeWorker = new workers.Worker(text, { eval: true, execArgv: [], name: 'kaon' });
   let reason = '';
   let isWanted = true;
   worker.on('error', (error) => (reason = `: ${String(error)}`));
   worker.on('exit', (code) => {
-    if (isWanted) died(`a worker ended with code ${code}${reason}`);
+    if (isWanted) died(`ended with code ${code}${reason}`);
   });
   worker.unref();
   return {
-    post: (message) => post(worker, message),
+    // Node's channels are those of the web, and its declarations are its own.
+    post: (message, moved = []) => worker.postMessage(message, moved as unknown as Moved[]),
     end: () => {
       isWanted = false;
       return worker.terminate();
@@ -45,17 +53,20 @@ function spawnInNode({ workers }: NodeModules, died: (reason: string) => void): 
   };
 }
 
-function spawnInBrowser(died: (reason: string) => void): Spawned {
-  const url = URL.createObjectURL(new Blob([workerText()], { type: 'text/javascript' }));
+function spawnInBrowser(text: string, died: (reason: string) => void): Spawned {
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
   const worker = new Worker(url, { name: 'kaon' });
   const kill = (reason: string): Promise<void> => {
     worker.terminate();
-    died(`a worker ended${reason}`);
+    died(`ended${reason}`);
     return Promise.resolve();
   };
-  worker.addEventListener('error', (event) => void kill(`: ${event.message}`));
+  worker.addEventListener(
+    'error',
+    (event) => void kill(`: ${event.message ?? 'it could not be started'}`),
+  );
   return {
-    post: (message) => post(worker, message),
+    post: (message, moved = []) => worker.postMessage(message, [...moved]),
     end: () => {
       worker.terminate();
       URL.revokeObjectURL(url);

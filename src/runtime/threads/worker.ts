@@ -1,15 +1,5 @@
-import type { EntryRecipe, TeamEntry, WorkerMessage } from './recipe.js';
-
-/** What is used of Node, in a worker. */
-interface NodeHost {
-  getBuiltinModule?(name: string): unknown;
-}
-
-/** What a worker hears messages by. */
-interface Port {
-  on?(kind: 'message', hear: (message: WorkerMessage) => void): void;
-  addEventListener?(kind: 'message', hear: (event: { readonly data: WorkerMessage }) => void): void;
-}
+import type { Host, NodeThreads } from './host.js';
+import type { EntryRecipe, Ground, TeamEntry, WorkerMessage } from './recipe.js';
 
 /** What is used of the loader of shared libraries. */
 interface Loader {
@@ -26,24 +16,28 @@ interface Loader {
  * come by the event loop, so it goes back to that whenever one has been sent.
  */
 export function work(): void {
-  const host = globalThis as { readonly process?: NodeHost } & Port;
-  const builtin = (name: string): unknown => host.process?.getBuiltinModule?.(name);
-  const threads = builtin('node:worker_threads') as { readonly parentPort: Port } | undefined;
+  const host = globalThis as Host<WorkerMessage>;
+  const builtin = host.process?.getBuiltinModule ?? host.require;
+  const threads = builtin?.('node:worker_threads') as NodeThreads<WorkerMessage> | undefined;
   const entries = new Map<number, TeamEntry>();
-  let start: Extract<WorkerMessage, { kind: 'start' }> | null = null;
+  let ground: Ground | null = null;
+  /** What would be closed if this thread let go of it. */
+  const held: unknown[] = [];
   let words = new Int32Array(0);
+  /** The first word of this worker. */
+  let mine = 0;
   let heard = 0;
   let newest = 0;
   let seen = 0;
 
   const entryOf = (recipe: EntryRecipe): TeamEntry => {
-    const { memory, base, layout } = start!;
+    const { memory, base, layout } = ground!;
     if (recipe.kind === 'wasm') {
       const { exports } = new WebAssembly.Instance(recipe.module, { env: { memory } });
       const main = exports[layout.mainName] as (...args: number[]) => void;
       return (table, thread, count) => main(table, 0, 0, base, thread, count);
     }
-    const { createRequire } = builtin('node:module') as {
+    const { createRequire } = builtin!('node:module') as {
       createRequire(from: string): (name: string) => unknown;
     };
     const loader = createRequire(recipe.from)('koffi') as Loader;
@@ -58,7 +52,7 @@ export function work(): void {
 
   /** Lets the others go, and says why. Who waits reads `failed` after `passed`. */
   const fail = (error: unknown): void => {
-    const { control, meeting } = start!.layout;
+    const { control, meeting } = ground!.layout;
     if (Atomics.compareExchange(words, meeting.failed, 0, 1) === 0) {
       const text = String(error).slice(0, control.mostCharacters);
       for (let i = 0; i < text.length; i++) words[control.failure + 1 + i] = text.charCodeAt(i);
@@ -70,7 +64,7 @@ export function work(): void {
 
   /** Joins the job that a value of the gate stands for, if that is still possible; gives its number there. */
   const join = (gate: number): number => {
-    const { control, gate: bits } = start!.layout;
+    const { control, gate: bits } = ground!.layout;
     const most = Atomics.load(words, control.most);
     for (let now = gate; (now & bits.open) !== 0 && (now & bits.joined) < most;) {
       const before = Atomics.compareExchange(words, control.gate, now, now + 1);
@@ -81,27 +75,36 @@ export function work(): void {
     return 0;
   };
 
-  const runJob = (gate: number): void => {
-    const { control, gate: bits } = start!.layout;
-    const entry = entries.get(Atomics.load(words, control.program));
-    const thread = entry === undefined ? 0 : join(gate);
-    if (thread === 0) return;
-    let now = Atomics.load(words, control.gate);
-    while ((now & bits.open) !== 0) now = Atomics.load(words, control.gate);
-    try {
-      entry!(Atomics.load(words, control.table), thread, (now & bits.joined) + 1);
-    } catch (error) {
-      fail(error);
-    }
+  /** The guard does this for who has died. */
+  const leave = (): void => {
+    const { control, own } = ground!.layout;
+    Atomics.store(words, mine + own.inside, 0);
     Atomics.add(words, control.left, 1);
     if (Atomics.load(words, control.asleep) !== 0) Atomics.notify(words, control.left);
   };
 
+  const runJob = (gate: number): void => {
+    const { control, own, gate: bits } = ground!.layout;
+    const entry = entries.get(Atomics.load(words, control.program));
+    if (entry === undefined || Atomics.load(words, mine + own.watched) === 0) return;
+    // Before it joins: from then on the others count on it.
+    Atomics.store(words, mine + own.inside, 1);
+    const thread = join(gate);
+    if (thread > 0) {
+      let now = Atomics.load(words, control.gate);
+      while ((now & bits.open) !== 0) now = Atomics.load(words, control.gate);
+      try {
+        entry(Atomics.load(words, control.table), thread, (now & bits.joined) + 1);
+      } catch (error) {
+        fail(error);
+      }
+    }
+    leave();
+  };
+
   /** Until a message has been sent. */
   const serve = (): void => {
-    const { worker, layout } = start!;
-    const { control, own, gate: bits, awake } = layout;
-    const mine = control.workers + worker * own.words;
+    const { control, own, gate: bits, awake } = ground!.layout;
     Atomics.store(words, mine + own.ready, newest);
     let since = performance.now();
     for (let looks = 1; ; looks++) {
@@ -126,8 +129,11 @@ export function work(): void {
   const hear = (message: WorkerMessage): void => {
     heard++;
     if (message.kind === 'start') {
-      start = message;
-      words = new Int32Array(message.memory.buffer, message.base);
+      ({ ground } = message);
+      held.push(message.life);
+      const { control, own } = ground.layout;
+      mine = control.workers + message.worker * own.words;
+      words = new Int32Array(ground.memory.buffer, ground.base);
     } else if (message.kind === 'forget') entries.delete(message.id);
     else {
       // One that cannot be made here is never joined. The others do without this worker.
@@ -142,9 +148,4 @@ export function work(): void {
   };
   if (threads === undefined) host.addEventListener!('message', ({ data }) => hear(data));
   else threads.parentPort.on!('message', hear);
-}
-
-/** The program of a worker. Bundlers that keep names of functions call `__name`. */
-export function workerText(): string {
-  return `const __name = (made) => made;\n(${work.toString()})();`;
 }

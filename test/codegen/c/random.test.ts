@@ -17,10 +17,12 @@ const kernels: readonly Kernel[] = fc
   .sample(fc.array(fc.nat(2 ** 16), { maxLength: 120 }), { seed: 11, numRuns: count })
   .flatMap((entropy, i) => {
     const kernel = randomKernel(entropy);
-    return [kernel, optimize(kernel, { vectorBytes: 16 })].map((each, k) => ({
-      ...each,
-      name: `random_${i}_${k}`,
-    }));
+    return [kernel, ...[16, 64].map((vectorBytes) => optimize(kernel, { vectorBytes }))].map(
+      (each, k) => ({
+        ...each,
+        name: `random_${i}_${k}`,
+      }),
+    );
   });
 
 /** A program that runs every kernel for all sizes on what it reads, and writes what each leaves. */
@@ -80,6 +82,6 @@ describe('random kernels as C', () => {
 
   it('need a compiler to be tried', (test) => {
     if (compilers.length === 0) test.skip('there is no C compiler here');
-    assert.ok(kernels.length === 2 * count);
+    assert.ok(kernels.length === 3 * count);
   });
 });

@@ -18,8 +18,11 @@ import {
 const steps = isLong ? 10_000 : 1_000;
 /** By then everything that is done once has been done: tracing, compiling, optimizing by the engine. */
 const settledAfter = isLong ? 1_000 : 400;
-/** How often memory is measured from then on, but for once. */
-const intervals = 6;
+/**
+ * How often memory is measured from then on, but for once. What small results are cut from is given back only
+ * when the last of them is gone, so single measurements differ by two such pieces; the least of six does not.
+ */
+const intervals = 12;
 
 const rows = 256;
 const batchSize = 32;

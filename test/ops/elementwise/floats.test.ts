@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { Program, type Value } from '../../../src/ir/program.js';
 import * as ops from '../../../src/ops/elementwise/index.js';
 import { ShapeError } from '../../../src/base/errors.js';
+import { Storage } from '../../../src/runtime/storage.js';
 import { generator } from '../../support/samples.js';
 import { apply, elements, type Float, map, vector } from './support.js';
 
@@ -112,6 +113,13 @@ for (const dtype of ['float32', 'float64'] as const) {
     compare(dtype, ops.heaviside, (x, y) => (x > 0 ? 1 : x < 0 ? 0 : x === 0 ? y : NaN));
   });
 }
+
+test('the sign of NaN is no sign: it depends on how the NaN was made', () => {
+  const bits = new Uint32Array([0x7fc00000, 0xffc00000, 0x7fc00001, 0xffc00001]);
+  const nans = { storage: new Storage('float32', new Float32Array(bits.buffer)), shape: [4] };
+  const xs = vector('float32', [-2, -2, 2, 2]);
+  assert.deepEqual(elements(apply(ops.copysign, xs, nans)), [2, 2, 2, 2]);
+});
 
 test('rounding sends halves to even numbers and keeps what is whole', () => {
   const xs = [0.5, 1.5, 2.5, -0.5, -1.5, 2.4999, 1e20, NaN, -Infinity];

@@ -85,6 +85,40 @@ const refusing = (length: string): string => `program {
   output y = %0
 }`;
 
+test('what a product reads in another order is turned once, before the loop', () => {
+  const turned = `program {
+    input x: float32[n, 3, 4]
+    input w: float32[5, 4]
+    %0 = foreach(x, w) {data: 1, states: 0, reverse: false, counted: false, save: "auto"} [@0 {
+      input x: float32[3, 4]
+      input w: float32[5, 4]
+      %0 = swapaxes(w) {axis1: 0, axis2: 1}: float32[4, 5]
+      %1 = matmul(x, %0): float32[3, 5]
+      output y = %1
+    }]: float32[n, 3, 5]
+    output y = %0
+  }`;
+  turns(
+    hoistFromLoops,
+    turned,
+    `program {
+      input x: float32[n, 3, 4]
+      input w: float32[5, 4]
+      %0 = swapaxes(w) {axis1: 0, axis2: 1}: float32[4, 5]
+      %1 = foreach(x, w, %0) {data: 1, states: 0, reverse: false, counted: false, save: "auto"} [@0 {
+        input x: float32[3, 4]
+        input w: float32[5, 4]
+        input hoisted: float32[4, 5]
+        %0 = matmul(x, hoisted): float32[3, 5]
+        output y = %0
+      }]: float32[n, 3, 5]
+      output y = %1
+    }`,
+  );
+  const program = parse(turned);
+  for (const n of [0, 2]) agree(program, hoistFromLoops(program), inputsOf(program, { n }));
+});
+
 test('what may refuse its elements stays where the loop may not run', () => {
   turns(
     hoistFromLoops,

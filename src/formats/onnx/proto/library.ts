@@ -10,6 +10,12 @@ export interface Protobuf {
   readonly schema: typeof schema;
 }
 
+/** What a message is made of, without messages that exist already. */
+export type Parts<S extends protobuf.DescMessage> = Exclude<
+  protobuf.MessageInitShape<S>,
+  { readonly $typeName: string }
+>;
+
 async function load(): Promise<Protobuf | { readonly cause: unknown }> {
   try {
     const [{ fromBinary, toBinary, create }, messages] = await Promise.all([

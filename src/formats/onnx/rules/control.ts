@@ -9,6 +9,7 @@ import { type Operand, TensorOperand } from '../operand.js';
 import type { GraphProto } from '../proto/onnx_pb.js';
 import { Region } from '../region.js';
 import { foreachRow, type LoopResults } from './loops.js';
+import { type RowReads, rowReads } from './rowreads.js';
 import { anyElement, type Rules } from './rule.js';
 
 /** Loops whose length is known are written out where a state is no array, up to so many iterations. */
@@ -148,12 +149,8 @@ function overNumbers(
 ): readonly Operand[] | null {
   if (!node.has(0)) return null;
   const length = trips ?? sizesOf(ops.maximum(ops.reshape(node.value(0), [1]), 0))[0];
-  return countedLoop(
-    node,
-    body,
-    states,
-    node.iota(isStatic(length) ? Math.max(length, 0) : length),
-  );
+  const count = isStatic(length) ? Math.max(length, 0) : length;
+  return countedLoop(node, rowReads(node, body, count), states, node.iota(count));
 }
 
 function knownTruth(node: ImportedNode, operand: TensorOperand): boolean | null {
@@ -202,7 +199,7 @@ function keepsType(before: TensorOperand, after: Operand): boolean {
 /** A loop whose condition always holds, as one over its numbers; null where it is not of that kind. */
 function countedLoop(
   node: ImportedNode,
-  body: GraphProto,
+  { body, data, elements: rowElements, reverse }: RowReads,
   states: readonly TensorOperand[],
   numbers: Value,
 ): readonly Operand[] | null {
@@ -210,6 +207,8 @@ function countedLoop(
   const yielded: TensorOperand[] = [];
   let fits = true;
   const given = states.map((state) => state.valueIn(node.region));
+  // Iterations count up, and stack what they yield, whichever row they read.
+  const turned = (rows: Value): Value => (reverse ? ops.flip(rows, 0) : rows);
   const build = (region: Region, rows: readonly Value[], before: readonly Value[]): LoopResults => {
     const made = node.importer.subgraph(
       body,
@@ -218,6 +217,7 @@ function countedLoop(
         TensorOperand.of(rows[0]),
         truth(true),
         ...before.map((value, k) => TensorOperand.of(value, elements[k])),
+        ...rows.slice(1).map((value, k) => TensorOperand.of(value, rowElements[k])),
       ],
       states.length + 1,
       region,
@@ -240,13 +240,17 @@ function countedLoop(
   };
   const found = foreachRow(
     node,
-    { data: [numbers], states: given },
+    {
+      data: [turned(numbers), ...data],
+      states: given,
+      reverse,
+    },
     ({ rows, states: before }, _, region) => build(region, rows, before),
   );
   if (!fits) return null;
   return [
     ...found.states.map((value, k) => TensorOperand.of(value, elements[k])),
-    ...found.rows.map((value, k) => TensorOperand.of(value, yielded[k].element)),
+    ...found.rows.map((value, k) => TensorOperand.of(turned(value), yielded[k].element)),
   ];
 }
 

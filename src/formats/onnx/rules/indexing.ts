@@ -1,4 +1,4 @@
-import { type Dim, isStatic, minDim, sizeOf } from '../../../base/dim.js';
+import { type Dim, isStatic, minDim, sizeOf, sameDim } from '../../../base/dim.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
@@ -170,9 +170,10 @@ function top(node: ImportedNode): Results {
     return [node.like(0, ordered(element, values)), indices];
   }
   const order = ops.argsort(x, axis, { descending: largest });
-  const count = ops.reshape(node.value(1), []);
   const before = Array.from({ length: axis }, () => ':' as const);
-  const indices = ops.slice(order, ...before, [0, count]);
+  const count = known ?? ops.reshape(node.value(1), []);
+  const isWhole = known !== undefined && sameDim(known, shape[axis]);
+  const indices = isWhole ? order : ops.slice(order, ...before, [0, count]);
   return [node.like(0, ordered(element, ops.gather(x, indices, axis))), indices];
 }
 
@@ -204,7 +205,10 @@ function compressed(x: Value, node: ImportedNode): Value {
   const mask = node.value(1);
   const [length, extent] = [mask.type.shape[0], flat.type.shape[0]];
   const both = minDim(length, extent);
-  const taken = ops.booleanMask(ops.slice(flat, [0, both]), ops.slice(mask, [0, both]));
+  // A mask that stays as it is decides one size, however often it is used.
+  const leading = (whole: Value): Value =>
+    sameDim(whole.type.shape[0], both) ? whole : ops.slice(whole, [0, both]);
+  const taken = ops.booleanMask(leading(flat), leading(mask));
   return axis === null ? taken : ops.moveaxis(taken, 0, axis);
 }
 

@@ -1,4 +1,4 @@
-import { type Dim, isStatic, maxDim, sizeOf } from '../../../base/dim.js';
+import { type Dim, isStatic, maxDim, sameDim, sizeOf } from '../../../base/dim.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
@@ -73,7 +73,13 @@ function expanded(x: Value, node: ImportedNode): Value {
   node.expectRank(1, 1);
   const wanted = node.dimsIfKnown(1);
   const { shape } = x.type;
-  if (wanted !== null) return ops.broadcastTo(x, bothWays(shape, wanted));
+  if (wanted !== null) {
+    const target = bothWays(shape, wanted);
+    const own = [...Array.from({ length: target.length - shape.length }, () => 1), ...shape];
+    if (own.every((dim, axis) => dim === 1 || sameDim(dim, target[axis])))
+      return ops.broadcastTo(x, target);
+    return ops.stretchTo(ops.reshape(x, own), target, 'Expand');
+  }
   const sizes = node.value(1);
   const [rank] = sizes.type.shape;
   if (!isStatic(rank)) throw node.unsupported('the rank of the result is not known');
@@ -93,19 +99,12 @@ function leadingOnes(node: ImportedNode, sizes: Value, count: number): Value {
   return ops.concat([node.filled([count], 1, 'int64'), sizes]);
 }
 
+/** What is asked for counts where neither is 1 as far as one can tell: the operand has to fit. */
 function bothWays(a: Shape, b: Shape): Shape {
   const rank = Math.max(a.length, b.length);
   return Array.from({ length: rank }, (_, axis): Dim => {
     const [x, y] = [a[axis - rank + a.length] ?? 1, b[axis - rank + b.length] ?? 1];
-    return x === 1
-      ? y
-      : y === 1
-        ? x
-        : isStatic(x) && isStatic(y)
-          ? Math.max(x, y)
-          : isStatic(x)
-            ? y
-            : x;
+    return y === 1 ? x : y;
   });
 }
 

@@ -34,14 +34,26 @@ function sliced(x: Value, node: ImportedNode): Value {
   axes.forEach((each, k) => {
     const axis = node.axis(each, rank);
     if (steps[k] === 0) throw node.refuse('a step is 0');
-    indices[axis] = [limited(starts[k]), limited(ends[k]), steps[k]] as SliceIndex;
+    const isForward = steps[k] > 0;
+    indices[axis] = [
+      limited(starts[k], !isForward),
+      limited(ends[k], isForward),
+      steps[k],
+    ] as SliceIndex;
   });
   return ops.slice(x, ...indices);
 }
 
-/** Bounds far outside stand for an end. They are held to what adds up exactly. */
-function limited(bound: Dim | Value): Dim | Value {
+/** No axis is as long. */
+const beyond = 2 ** 31 - 1;
+
+/**
+ * Bounds far outside stand for an end: null for that of the side where the range comes from or goes to,
+ * others are held to what adds up exactly.
+ */
+function limited(bound: Dim | Value, isLast: boolean): Dim | Value | null {
   if (typeof bound !== 'number') return bound;
+  if (isLast ? bound >= beyond : bound <= -beyond) return null;
   return Math.min(Math.max(bound, -(2 ** 40)), 2 ** 40);
 }
 

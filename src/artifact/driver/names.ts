@@ -1,0 +1,75 @@
+import { type Dim, type DimExpr, symbol, symbolsOf } from '../../base/dim.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
+import type { Program } from '../../ir/program.js';
+import { roomFor } from '../../passes/lower/room.js';
+import { symbolsOfCall } from '../../passes/ownsymbols.js';
+
+/** A size that nothing bounds, and where it comes from. */
+export class Unbounded {
+  readonly size: string;
+  readonly op: string;
+  readonly source: string | undefined;
+
+  constructor(size: string, op: string, source?: string) {
+    this.size = size;
+    this.op = op;
+    this.source = source;
+  }
+}
+
+/** A value that another never exceeds, or why there is none. */
+export type Most = Dim | Unbounded;
+
+/** What follows from bounds, if there are any. */
+export function fromMost(bounds: readonly Most[], join: (...bounds: readonly Dim[]) => Most): Most {
+  const dims: Dim[] = [];
+  for (const bound of bounds) {
+    if (bound instanceof Unbounded) return bound;
+    dims.push(bound);
+  }
+  return join(...dims);
+}
+
+/** The names of a routine: the sizes that it is given, those that it finds, and its own variables. */
+export class Names {
+  readonly #taken: Set<string> = new Set();
+  readonly #most: Map<string, Most> = new Map();
+
+  constructor(program: Program) {
+    const given = symbolsOfTypes(program.inputs.map(({ type }) => type));
+    for (const name of given.keys()) this.#taken.add(name);
+    for (const id of program.graph.nodes()) {
+      const node = program.node(id);
+      if (node.kind !== 'call') continue;
+      for (const name of symbolsOfCall(node)) this.#taken.add(name);
+    }
+  }
+
+  /** A name that nothing else has; with `most`, a size that memory depends on. */
+  fresh(hint: string, most?: Most): DimExpr {
+    let name = hint;
+    for (let count = 2; this.#taken.has(name); count++) name = `${hint}_${count}`;
+    this.#taken.add(name);
+    if (most !== undefined) this.#most.set(name, most);
+    return symbol(name);
+  }
+
+  /** Says of a size that the routine finds what it is at most. */
+  bound(name: string, most: Most): void {
+    this.#most.set(name, most);
+  }
+
+  /** The most that a value can be, in what is known when the routine starts. */
+  most(value: Dim): Most {
+    const own = [...symbolsOf(value)].filter((name) => this.#most.has(name));
+    if (own.length === 0) return value;
+    return fromMost(
+      own.map((name) => this.#most.get(name)!),
+      (...dims) => {
+        const bounds = new Map(own.map((name, k) => [name, dims[k]]));
+        const has = (name: string): boolean => bounds.has(name);
+        return roomFor(value, { has, most: (name) => bounds.get(name)! }) ?? new Unbounded(String(value), 'this graph'); // prettier-ignore
+      },
+    );
+  }
+}

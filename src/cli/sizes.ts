@@ -1,0 +1,35 @@
+import type { Bounds, Dim, DimBindings } from '../base/dim.js';
+import { symbolTable } from '../base/dim.js';
+import { UsageError } from './usage.js';
+
+/** What the options `--size` say: sizes by name. */
+export function sizesFrom(texts: readonly string[]): DimBindings {
+  return new Map(
+    texts.map((text): [string, number] => {
+      const [, name, size] = /^([^=]+)=(\d+)$/.exec(text) ?? [];
+      if (name === undefined) throw new UsageError(`--size ${text}: give NAME=N, a whole number`);
+      return [name, Number(size)];
+    }),
+  );
+}
+
+/** The symbols of some sizes, with the values that are asked for, and `otherwise` as far as bounds allow. */
+export function bound(dims: readonly Dim[], asked: DimBindings, otherwise: number): DimBindings {
+  const table = new Map<string, Bounds>();
+  for (const dim of dims) symbolTable(dim, table);
+  return new Map(
+    [...table].map(([name, { min, max }]) => [
+      name,
+      asked.get(name) ?? Math.min(Math.max(otherwise, min), max),
+    ]),
+  );
+}
+
+/** Refuses sizes that nothing has. */
+export function checkSizes(asked: DimBindings, known: ReadonlySet<string>): void {
+  for (const name of asked.keys()) {
+    if (known.has(name)) continue;
+    const names = [...known].join(', ') || 'none';
+    throw new UsageError(`--size ${name}: the graph has no such size; its sizes: ${names}`);
+  }
+}

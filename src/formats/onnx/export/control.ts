@@ -1,0 +1,313 @@
+import { boundsOf, type Dim, isStatic } from '../../../base/dim.js';
+import type { Attributes } from '../../../base/schema.js';
+import { bindTypes } from '../../../ir/bind.js';
+import { namedInputs, type Program } from '../../../ir/program.js';
+import type { TensorType } from '../../../ir/types.js';
+import type { ControlLowering, ForeachForm, WhileForm } from '../../../ops/lowering.js';
+import type { OnnxCall, OnnxValue } from '../../../ops/onnx.js';
+import type { Subgraph, TypedValue } from './parts.js';
+import { Sizes } from './sizes.js';
+import type { Writer } from './writer.js';
+
+/** Writes a region whose symbols are those of `scope` on operands, and gives its outputs. */
+export type WriteRegion = (
+  onnx: Writer,
+  region: Program,
+  operands: readonly OnnxValue[],
+  scope: Sizes,
+) => readonly OnnxValue[];
+
+/**
+ * Branches as If, loops over rows as Scan where there is at least one, which onnxruntime demands, and as
+ * Loop elsewhere. What a region reads from outside, its graph reads by name.
+ */
+export function writeControl(
+  onnx: Writer,
+  lowering: ControlLowering<Attributes>,
+  call: OnnxCall,
+  write: WriteRegion,
+): readonly OnnxValue[] {
+  switch (lowering.kind) {
+    case 'branch':
+      return writeBranches(onnx, call, write);
+    case 'while':
+      return writeWhile(onnx, lowering.loop(call.attributes), call, write);
+    case 'foreach': {
+      const form = lowering.loop(call.attributes);
+      const isNeverEmpty = boundsOf(call.inputTypes[0].shape[0]).min > 0;
+      const writeLoop = isNeverEmpty && !form.counted ? writeScan : writeRows;
+      return writeLoop(onnx, form, call, write);
+    }
+  }
+}
+
+function writeBranches(onnx: Writer, call: OnnxCall, write: WriteRegion): readonly OnnxValue[] {
+  const [predicate, ...captures] = call.inputs;
+  const types = call.inputTypes.slice(1);
+  const condition = scalarOf(onnx, predicate, call.inputTypes[0]);
+  const [then, otherwise] = call.regions.map((region) => {
+    const scope = scopeOf(onnx, region, types);
+    return onnx.subgraph('branch', () => ({
+      inputs: [],
+      outputs: results(onnx, write(onnx, region, captures, scope), call.outputTypes),
+    }));
+  });
+  const graphs = { then_branch: then, else_branch: otherwise };
+  return onnx.append('If', [condition], dtypesOf(call.outputTypes), {}, graphs);
+}
+
+/** The parts of a loop over rows. */
+interface Rows {
+  readonly data: readonly OnnxValue[];
+  readonly rowTypes: readonly TensorType[];
+  readonly first: readonly OnnxValue[];
+  readonly stateTypes: readonly TensorType[];
+  readonly captures: readonly OnnxValue[];
+  /** Of the stacked results. */
+  readonly stackTypes: readonly TensorType[];
+  readonly region: Program;
+  readonly scope: Sizes;
+}
+
+function rowsOf(onnx: Writer, { data, states, counted }: ForeachForm, call: OnnxCall): Rows {
+  const end = call.inputs.length - Number(counted);
+  const rowTypes = call.inputTypes.slice(0, data).map(withoutFirst);
+  const [region] = call.regions;
+  return {
+    data: call.inputs.slice(0, data),
+    rowTypes,
+    first: call.inputs.slice(data, data + states),
+    stateTypes: call.inputTypes.slice(data, data + states),
+    captures: call.inputs.slice(data + states, end),
+    stackTypes: call.outputTypes.slice(0, call.outputTypes.length - states),
+    region,
+    scope: scopeOf(onnx, region, [...rowTypes, ...call.inputTypes.slice(data, end)]),
+  };
+}
+
+function writeScan(
+  onnx: Writer,
+  form: ForeachForm,
+  call: OnnxCall,
+  write: WriteRegion,
+): readonly OnnxValue[] {
+  const { data, rowTypes, first, stateTypes, captures, stackTypes, region, scope } = rowsOf(onnx, form, call); // prettier-ignore
+  const body = onnx.subgraph('body', () => {
+    const before = stateTypes.map(({ dtype }) => onnx.fresh('state', dtype));
+    const rows = rowTypes.map(({ dtype }) => onnx.fresh('row', dtype));
+    const made = write(onnx, region, [...rows, ...before, ...captures], scope);
+    return {
+      inputs: [...typed(before, stateTypes), ...typed(rows, rowTypes)],
+      outputs: results(
+        onnx,
+        [...made.slice(stackTypes.length), ...made.slice(0, stackTypes.length)],
+        [...stateTypes, ...stackTypes.map(withoutFirst)],
+      ),
+    };
+  });
+  const backwards = {
+    scan_input_directions: data.map(() => 1),
+    scan_output_directions: stackTypes.map(() => 1),
+  };
+  const made = onnx.append(
+    'Scan',
+    [...first, ...data],
+    dtypesOf([...stateTypes, ...stackTypes]),
+    { num_scan_inputs: data.length, ...(form.reverse && backwards) },
+    { body },
+  );
+  return [...made.slice(first.length), ...made.slice(0, first.length)];
+}
+
+/** A loop over rows that a number counts. */
+function writeRows(
+  onnx: Writer,
+  form: ForeachForm,
+  call: OnnxCall,
+  write: WriteRegion,
+): readonly OnnxValue[] {
+  const { data, first, stateTypes, captures, stackTypes, region, scope } = rowsOf(onnx, form, call);
+  const [length] = call.inputTypes[0].shape;
+  const count = form.counted ? onnx.cast(call.inputs.at(-1)!, 'int64') : onnx.size(length);
+  const last = form.reverse ? onnx.node('Sub', [count, onnx.scalar('int64', 1)]) : null;
+  const isGoing = onnx.scalar('bool', 1);
+  const body = onnx.subgraph('body', () => {
+    const at = onnx.fresh('iteration', 'int64');
+    const goesOn = onnx.fresh('goes_on', 'bool');
+    const before = stateTypes.map(({ dtype }) => onnx.fresh('state', dtype));
+    const place = last === null ? at : onnx.node('Sub', [last, at]);
+    const rows = data.map((x) => onnx.node('Gather', [x, place], { axis: 0 }));
+    const made = write(onnx, region, [...rows, ...before, ...captures], scope);
+    return loopBody(
+      onnx,
+      { at, goesOn, before, stateTypes },
+      {
+        again: isGoing,
+        states: made.slice(stackTypes.length),
+        rows: made.slice(0, stackTypes.length),
+        rowTypes: stackTypes.map(withoutFirst),
+      },
+    );
+  });
+  const made = onnx.append('Loop', [count, null, ...first], dtypesOf([...stateTypes, ...stackTypes]), {}, { body }); // prettier-ignore
+  const stacked = made.slice(first.length).map((each, k) => {
+    const whole = withTrailing(onnx, each, stackTypes[k]);
+    if (form.counted) return padded(onnx, whole, stackTypes[k], last);
+    return form.reverse ? reversed(onnx, whole) : whole;
+  });
+  return [...stacked, ...made.slice(0, first.length)];
+}
+
+function writeWhile(
+  onnx: Writer,
+  form: WhileForm,
+  call: OnnxCall,
+  write: WriteRegion,
+): readonly OnnxValue[] {
+  const { states, limit, padded: isPadded } = form;
+  const [condition, region] = call.regions;
+  const first = call.inputs.slice(0, states);
+  const captures = call.inputs.slice(states);
+  const stateTypes = call.inputTypes.slice(0, states);
+  const stackTypes = call.outputTypes.slice(0, call.outputTypes.length - states - 1);
+  const goes = (now: readonly OnnxValue[], scope: Sizes): OnnxValue => {
+    const [goesOn] = write(onnx, condition, [...now, ...captures], scope);
+    return scalarOf(onnx, goesOn, condition.outputs[0].value.type);
+  };
+  const scopes = [condition, condition, region].map((each) => scopeOf(onnx, each, call.inputTypes));
+  const start = goes(first, scopes[0]);
+  const body = onnx.subgraph('body', () => {
+    const at = onnx.fresh('iteration', 'int64');
+    const goesOn = onnx.fresh('goes_on', 'bool');
+    const before = stateTypes.map(({ dtype }) => onnx.fresh('state', dtype));
+    const counted = onnx.fresh('count', 'int64');
+    const made = write(onnx, region, [...before, ...captures], scopes[2]);
+    const after = made.slice(stackTypes.length);
+    return loopBody(
+      onnx,
+      { at, goesOn, before: [...before, counted], stateTypes: [...stateTypes, countType] },
+      {
+        again: goes(after, scopes[1]),
+        states: [...after, onnx.node('Add', [at, onnx.scalar('int64', 1)])],
+        rows: made.slice(0, stackTypes.length),
+        rowTypes: stackTypes.map(withoutFirst),
+      },
+    );
+  });
+  const most = limit === null ? null : onnx.size(limit);
+  const given = [most, start, ...first, onnx.scalar('int64', 0)];
+  const made = onnx.append('Loop', given, dtypesOf([...stateTypes, countType, ...stackTypes]), {}, { body }); // prettier-ignore
+  const stacked = made.slice(states + 1).map((each, k) => {
+    const whole = withTrailing(onnx, each, stackTypes[k]);
+    return isPadded ? padded(onnx, whole, stackTypes[k], null) : whole;
+  });
+  return [...stacked, ...made.slice(0, states), onnx.cast(made[states], 'int32')];
+}
+
+const countType: TensorType = { dtype: 'int64', shape: [] };
+
+/** The graph of a Loop: what it is given, and what it makes of that. */
+function loopBody(
+  onnx: Writer,
+  given: {
+    readonly at: OnnxValue;
+    readonly goesOn: OnnxValue;
+    readonly before: readonly OnnxValue[];
+    readonly stateTypes: readonly TensorType[];
+  },
+  made: {
+    readonly again: OnnxValue;
+    readonly states: readonly OnnxValue[];
+    readonly rows: readonly OnnxValue[];
+    readonly rowTypes: readonly TensorType[];
+  },
+): Pick<Subgraph, 'inputs' | 'outputs'> {
+  const truthType: TensorType = { dtype: 'bool', shape: [] };
+  return {
+    inputs: [
+      ...typed([given.at, given.goesOn], [countType, truthType]),
+      ...typed(given.before, given.stateTypes),
+    ],
+    outputs: results(
+      onnx,
+      [made.again, ...made.states, ...made.rows],
+      [truthType, ...given.stateTypes, ...made.rowTypes],
+    ),
+  };
+}
+
+/**
+ * Rows of a loop that may have none, in their full shape: without iterations onnxruntime takes sizes that
+ * it does not know for 0.
+ */
+function withTrailing(onnx: Writer, rows: OnnxValue, { shape }: TensorType): OnnxValue {
+  const trailing = shape.slice(1);
+  if (trailing.every(isStatic)) return rows;
+  const count = onnx.node('Shape', [rows], { start: 0, end: 1 }, 'int64');
+  const whole = onnx.node('Concat', [count, onnx.sizes(trailing)], { axis: 0 });
+  return onnx.node('Reshape', [rows, whole], { allowzero: 1 });
+}
+
+/** The leading rows of a result whose other rows are zero; from `last` down if they were made backwards. */
+function padded(
+  onnx: Writer,
+  rows: OnnxValue,
+  { dtype, shape }: TensorType,
+  last: OnnxValue | null,
+): OnnxValue {
+  const count = onnx.node('Shape', [rows], { start: 0, end: 1 }, 'int64');
+  const end = onnx.node('Reshape', [count, onnx.ints([])]);
+  const numbers = onnx.node('Range', [onnx.scalar('int64', 0), end, onnx.scalar('int64', 1)]);
+  const places = last === null ? numbers : onnx.node('Sub', [last, numbers]);
+  const zeros = onnx.node('Expand', [onnx.scalar(dtype, 0), onnx.sizes(shape)]);
+  return onnx.node('ScatterND', [zeros, onnx.node('Unsqueeze', [places, onnx.ints([1])]), rows]);
+}
+
+function reversed(onnx: Writer, rows: OnnxValue): OnnxValue {
+  const [start, end] = [onnx.ints([-1]), onnx.ints([-(2 ** 31)])];
+  return onnx.node('Slice', [rows, start, end, onnx.ints([0]), onnx.ints([-1])]);
+}
+
+/** Something of one element as rank 0. */
+function scalarOf(onnx: Writer, x: OnnxValue, { shape }: TensorType): OnnxValue {
+  return shape.length === 0 ? x : onnx.reshape(x, []);
+}
+
+/**
+ * What the symbols of a region are: sizes of the surroundings, computed there and not in each iteration.
+ * Whatever else is symbolic in it, it finds by itself.
+ */
+function scopeOf(onnx: Writer, region: Program, operands: readonly TensorType[]): Sizes {
+  const scope = new Sizes(onnx.scope);
+  const dims: ReadonlyMap<string, Dim> = bindTypes(namedInputs(region), operands);
+  for (const [name, dim] of dims) scope.bind(name, onnx.sizes([dim]));
+  return scope;
+}
+
+/** The outputs of a graph: each made by a node of its own, since nothing else may be one. */
+function results(
+  onnx: Writer,
+  values: readonly OnnxValue[],
+  types: readonly TensorType[],
+): readonly TypedValue[] {
+  const own = new Set(onnx.written.flatMap(({ outputs }) => outputs));
+  const distinct = values.map((value) =>
+    own.delete(value) ? value : onnx.append('Identity', [value], [value.dtype])[0],
+  );
+  return typed(distinct, types);
+}
+
+function typed(values: readonly OnnxValue[], types: readonly TensorType[]): readonly TypedValue[] {
+  return values.map((value, k) => ({
+    value,
+    shape: types[k].shape.map((dim) => (isStatic(dim) ? dim : null)),
+  }));
+}
+
+function withoutFirst({ dtype, shape }: TensorType): TensorType {
+  return { dtype, shape: shape.slice(1) };
+}
+
+function dtypesOf(types: readonly TensorType[]): readonly TensorType['dtype'][] {
+  return types.map(({ dtype }) => dtype);
+}

@@ -1,0 +1,117 @@
+import { DimExpr } from '../../../base/dim.js';
+import { ArgumentError } from '../../../base/errors.js';
+import { namedInputs, type Program } from '../../../ir/program.js';
+import type { ConstantData, Shape } from '../../../ir/types.js';
+import type { OnnxValue } from '../../../ops/onnx.js';
+import { protobufFor } from '../proto/library.js';
+import { type DataFile, storedParts } from './external.js';
+import { graphParts, type NamedValue, op, type Subgraph } from './parts.js';
+import { writeProgram } from './program.js';
+import { usedFor } from './prune.js';
+import { Sizes } from './sizes.js';
+import { Writer } from './writer.js';
+
+/** The versions of ONNX's operators that can be written, and the versions of files that belong to them. */
+const fileVersions: ReadonlyMap<number, bigint> = new Map([
+  [17, 8n], [18, 8n], [19, 9n], [20, 9n], [21, 10n], [22, 10n],
+]); // prettier-ignore
+
+export const opsets: readonly number[] = [...fileVersions.keys()];
+
+/** A program that becomes a model. */
+export interface ExportRequest {
+  readonly program: Program;
+  /** The names of the outputs, which are all different. */
+  readonly outputs: readonly string[];
+  /** The program's inputs that the model holds, by name: its initializers. */
+  readonly stored: ReadonlyMap<string, ConstantData>;
+  /** Those of them that may be given all the same: state, whose value here is that of the first run. */
+  readonly defaults: ReadonlySet<string>;
+  readonly metadata: ReadonlyMap<string, string>;
+  readonly opset: number;
+  /** Where large tensors go; null for the model itself. */
+  readonly file: DataFile | null;
+}
+
+/** The sizes that a model declares: numbers, and the text of what they depend on. */
+export function declaredSizes(shape: Shape): readonly (number | string)[] {
+  return shape.map((dim) => (dim instanceof DimExpr ? String(dim) : dim));
+}
+
+/**
+ * The bytes of a model that computes a program.
+ * @throws UnsupportedError for what the version of ONNX's operators cannot say.
+ */
+export function exportProgram(request: ExportRequest): Uint8Array {
+  const { program, stored, opset } = request;
+  const { create, toBinary, schema } = protobufFor(op);
+  const irVersion = fileVersions.get(opset);
+  if (irVersion === undefined) {
+    throw new ArgumentError('there is no such version of ONNX’s operators to write', {
+      op,
+      expected: `opset ${opsets[0]} to ${opsets[opsets.length - 1]}`,
+      actual: String(opset),
+    });
+  }
+  const onnx = new Writer(opset);
+  for (const name of request.outputs) onnx.reserve(name);
+  const inputs = namedInputs(program).map(({ name, type }) => {
+    const data = stored.get(name);
+    const value =
+      data === undefined
+        ? onnx.given(name, type.dtype)
+        : onnx.constant(type.dtype, data.data, data.type.shape, name);
+    const isGiven = data === undefined || request.defaults.has(name);
+    return { value, shape: declaredSizes(type.shape), isGiven };
+  });
+  const operands = inputs.map(({ value }) => value);
+  const outputs = writeProgram(onnx, program, operands, new Sizes());
+  const named = nameOutputs(onnx, request.outputs, outputs, operands);
+  const used = usedFor(named, onnx.written);
+  const graph: Subgraph = {
+    name: 'kaon',
+    nodes: used.nodes,
+    inputs: inputs.filter(({ isGiven }) => isGiven),
+    outputs: named.map((value, i) => ({
+      value,
+      shape: declaredSizes(program.outputs[i].value.type.shape),
+    })),
+  };
+  const message = create(schema.ModelProtoSchema, {
+    irVersion,
+    opsetImport: [{ domain: '', version: BigInt(opset) }],
+    producerName: 'kaon',
+    graph: {
+      ...graphParts(graph),
+      initializer: storedParts(
+        onnx.stored.filter(({ value }) => used.values.has(value) || stored.has(value.name)),
+        request.file,
+      ),
+    },
+    metadataProps: [...request.metadata].map(([key, value]) => ({ key, value })),
+  });
+  return toBinary(schema.ModelProtoSchema, message);
+}
+
+/**
+ * Gives the outputs their names. What has a name already, an input or a stored tensor or another
+ * output, is copied; where an input has the output's name, the output gets another.
+ */
+function nameOutputs(
+  onnx: Writer,
+  names: readonly string[],
+  outputs: readonly OnnxValue[],
+  inputs: readonly OnnxValue[],
+): readonly OnnxValue[] {
+  const free = new Set(onnx.written.flatMap((node) => node.outputs));
+  return names.map((name, i) => {
+    const input = inputs.find((each) => each.name === name);
+    if (input === outputs[i]) return input;
+    const value: NamedValue = free.has(outputs[i])
+      ? outputs[i]
+      : onnx.append('Identity', [outputs[i]], [outputs[i].dtype])[0];
+    free.delete(value);
+    if (input === undefined) value.name = name;
+    return value;
+  });
+}

@@ -1,0 +1,204 @@
+import { InternalError } from '../../../base/errors.js';
+import type { Binary, Cast, Expr, Scalar, Unary } from '../../../loop/nodes.js';
+import { formOf } from '../../../ops/elementwise/known.js';
+import type { OnnxDType, OnnxValue } from '../../../ops/onnx.js';
+import type { Writer } from './writer.js';
+
+/** The dtype of what expressions are computed with. */
+export const dtypeOf: Readonly<Record<Scalar, OnnxDType>> = {
+  f32: 'float32',
+  f64: 'float64',
+  i32: 'int32',
+  i64: 'int64',
+  bool: 'bool',
+};
+
+/** Part of the expression of an element, for all elements together, and the axes along which it varies. */
+export interface Written {
+  readonly value: OnnxValue;
+  /** Axes of the result, counted from the last one. Broadcasting gives the others. */
+  readonly axes: ReadonlySet<number>;
+  /** How many axes it has at most. */
+  readonly rank: number;
+}
+
+/** What a variable of an expression is in the model. */
+export type Meaning = (variable: Expr) => Written;
+
+/**
+ * Expressions of the loop IR as nodes. What an expression says of one element, the nodes compute for all.
+ * Only the bits of floats are out of reach: ONNX has no operator for them.
+ */
+export class Expressions {
+  readonly #onnx: Writer;
+  readonly #meaning: Meaning;
+  readonly #done: Map<Expr, Written> = new Map();
+
+  constructor(onnx: Writer, meaning: Meaning) {
+    this.#onnx = onnx;
+    this.#meaning = meaning;
+  }
+
+  write(expr: Expr): Written {
+    let written = this.#done.get(expr);
+    if (written === undefined) this.#done.set(expr, (written = this.#new(expr)));
+    return written;
+  }
+
+  #new(expr: Expr): Written {
+    const form = formOf(expr);
+    if (typeof form === 'function') return this.write(form());
+    if (form !== undefined) return this.#of(form.operands, (parts) => this.#onnx.node(form.onnx, parts)); // prettier-ignore
+    switch (expr.kind) {
+      case 'const':
+        return {
+          value: this.#onnx.scalar(dtypeOf[expr.type.scalar], expr.value),
+          axes: new Set(),
+          rank: 0,
+        };
+      case 'var':
+        return this.#meaning(expr);
+      case 'unary':
+        return this.#of([expr.x], ([x]) => unary(this.#onnx, expr, x));
+      case 'binary':
+        return this.#of([expr.a, expr.b], ([a, b]) => binary(this.#onnx, expr, a, b));
+      case 'select':
+        return this.#of([expr.condition, expr.a, expr.b], (parts) =>
+          this.#onnx.node('Where', parts, {}, null),
+        );
+      case 'cast':
+        return this.#of([expr.x], ([x]) => converted(this.#onnx, expr, x));
+      case 'bitcast':
+        return this.#onnx.unsupported('it works on the bits of floats');
+      default:
+        throw new InternalError(`an element is computed with ${expr.kind}`);
+    }
+  }
+
+  #of(parts: readonly Expr[], combine: (values: readonly OnnxValue[]) => OnnxValue): Written {
+    const written = parts.map((part) => this.write(part));
+    return {
+      value: combine(written.map(({ value }) => value)),
+      axes: new Set(written.flatMap(({ axes }) => [...axes])),
+      rank: Math.max(...written.map(({ rank }) => rank)),
+    };
+  }
+}
+
+function unary(onnx: Writer, { op, type }: Unary, x: OnnxValue): OnnxValue {
+  const isFloat = type.scalar === 'f32' || type.scalar === 'f64';
+  switch (op) {
+    case 'neg':
+      return onnx.node('Neg', [x]);
+    case 'abs':
+      return onnx.node('Abs', [x]);
+    case 'sqrt':
+      return onnx.node('Sqrt', [x]);
+    case 'floor':
+      return onnx.node('Floor', [x]);
+    case 'ceil':
+      return onnx.node('Ceil', [x]);
+    case 'nearest':
+      return onnx.node('Round', [x]);
+    case 'trunc': {
+      if (!isFloat) return x;
+      const isNegative = onnx.node('Less', [x, onnx.scalar(x.dtype, 0)], {}, 'bool');
+      return onnx.node('Where', [isNegative, onnx.node('Ceil', [x]), onnx.node('Floor', [x])]);
+    }
+    case 'not':
+      if (type.scalar === 'bool') return onnx.node('Not', [x]);
+      return onnx.node('Sub', [onnx.scalar(x.dtype, -1), x]); // ~x = -1 - x
+  }
+}
+
+const comparisons: Partial<Record<Binary['op'], string>> = {
+  eq: 'Equal',
+  lt: 'Less',
+  le: 'LessOrEqual',
+  gt: 'Greater',
+  ge: 'GreaterOrEqual',
+};
+const logic: Partial<Record<Binary['op'], string>> = { and: 'And', or: 'Or', xor: 'Xor' };
+const bitwise: typeof logic = { and: 'BitwiseAnd', or: 'BitwiseOr', xor: 'BitwiseXor' };
+const arithmetic: Partial<Record<Binary['op'], string>> = {
+  add: 'Add',
+  sub: 'Sub',
+  mul: 'Mul',
+  div: 'Div',
+  min: 'Min',
+  max: 'Max',
+};
+
+function binary(onnx: Writer, expr: Binary, a: OnnxValue, b: OnnxValue): OnnxValue {
+  const { op } = expr;
+  const { scalar } = expr.a.type;
+  if (op === 'ne') {
+    if (scalar === 'bool') return onnx.node('Xor', [a, b]);
+    return onnx.node('Not', [onnx.node('Equal', [a, b], {}, 'bool')]);
+  }
+  const comparison = comparisons[op];
+  if (comparison !== undefined) return onnx.node(comparison, [a, b], {}, 'bool');
+  const plain = arithmetic[op];
+  if (plain !== undefined) return onnx.node(plain, [a, b]);
+  if (op === 'rem') return remainder(onnx, a, b);
+  if (scalar === 'bool') return onnx.node(logic[op]!, [a, b]);
+  if (bitwise[op] !== undefined) {
+    if (onnx.opset < 18) onnx.unsupported('it works on the bits of integers, which takes opset 18');
+    return onnx.node(bitwise[op], [a, b]);
+  }
+  return shifted(onnx, expr, a, b);
+}
+
+/** The remainder with the dividend's sign. Runtimes take it of int64 through float64, which loses bits. */
+function remainder(onnx: Writer, a: OnnxValue, b: OnnxValue): OnnxValue {
+  if (a.dtype !== 'int64') return onnx.node('Mod', [a, b], { fmod: 1 });
+  return onnx.node('Sub', [a, onnx.node('Mul', [onnx.node('Div', [a, b]), b])]);
+}
+
+/** Shifts. Counts are taken modulo the width; ONNX shifts unsigned integers only. */
+function shifted(onnx: Writer, expr: Binary, x: OnnxValue, count: OnnxValue): OnnxValue {
+  const isWide = expr.type.scalar === 'i64';
+  const width = isWide ? 64 : 32;
+  const unsigned: OnnxDType = isWide ? 'uint64' : 'uint32';
+  const known = expr.b.kind === 'const' ? ((Number(expr.b.value) % width) + width) % width : null;
+  if (known === 0) return x;
+  const by =
+    known === null
+      ? onnx.cast(onnx.node('Mod', [count, onnx.scalar(count.dtype, width)]), unsigned)
+      : onnx.scalar(unsigned, known);
+  const shift = (bits: OnnxValue, direction: string): OnnxValue =>
+    onnx.cast(onnx.node('BitShift', [onnx.cast(bits, unsigned), by], { direction }), x.dtype);
+  if (expr.op === 'shl') return shift(x, 'LEFT');
+  if (expr.op === 'shrU') return shift(x, 'RIGHT');
+  // The sign stays: negative numbers are shifted as their complements.
+  const minusOne = onnx.scalar(x.dtype, -1);
+  const isNegative = onnx.node('Less', [x, onnx.scalar(x.dtype, 0)], {}, 'bool');
+  const bits = onnx.node('Where', [isNegative, onnx.node('Sub', [minusOne, x]), x]);
+  const moved = shift(bits, 'RIGHT');
+  return onnx.node('Where', [isNegative, onnx.node('Sub', [minusOne, moved]), moved]);
+}
+
+/** Floats become integers by truncation that saturates, NaN becomes 0; ONNX promises less. */
+function converted(onnx: Writer, expr: Cast, x: OnnxValue): OnnxValue {
+  const to = dtypeOf[expr.type.scalar];
+  const from = expr.x.type.scalar;
+  const isToInteger = expr.type.scalar === 'i32' || expr.type.scalar === 'i64';
+  if ((from !== 'f32' && from !== 'f64') || !isToInteger) return onnx.cast(x, to);
+  const number = onnx.node('Where', [
+    onnx.node('IsNaN', [x], {}, 'bool'),
+    onnx.scalar(x.dtype, 0),
+    x,
+  ]);
+  // Every int32 is a float64, so that the ends of the range are exact there.
+  const wide = expr.type.scalar === 'i32' ? onnx.cast(number, 'float64') : number;
+  const end = expr.type.scalar === 'i32' ? 2 ** 31 - 1 : 2 ** 63 - (from === 'f32' ? 2 ** 39 : 2 ** 10); // prettier-ignore
+  const start = expr.type.scalar === 'i32' ? -(2 ** 31) : -(2 ** 63);
+  const inside = onnx.node('Min', [
+    onnx.node('Max', [wide, onnx.scalar(wide.dtype, start)]),
+    onnx.scalar(wide.dtype, end),
+  ]);
+  const whole = onnx.cast(inside, to);
+  if (expr.type.scalar === 'i32') return whole;
+  const isAbove = onnx.node('GreaterOrEqual', [number, onnx.scalar(number.dtype, 2 ** 63)], {}, 'bool'); // prettier-ignore
+  return onnx.node('Where', [isAbove, onnx.scalar('int64', 2n ** 63n - 1n), whole]);
+}

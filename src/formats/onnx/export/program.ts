@@ -1,0 +1,198 @@
+import { type DType, isFloat } from '../../../base/dtype.js';
+import { InternalError } from '../../../base/errors.js';
+import { sameDim, sameShape } from '../../../base/dim.js';
+import { type Attributes, symbolsOfAttributes } from '../../../base/schema.js';
+import type { NodeId } from '../../../graph/graph.js';
+import { symbolsOfTypes } from '../../../ir/bind.js';
+import { type CallNode, type Operator, Program, type Value } from '../../../ir/program.js';
+import type { Shape, Tensor, TensorType } from '../../../ir/types.js';
+import type { Declaration } from '../../../ops/declare.js';
+import type { DecomposeContext } from '../../../ops/lowering.js';
+import type { OnnxCall, OnnxDType, OnnxValue } from '../../../ops/onnx.js';
+import { writeControl } from './control.js';
+import { carrierOf } from './carriers.js';
+import { writePoint } from './points.js';
+import { Sizes } from './sizes.js';
+import type { Writer } from './writer.js';
+
+type Composition = <T extends Tensor>(context: DecomposeContext<T, Attributes>) => readonly T[];
+
+/** Writes a program as nodes of the graph at hand, and returns its outputs. Its symbols are those of `scope`. */
+export function writeProgram(
+  onnx: Writer,
+  program: Program,
+  operands: readonly OnnxValue[],
+  scope: Sizes,
+): readonly OnnxValue[] {
+  return onnx.inScope(scope, () => {
+    const values = new Map<Value, OnnxValue>();
+    program.inputs.forEach((input, i) => {
+      values.set(input, operands[i]);
+      scope.learn(operands[i], input.type.shape);
+    });
+    const wanted = nodesBehind(program);
+    for (const id of program.graph.nodes()) {
+      if (!wanted.has(id)) continue;
+      const node = program.node(id);
+      const results = program.results(id);
+      if (node.kind === 'constant') {
+        const { type, data } = node.data;
+        values.set(results[0], onnx.constant(type.dtype, data, type.shape));
+      } else if (node.kind === 'call') {
+        const inputs = program.operands(id).map((operand) => values.get(operand)!);
+        const written = onnx.naming(node.op.name, () => writeCall(onnx, program, id, inputs));
+        results.forEach((result, port) => {
+          if (written[port].dtype !== result.type.dtype) {
+            throw new InternalError('a result was written in another dtype', {
+              op: node.op.name,
+              expected: result.type.dtype,
+              actual: written[port].dtype,
+            });
+          }
+          values.set(result, written[port]);
+          scope.learn(written[port], result.type.shape);
+        });
+      }
+    }
+    return program.outputs.map(({ value }) => values.get(value)!);
+  });
+}
+
+/** The nodes that outputs depend on, be it for a size only. */
+function nodesBehind(program: Program): ReadonlySet<NodeId> {
+  const deciders = decidersOf(program);
+  const wanted = new Set<NodeId>();
+  const open = program.outputs.map(({ value }) => value.node);
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    if (wanted.has(id)) continue;
+    wanted.add(id);
+    for (const operand of program.operands(id)) open.push(operand.node);
+    const node = program.node(id);
+    if (node.kind !== 'call' || deciders.size === 0) continue;
+    const spoken = symbolsOfTypes(node.types);
+    for (const name of symbolsOfAttributes(node.op.attributes, node.attributes, spoken).keys()) {
+      const decider = deciders.get(name);
+      if (decider !== undefined) open.push(decider);
+    }
+  }
+  return wanted;
+}
+
+/** The calls whose data decides sizes, by the symbols of these. */
+function decidersOf(program: Program): ReadonlyMap<string, NodeId> {
+  const given = symbolsOfTypes(program.inputs.map(({ type }) => type));
+  const deciders = new Map<string, NodeId>();
+  for (const id of program.graph.nodes()) {
+    const types = program.results(id).map(({ type }) => type);
+    for (const name of symbolsOfTypes(types).keys()) {
+      if (!given.has(name) && !deciders.has(name)) deciders.set(name, id);
+    }
+  }
+  return deciders;
+}
+
+function declarationOf(op: Operator): Declaration {
+  if ('lowering' in op) return op as Declaration;
+  throw new InternalError(`operator ${op.name} was not declared by operator()`);
+}
+
+/** A call as its declaration says it is written, or else as its lowering says what it is. */
+function writeCall(
+  onnx: Writer,
+  program: Program,
+  id: NodeId,
+  inputs: readonly OnnxValue[],
+): readonly OnnxValue[] {
+  const node = program.node(id) as CallNode;
+  const { onnx: mapping, lowering } = declarationOf(node.op);
+  const call: OnnxCall = {
+    onnx,
+    inputs,
+    inputTypes: program.operands(id).map(({ type }) => type),
+    outputTypes: node.types,
+    attributes: node.attributes,
+    regions: node.regions,
+  };
+  const isEmpty = ({ shape }: TensorType): boolean => shape.includes(0) && onnx.scope.knows(shape);
+  if (node.types.length > 0 && node.types.every(isEmpty)) {
+    return node.types.map(({ dtype, shape }) => writeEmpty(onnx, dtype, shape));
+  }
+  if (typeof mapping === 'string' && takes(mapping, inputs[0])) return [onnx.node(mapping, inputs)];
+  const written = typeof mapping === 'function' ? mapping(call) : (mapping ?? null);
+  if (written !== null && typeof written !== 'string') {
+    if ('composed' in written) return writeComposed(onnx, program, node, call, written.composed);
+    return 'name' in written ? [written] : written;
+  }
+  switch (lowering.kind) {
+    case 'point':
+      return [writePoint(onnx, lowering, call)];
+    case 'view':
+      return [writeView(call)];
+    case 'decompose':
+      return writeComposed(onnx, program, node, call, lowering.decompose);
+    case 'inline':
+      return writeProgram(onnx, node.regions[0], inputs, new Sizes());
+    case 'branch':
+    case 'while':
+    case 'foreach':
+      return writeControl(onnx, lowering, call, writeProgram);
+    default:
+      return onnx.unsupported('it has no counterpart');
+  }
+}
+
+/** Whether an operator of ONNX takes such elements, or narrower ones of their kind. */
+function takes(type: string, { dtype }: OnnxValue): boolean {
+  const carrier = carrierOf(type, dtype);
+  return carrier !== null && isFloatDType(carrier) === isFloatDType(dtype);
+}
+
+const isFloatDType = (dtype: OnnxDType): boolean =>
+  dtype !== 'uint32' && dtype !== 'uint64' && isFloat(dtype);
+
+/** What is certain to have no elements need not be computed, which runtimes may refuse. */
+function writeEmpty(onnx: Writer, dtype: DType, shape: Shape): OnnxValue {
+  return onnx.node('Expand', [onnx.scalar(dtype, 0), onnx.sizes(shape)]);
+}
+
+function writeView({ onnx, inputs: [x], inputTypes, outputTypes }: OnnxCall): OnnxValue {
+  const [{ shape }] = outputTypes;
+  const from = inputTypes[0].shape;
+  if (sameShape(from, shape)) return x;
+  const added = onesAddedTo(from, shape);
+  if (added !== null) return onnx.node('Unsqueeze', [x, onnx.ints(added)]);
+  const dropped = onesAddedTo(shape, from);
+  if (dropped !== null) return onnx.node('Squeeze', [x, onnx.ints(dropped)]);
+  return onnx.reshape(x, shape);
+}
+
+/** The axes of size 1 that a shape has more than another; null where that is not all. */
+function onesAddedTo(from: Shape, to: Shape): readonly number[] | null {
+  const added: number[] = [];
+  let next = 0;
+  to.forEach((dim, axis) => {
+    if (next < from.length && sameDim(dim, from[next])) next++;
+    else if (dim === 1) added.push(axis);
+    else next = Infinity;
+  });
+  return next === from.length ? added : null;
+}
+
+/** A call as the operators that it consists of. */
+function writeComposed(
+  onnx: Writer,
+  outer: Program,
+  { op }: CallNode,
+  { inputs, inputTypes, outputTypes, attributes }: OnnxCall,
+  compose: Composition,
+): readonly OnnxValue[] {
+  // Symbols that the parts introduce are their own; those of the call are the surrounding program's.
+  const shown = symbolsOfTypes([...inputTypes, ...outputTypes]);
+  symbolsOfAttributes(op.attributes, attributes, shown);
+  const inner = Program.from(outer, (program) => {
+    const operands = inputTypes.map((type, i) => program.variable(`x${i}`, type));
+    const results = program.assuming(() => compose({ attributes, inputs: operands, outputTypes }));
+    program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
+  });
+  return writeProgram(onnx, inner, inputs, new Sizes(onnx.scope, new Set(shown.keys())));
+}

@@ -1,0 +1,30 @@
+import type { OnnxValue } from '../../../ops/onnx.js';
+import type { Node, Subgraph } from './parts.js';
+
+/** What outputs depend on. */
+export interface Used {
+  /** In the order in which they were; in graphs of nodes, too, only what is used. */
+  readonly nodes: readonly Node[];
+  readonly values: ReadonlySet<OnnxValue>;
+}
+
+export function usedFor(outputs: readonly OnnxValue[], nodes: readonly Node[]): Used {
+  const values = new Set(outputs);
+  return { nodes: usedNodes(nodes, values), values };
+}
+
+/** Adds what the nodes read to `read`, which says what is wanted of them. */
+function usedNodes(nodes: readonly Node[], read: Set<OnnxValue>): readonly Node[] {
+  return nodes
+    .toReversed()
+    .flatMap((node): readonly Node[] => {
+      if (!node.outputs.some((output) => read.has(output))) return [];
+      for (const input of node.inputs) if (input !== null) read.add(input);
+      const graphs = Object.entries(node.graphs).map(([name, graph]): [string, Subgraph] => {
+        for (const { value } of graph.outputs) read.add(value);
+        return [name, { ...graph, nodes: usedNodes(graph.nodes, read) }];
+      });
+      return [{ ...node, graphs: Object.fromEntries(graphs) }];
+    })
+    .toReversed();
+}

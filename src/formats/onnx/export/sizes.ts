@@ -1,0 +1,104 @@
+import { type Dim, DimExpr, fold } from '../../../base/dim.js';
+import { InternalError } from '../../../base/errors.js';
+import { symbolsOfShape } from '../../../ir/bind.js';
+import type { OnnxValue, OnnxWriter } from '../../../ops/onnx.js';
+import type { Shape } from '../../../ir/types.js';
+
+/** Where the value of a symbol can be read: `extent = coefficient * symbol + offset` along an axis. */
+interface Source {
+  readonly value: OnnxValue;
+  readonly axis: number;
+  readonly coefficient: number;
+  readonly offset: number;
+}
+
+/**
+ * What the symbols of a program are in the model: sizes of values that exist. A program inside of another
+ * shares those of its surroundings that it is `shown`; the others that it has are its own.
+ */
+export class Sizes {
+  readonly #outer: Sizes | null;
+  readonly #shown: ReadonlySet<string>;
+  readonly #sources: Map<string, Source | OnnxValue> = new Map();
+
+  constructor(outer: Sizes | null = null, shown: ReadonlySet<string> = new Set()) {
+    this.#outer = outer;
+    this.#shown = shown;
+  }
+
+  /** Remembers the sizes of a value. */
+  learn(value: OnnxValue, shape: Shape): void {
+    shape.forEach((dim, axis) => {
+      const form = linearForm(dim);
+      if (form === null || this.#find(form.name) !== undefined) return;
+      this.#sources.set(form.name, { value, axis, ...form });
+    });
+  }
+
+  /** Whether the sizes follow from what has been written so far. */
+  knows(shape: Shape): boolean {
+    return [...symbolsOfShape(shape).keys()].every((name) => this.#find(name) !== undefined);
+  }
+
+  /** Says what a symbol is: a value, int64 of shape [1]. */
+  bind(name: string, value: OnnxValue): void {
+    this.#sources.set(name, value);
+  }
+
+  #find(name: string): Source | OnnxValue | undefined {
+    const own = this.#sources.get(name);
+    if (own !== undefined || this.#outer === null || !this.#shown.has(name)) return own;
+    return this.#outer.#find(name);
+  }
+
+  /** The outermost of the surrounding programs in which these are the same sizes. */
+  homeOf(shape: Shape): Sizes {
+    const isOuter = (name: string): boolean => this.#shown.has(name) && !this.#sources.has(name);
+    const isSame = [...symbolsOfShape(shape).keys()].every(isOuter);
+    return isSame && this.#outer !== null ? this.#outer.homeOf(shape) : this;
+  }
+
+  /** The nodes that compute a size, int64 of shape [1]. */
+  write(onnx: OnnxWriter, dim: Dim): OnnxValue {
+    const node = (type: string, a: OnnxValue, b: OnnxValue): OnnxValue => onnx.node(type, [a, b]);
+    return fold<OnnxValue>(dim, {
+      constant: (value) => onnx.ints([value]),
+      symbol: (name) => this.#symbol(onnx, name),
+      add: (a, b) => node('Add', a, b),
+      mul: (a, b) => node('Mul', a, b),
+      operation: (kind, a, b) => {
+        if (kind === 'max') return node('Max', a, b);
+        if (kind === 'min') return node('Min', a, b);
+        const rest = node('Mod', a, b);
+        // Div truncates; without the remainder, which has the divisor's sign, nothing is left to truncate.
+        return kind === 'mod' ? rest : node('Div', node('Sub', a, rest), b);
+      },
+    });
+  }
+
+  #symbol(onnx: OnnxWriter, name: string): OnnxValue {
+    const source = this.#find(name);
+    if (source === undefined) throw new InternalError(`the size ${name} is not known anywhere`);
+    if (!('axis' in source)) return source;
+    const { value, axis, coefficient, offset } = source;
+    const extent = onnx.node('Shape', [value], { start: axis, end: axis + 1 }, 'int64');
+    const multiple = offset === 0 ? extent : onnx.node('Sub', [extent, onnx.ints([offset])]);
+    return coefficient === 1 ? multiple : onnx.node('Div', [multiple, onnx.ints([coefficient])]);
+  }
+}
+
+/** A dimension as a multiple of one symbol with something added; null where it is anything else. */
+function linearForm(
+  dim: Dim,
+): { readonly name: string; readonly coefficient: number; readonly offset: number } | null {
+  if (!(dim instanceof DimExpr)) return null;
+  const [first, second] = dim.terms;
+  if (dim.terms.length > 2 || first.atoms.length !== 1) return null;
+  const [atom] = first.atoms;
+  if (atom.kind !== 'symbol' || (second !== undefined && second.atoms.length > 0)) return null;
+  return {
+    name: atom.name,
+    coefficient: first.coefficient,
+    offset: second?.coefficient ?? 0,
+  };
+}

@@ -1,0 +1,98 @@
+import type { Bounds } from '../../base/dim.js';
+import { FormatError, named } from '../../base/errors.js';
+import { JsonReader } from '../../base/reader.js';
+import { op } from './place.js';
+
+/**
+ * What a graph of Kaon's is besides its computation, for which files of ONNX have no place. It stands as
+ * JSON among the metadata of a model, so that reading what was written gives the same graph.
+ */
+export interface Structure {
+  /** What the graph reads besides its inputs, in order: initializers of the model. */
+  readonly reads: readonly StructuredRead[];
+  /** The names of the arrays that a run returns: of the leading outputs, which may be called otherwise. */
+  readonly outputs: readonly string[];
+  /** The ranges of the symbols in the sizes of inputs. */
+  readonly symbols: ReadonlyMap<string, Bounds>;
+}
+
+export interface StructuredRead {
+  readonly name: string;
+  /** An array (parameters and other state), or the state of the random generator. */
+  readonly kind: 'array' | 'random';
+  /** The output that is its value in the next run; null where it stays as it is. */
+  readonly next: string | null;
+  /** How often the graph draws random numbers; null where only a run tells. */
+  readonly draws: number | null;
+}
+
+/** The name of the entry among the metadata. */
+export const structureKey = 'kaon.structure';
+
+const version = 1;
+
+export function structureText({ reads, outputs, symbols }: Structure): string {
+  return JSON.stringify({
+    version,
+    reads: reads.map(({ name, kind, next, draws }) => ({
+      name,
+      kind,
+      ...(next !== null && { next }),
+      ...(kind === 'random' && { draws }),
+    })),
+    outputs,
+    symbols: Object.fromEntries(
+      [...symbols].map(([name, { min, max }]) => [name, [min, Number.isFinite(max) ? max : null]]),
+    ),
+  });
+}
+
+/** @throws FormatError for anything that `structureText` did not write. */
+export function structureFrom(text: string): Structure {
+  try {
+    const root = new JsonReader(parsed(text), `metadata ${structureKey}`);
+    if (root.field('version').integer() !== version) root.field('version').fail(String(version));
+    return {
+      reads: root.field('reads').list().map(readFrom),
+      outputs: root
+        .field('outputs')
+        .list()
+        .map((name) => name.string()),
+      symbols: symbolsFrom(root),
+    };
+  } catch (error) {
+    throw named(error, op);
+  }
+}
+
+function readFrom(json: JsonReader): StructuredRead {
+  const kind = json.field('kind').string();
+  if (kind !== 'array' && kind !== 'random') return json.field('kind').fail('array or random');
+  const draws = json.optional('draws');
+  return {
+    name: json.field('name').string(),
+    kind,
+    next: json.optional('next')?.string() ?? null,
+    draws: draws === undefined || draws.isNull() ? null : draws.integer(),
+  };
+}
+
+function symbolsFrom(root: JsonReader): ReadonlyMap<string, Bounds> {
+  const symbols = root.field('symbols');
+  return new Map(
+    Object.keys(symbols.record()).map((name): [string, Bounds] => {
+      const [min, max] = symbols.field(name).list(2);
+      const bounds = { min: min.integer(), max: max.isNull() ? Infinity : max.integer() };
+      if (bounds.min < 0 || bounds.max < bounds.min) symbols.field(name).fail('a range of sizes');
+      return [name, bounds];
+    }),
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new FormatError(`metadata ${structureKey} is not JSON`, { op, cause });
+  }
+}

@@ -1,0 +1,52 @@
+import { difference, type Elements } from '../artifact/check.js';
+import { InternalError } from '../base/errors.js';
+import { generatorState, setGeneratorState } from '../front/generator.js';
+import type { NDArray } from '../front/ndarray.js';
+import { StaticGraph } from '../front/staticgraph.js';
+import type { HostValue } from '../ir/host.js';
+import { fromOnnx, type FromOnnxOptions } from './fromonnx.js';
+
+/** Arrays by the names of inputs. */
+export type Feeds = Readonly<Record<string, NDArray | HostValue>>;
+
+/** A model, the names of its outputs in the order of the graph, and where its data lies. */
+export interface WrittenModel extends Pick<FromOnnxOptions, 'externalData'> {
+  readonly bytes: Uint8Array;
+  readonly outputs: readonly string[];
+}
+
+/**
+ * Compares what a model computes, read again and run here, with what the graph computes, next values of
+ * state included. Both begin with the state of now, which stays as it is.
+ * @throws InternalError when they differ by more than rounding.
+ */
+export function checkModel(graph: StaticGraph, model: WrittenModel, feeds: Feeds): void {
+  const { bytes, outputs, ...options } = model;
+  const before = generatorState();
+  try {
+    const expected = Object.values(withoutWrites(graph).run(feeds));
+    setGeneratorState(before);
+    const found = withoutWrites(fromOnnx(bytes, options)).run(feeds);
+    expected.forEach((array, i) => {
+      const other = found[outputs[i]];
+      const have = other === undefined ? undefined : elementsOf(other);
+      const problem = difference(array.dtype, elementsOf(array), have);
+      if (problem === null) return;
+      throw new InternalError(`output ${outputs[i]} of the model is not that of the graph`, {
+        op: 'toOnnx',
+        actual: problem,
+      });
+    });
+  } finally {
+    setGeneratorState(before);
+  }
+}
+
+/** The graph, returning what it would write. */
+function withoutWrites({ parts: { program, reads } }: StaticGraph): StaticGraph {
+  return new StaticGraph({ program, reads, writes: [] });
+}
+
+function elementsOf(array: NDArray): Elements {
+  return { data: array.computed().storage.host, shape: array.shape };
+}

@@ -1,0 +1,95 @@
+import { ArgumentError, FormatError, UnsupportedError } from '../base/errors.js';
+import { type NodeModules, nodeModules } from '../base/node.js';
+import type { DataFile } from '../formats/onnx/export/external.js';
+import type { ExternalData } from '../formats/onnx/external.js';
+
+/** The files of a folder, read in parts: they may be larger than memory. */
+export function folderOf(path: string): ExternalData {
+  const { files, path: paths } = fileModules('fromOnnx', 'give a function from names to bytes');
+  const home = open(() => files.realpathSync(path), path);
+  const fileAt = (location: string): string => {
+    const found = open(() => files.realpathSync(paths.join(home, location)), location);
+    // A link may lead anywhere.
+    if (found.startsWith(`${home}${paths.sep}`)) return found;
+    throw new FormatError('external data lies outside of its folder', {
+      op: 'fromOnnx',
+      actual: location,
+    });
+  };
+  return {
+    size: (location) => open(() => files.statSync(fileAt(location)).size, location),
+    read: (location, offset, length) =>
+      open(() => {
+        const handle = files.openSync(fileAt(location), 'r');
+        try {
+          const bytes = new Uint8Array(length);
+          let done = 0;
+          while (done < length) {
+            const count = files.readSync(handle, bytes, done, length - done, offset + done);
+            if (count === 0) break;
+            done += count;
+          }
+          return bytes.subarray(0, done);
+        } finally {
+          files.closeSync(handle);
+        }
+      }, location),
+  };
+}
+
+function open<R>(read: () => R, location: string): R {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof FormatError) throw cause;
+    throw new FormatError(`external data ${JSON.stringify(location)} cannot be read`, {
+      op: 'fromOnnx',
+      actual: String((cause as Error).message),
+      cause,
+    });
+  }
+}
+
+/** A file in a folder that a model's tensors are written to, one after the other. */
+export interface OpenFile extends DataFile {
+  close(): void;
+}
+
+/**
+ * A new file in a folder, in place of one that may be there.
+ * @throws ArgumentError for a path that leads out of the folder.
+ */
+export function fileIn(folder: string, location: string): OpenFile {
+  const { files, path: paths } = fileModules('toOnnx', 'give a function that takes the bytes');
+  const path = paths.join(files.realpathSync(folder), location);
+  files.mkdirSync(paths.dirname(path), { recursive: true });
+  const home = files.realpathSync(folder);
+  // A link may lead anywhere, and so may that of a folder on the way.
+  const isLink = files.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  const place = files.realpathSync(paths.dirname(path));
+  if (isLink || !(place === home || place.startsWith(`${home}${paths.sep}`))) {
+    throw new ArgumentError('external data would lie outside of its folder', {
+      op: 'toOnnx',
+      actual: location,
+    });
+  }
+  const handle = files.openSync(path, 'w');
+  return {
+    location,
+    write: (offset, bytes) => {
+      for (let done = 0; done < bytes.length;) {
+        done += files.writeSync(handle, bytes, done, bytes.length - done, offset + done);
+      }
+    },
+    close: () => files.closeSync(handle),
+  };
+}
+
+function fileModules(op: string, otherwise: string): NodeModules {
+  const modules = nodeModules();
+  if (modules !== null) return modules;
+  throw new UnsupportedError('this place has no files', {
+    op,
+    advice: `${otherwise} as externalData`,
+  });
+}

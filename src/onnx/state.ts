@@ -1,0 +1,125 @@
+import { UnsupportedError } from '../base/errors.js';
+import { numberArray } from '../front/capture.js';
+import { generatorState } from '../front/generator.js';
+import type { GraphParts, Outside } from '../front/graph.js';
+import type { NDArray } from '../front/ndarray.js';
+import type { StructuredRead } from '../formats/onnx/structure.js';
+import { namedInputs } from '../ir/program.js';
+import type { ConstantData } from '../ir/types.js';
+
+const op = 'toOnnx';
+
+/** Something that a graph reads besides its inputs: a tensor that its model stores. */
+export interface StoredRead extends StructuredRead {
+  readonly value: ConstantData;
+  /** Whether a run may be given another value: what changes from run to run, and numbers of the host's. */
+  readonly mayBeGiven: boolean;
+}
+
+/** A graph's outputs by the names that they have in its model, and what it reads. */
+export interface Laid {
+  readonly reads: readonly StoredRead[];
+  readonly outputs: readonly string[];
+}
+
+/**
+ * Gives what a graph writes names. The next value of `w` is `w.next`, and the gradient that the graph
+ * would leave on it `w.grad`.
+ * @throws UnsupportedError for what cannot leave this process.
+ */
+export function layOut({ program, reads, writes }: GraphParts): Laid {
+  const names = namedInputs(program).map(({ name }) => name);
+  const given = names.length - reads.length;
+  const returned = program.outputs.length - writes.length;
+  const taken = new Set([...names, ...program.outputs.slice(0, returned).map(({ name }) => name)]);
+  const free = (hint: string): string => {
+    let name = hint;
+    for (let count = 2; taken.has(name); count++) name = `${hint}_${count}`;
+    taken.add(name);
+    return name;
+  };
+  const nexts = new Map<number, string>();
+  const written = writes.map((write, i): string => {
+    const read = reads.findIndex((each) => isSame(each, write));
+    if (read >= 0) {
+      const name = free(`${names[given + read]}.next`);
+      nexts.set(read, name);
+      return name;
+    }
+    return free(writtenName(write, { names, given, reads }) ?? program.outputs[returned + i].name);
+  });
+  const random = writes.find(({ kind }) => kind === 'random');
+  return {
+    reads: reads.map((read, k): StoredRead => {
+      const name = names[given + k];
+      const next = nexts.get(k) ?? null;
+      const draws = random?.kind === 'random' ? random.draws : 0;
+      return {
+        name,
+        next,
+        kind: read.kind === 'random' ? 'random' : 'array',
+        draws: read.kind === 'random' ? draws : null,
+        value: valueOf(name, read),
+        mayBeGiven: next !== null || read.kind !== 'array',
+      };
+    }),
+    outputs: [...program.outputs.slice(0, returned).map(({ name }) => name), ...written],
+  };
+}
+
+function isSame(a: Outside, b: Outside): boolean {
+  return a.kind === b.kind && (a.kind === 'random' || a.of === (b as typeof a).of);
+}
+
+/** The name of a gradient that a graph leaves; null for what has no name. */
+function writtenName(
+  write: Outside,
+  {
+    names,
+    given,
+    reads,
+  }: {
+    readonly names: readonly string[];
+    readonly given: number;
+    readonly reads: readonly Outside[];
+  },
+): string | null {
+  if (write.kind !== 'gradient') return null;
+  if (typeof write.of === 'number') return `${names[write.of]}.grad`;
+  const read = reads.findIndex((each) => each.kind === 'array' && each.of === write.of);
+  return read < 0 ? null : `${names[given + read]}.grad`;
+}
+
+/** The value, as it is now, of something that a graph reads. */
+function valueOf(name: string, read: Outside): ConstantData {
+  switch (read.kind) {
+    case 'array':
+      if (typeof read.of !== 'number') return constantOf(read.of);
+      throw new UnsupportedError(`the graph reads argument ${read.of} as state`, {
+        op,
+        expected: 'state that belongs to the graph',
+        actual: name,
+        advice: 'return what the function assigns to its arguments',
+      });
+    case 'host':
+      return constantOf(numberArray(read.of));
+    case 'random': {
+      const { seed, counter } = generatorState();
+      return { type: { dtype: 'int64', shape: [2] }, data: BigInt64Array.of(seed, counter) };
+    }
+    case 'gradient':
+      throw new UnsupportedError('the graph works on gradients that arrays keep', {
+        op,
+        actual: name,
+        advice: 'return the gradients instead, with kn.grad or autograd.grad',
+      });
+  }
+}
+
+/** The elements of an array, where they lie. */
+export function constantOf(array: NDArray): ConstantData {
+  return {
+    type: { dtype: array.dtype, shape: array.shape },
+    data: array.computed().storage.host,
+  };
+}

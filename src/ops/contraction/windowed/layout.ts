@@ -1,0 +1,70 @@
+import { addDim, type Dim, mulDim } from '../../../base/dim.js';
+import * as e from '../../../loop/build.js';
+import type { Expr } from '../../../loop/nodes.js';
+import type { Axis, Place, Windowed } from './spec.js';
+
+/**
+ * How the input of some rows of results lies: `[channel][z tap][y phase][x phase][row][column]`. Elements
+ * that are a stride apart are neighbours, so that one step to the next result is one step in memory, for
+ * every tap and stride: also from the end of a row to the beginning of the next, with a few columns in
+ * between that belong to no result. Thus results are the columns of a product that reads its operand in place.
+ */
+export interface Layout {
+  /** From one row to the next, one plane of rows to the next, one channel to the next. */
+  readonly pitch: Dim;
+  readonly plane: Dim;
+  readonly channel: Dim;
+  /** Where a tap reads for the first result, from where a channel begins. */
+  tap(tap: Place): Expr;
+}
+
+/** Elements along an axis, sorted by their remainders modulo the stride. */
+export interface Phases {
+  /** How many remainders windows read, and the distance between them. */
+  readonly count: number;
+  readonly step: number;
+  /** How far the last tap is from the first, in strides. */
+  readonly overhang: number;
+}
+
+export function phasesOf({ taps, stride, dilation }: Axis): Phases {
+  const step = commonDivisor(stride, dilation);
+  return {
+    count: taps === 1 ? 1 : stride / step,
+    step,
+    overhang: Math.floor(((taps - 1) * dilation) / stride),
+  };
+}
+
+function commonDivisor(a: number, b: number): number {
+  return b === 0 ? a : commonDivisor(b, a % b);
+}
+
+/** Planes of so many rows, for results of so many columns. */
+export function layoutOf({ axes, context }: Windowed, rows: number, columns: Dim): Layout {
+  const [z, y, x] = axes;
+  const pitch = addDim(columns, phasesOf(x).overhang);
+  const plane = mulDim(rows, pitch);
+  const depth = mulDim(phasesOf(y).count * phasesOf(x).count, plane);
+  return {
+    pitch,
+    plane,
+    channel: mulDim(z.taps, depth),
+    tap: ([tz, ty, tx]) => {
+      const [down, across] = [sorted(y, ty), sorted(x, tx)];
+      const phase = e.add(e.mul(down.phase, phasesOf(x).count), across.phase);
+      const place = e.add(e.mul(down.shift, context.extent(pitch)), across.shift);
+      const planes = e.add(e.mul(tz, context.extent(depth)), e.mul(phase, context.extent(plane)));
+      return e.add(planes, place);
+    },
+  };
+}
+
+/** Among which elements a tap is, and how many strides on. */
+function sorted(axis: Axis, tap: Expr): { readonly phase: Expr; readonly shift: Expr } {
+  const { dilation, stride } = axis;
+  const distance = e.mul(tap, dilation);
+  if (stride === 1) return { phase: e.i32(0), shift: distance };
+  const phase = e.div(e.rem(distance, stride), phasesOf(axis).step);
+  return { phase, shift: e.div(distance, stride) };
+}

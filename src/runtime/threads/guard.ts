@@ -1,0 +1,63 @@
+import type { Ground, GuardMessage } from './recipe.js';
+import type { Host, NodeThreads } from './host.js';
+
+/** One end of a channel, in Node or in a browser. */
+interface Life {
+  on?(kind: 'close', hear: () => void): void;
+  addEventListener?(kind: 'close', hear: () => void): void;
+  start?(): void;
+}
+
+/**
+ * What the guard does: it waits for workers to die. While a job runs nobody else could hear of it, since
+ * the main thread and all workers are in it, away from their event loops. Who dies in a job is made to
+ * have failed, so that the others leave it, and is counted out.
+ *
+ * A worker holds one end of a channel, which closes when nothing of the worker runs any more: after it
+ * is told so here, it writes nothing. It becomes text, as the code of workers does.
+ */
+export function guard(): void {
+  const host = globalThis as Host<GuardMessage>;
+  const builtin = host.process?.getBuiltinModule ?? host.require;
+  const threads = builtin?.('node:worker_threads') as NodeThreads<GuardMessage> | undefined;
+  /** Who lets go of an end closes the channel. */
+  const lives = new Map<number, Life>();
+  let ground: Ground | null = null;
+  let words = new Int32Array(0);
+
+  const died = (worker: number): void => {
+    const { control, own, meeting } = ground!.layout;
+    const mine = control.workers + worker * own.words;
+    lives.delete(worker);
+    Atomics.store(words, mine + own.ready, 0);
+    Atomics.store(words, mine + own.dead, 1);
+    if (Atomics.load(words, mine + own.inside) === 0) return;
+    // The job cannot end before the last of these, so it is still this one that they tell of.
+    Atomics.store(words, control.lost, 1);
+    Atomics.store(words, meeting.failed, 1);
+    Atomics.add(words, meeting.passed, 1);
+    Atomics.notify(words, meeting.passed);
+    Atomics.store(words, mine + own.inside, 0);
+    Atomics.add(words, control.left, 1);
+    Atomics.notify(words, control.left);
+  };
+
+  const hear = (message: GuardMessage): void => {
+    if (message.kind === 'start') {
+      ground = message.ground;
+      words = new Int32Array(ground.memory.buffer, ground.base);
+      return;
+    }
+    const { worker } = message;
+    const { control, own } = ground!.layout;
+    const life = message.life as Life;
+    lives.set(worker, life);
+    if (life.on === undefined) {
+      life.addEventListener!('close', () => died(worker));
+      life.start!();
+    } else life.on('close', () => died(worker));
+    Atomics.store(words, control.workers + worker * own.words + own.watched, 1);
+  };
+  if (threads === undefined) host.addEventListener!('message', ({ data }) => hear(data));
+  else threads.parentPort.on!('message', hear);
+}
