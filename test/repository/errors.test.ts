@@ -11,7 +11,7 @@ const namedByCallers: Readonly<Record<string, string>> = {
   'src/base/base64.ts': 'read by readers of programs, which name themselves',
   'src/base/reader.ts': 'a reader of JSON is named by what it reads',
   'src/base/schema.ts': 'attributes are decoded by readers of programs, which name themselves',
-  'src/base/dim.ts: not a dimension': 'read by readers of programs and by inferTypes',
+  'src/base/dim/text.ts: not a dimension': 'read by readers of programs and by inferTypes',
   'src/base/dtype.ts: there is no memory for this array': 'the operator that makes the array',
   'src/front/ndarray.ts: JavaScript operators': 'the engine does not say which operator it was',
   'src/ir/constants.ts': 'read by readers of programs, which name themselves',

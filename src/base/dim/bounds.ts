@@ -1,0 +1,52 @@
+import { type Bounds, type Dim, fromAtom } from './expression.js';
+import { fold } from './fold.js';
+import { addDim, mulDim, subDim } from './polynomial.js';
+
+/** A range that certainly holds every value of the dimension. */
+export function boundsOf(dim: Dim): Bounds {
+  let { min, max } = rangeOf(dim);
+  if (typeof dim === 'number' || dim.terms.length === 1) return { min, max };
+  for (const { coefficient, atoms } of dim.terms) {
+    const [atom] = atoms;
+    if (atoms.length !== 1 || (atom.kind !== 'min' && atom.kind !== 'max')) continue;
+    // A minimum is at most either side. Put in its place, a side may cancel: a - min(a, b) is not negative.
+    const isAtMost = (atom.kind === 'min') === coefficient > 0;
+    for (const side of [atom.left, atom.right]) {
+      const exchanged = addDim(dim, mulDim(coefficient, subDim(side, fromAtom(atom))));
+      const bound = rangeOf(exchanged);
+      if (isAtMost) max = Math.min(max, bound.max);
+      else min = Math.max(min, bound.min);
+    }
+  }
+  return { min, max };
+}
+
+/** The range that the ranges of its parts allow, as if those varied independently. */
+function rangeOf(dim: Dim): Bounds {
+  return fold<Bounds>(dim, {
+    constant: (value) => ({ min: value, max: value }),
+    symbol: (_name, bounds) => bounds,
+    add: (a, b) => ({ min: a.min + b.min, max: a.max + b.max }),
+    mul: (a, b) =>
+      hull([times(a.min, b.min), times(a.min, b.max), times(a.max, b.min), times(a.max, b.max)]),
+    operation: (kind, a, b) => {
+      if (kind === 'max') return { min: Math.max(a.min, b.min), max: Math.max(a.max, b.max) };
+      if (kind === 'min') return { min: Math.min(a.min, b.min), max: Math.min(a.max, b.max) };
+      if (b.min <= 0) return { min: -Infinity, max: Infinity };
+      if (kind === 'mod') return { min: 0, max: b.max - 1 };
+      return hull([a.min, a.max].flatMap((x) => [b.min, b.max].map((y) => floorQuotient(x, y))));
+    },
+  });
+}
+
+function times(a: number, b: number): number {
+  return a === 0 || b === 0 ? 0 : a * b;
+}
+
+function floorQuotient(a: number, b: number): number {
+  return Number.isFinite(a) ? (Number.isFinite(b) ? Math.floor(a / b) : a < 0 ? -1 : 0) : a;
+}
+
+function hull(values: readonly number[]): Bounds {
+  return { min: Math.min(...values), max: Math.max(...values) };
+}

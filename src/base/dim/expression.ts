@@ -1,0 +1,113 @@
+/**
+ * One extent of a shape: a number, or an integer expression over named, bounded symbols.
+ *
+ * Expressions are polynomials with integer coefficients in a canonical form, whose atoms are symbols
+ * and the four operations a polynomial cannot express. Equal canonical forms have equal keys, so
+ * `sameDim` is exact for polynomials and sound (never wrongly "equal") for the rest.
+ */
+export type Dim = number | DimExpr;
+
+/** The least and the greatest value a dimension may take. */
+export interface Bounds {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** What polynomials lack. `floorDiv` and `mod` round towards minus infinity. */
+export type DimOperation = 'floorDiv' | 'mod' | 'max' | 'min';
+
+/** What a polynomial takes for a variable: a symbol, or an operation. */
+export type Atom =
+  | {
+      readonly kind: 'symbol';
+      readonly key: string;
+      readonly name: string;
+      readonly bounds: Bounds;
+    }
+  | {
+      readonly kind: DimOperation;
+      readonly key: string;
+      readonly left: Dim;
+      readonly right: Dim;
+    };
+
+/** A product of atoms with an integer before it. */
+export interface Term {
+  readonly coefficient: number;
+  /** Sorted by key; empty for the constant term. */
+  readonly atoms: readonly Atom[];
+}
+
+/** A dimension that is not a number. Built only by the functions of `base/dim/`. */
+export class DimExpr {
+  /** Canonical text, which parses back. */
+  readonly key: string;
+  /** Sorted, coefficients not zero. */
+  readonly terms: readonly Term[];
+
+  constructor(terms: readonly Term[], key: string) {
+    this.terms = terms;
+    this.key = key;
+  }
+
+  toString(): string {
+    return this.key;
+  }
+
+  toJSON(): string {
+    return this.key;
+  }
+}
+
+/** Whether the size is a number, the same in every run. */
+export function isStatic(dim: Dim): dim is number {
+  return typeof dim === 'number';
+}
+
+/** Whether two sizes are certainly equal, whatever the symbols are. */
+export function sameDim(a: Dim, b: Dim): boolean {
+  return a === b || (typeof a !== 'number' && typeof b !== 'number' && a.key === b.key);
+}
+
+/** Whether two shapes have the same rank and certainly the same sizes. */
+export function sameShape(a: readonly Dim[], b: readonly Dim[]): boolean {
+  return a.length === b.length && a.every((dim, axis) => sameDim(dim, b[axis]));
+}
+
+/** The terms whose sum a dimension is. */
+export function termsOf(dim: Dim): readonly Term[] {
+  if (typeof dim !== 'number') return dim.terms;
+  return dim === 0 ? [] : [{ coefficient: dim, atoms: [] }];
+}
+
+/** A symbol or an operation as a dimension. */
+export function fromAtom(atom: Atom): DimExpr {
+  return new DimExpr([{ coefficient: 1, atoms: [atom] }], atom.key);
+}
+
+/** The canonical form of a sum: like terms are one, in the order of their keys, the constant last. */
+export function fromTerms(terms: readonly Term[]): Dim {
+  const merged = new Map<string, Term>();
+  for (const term of terms) {
+    const key = term.atoms.map((atom) => atom.key).join('*');
+    const other = merged.get(key);
+    merged.set(
+      key,
+      other === undefined ? term : { ...term, coefficient: term.coefficient + other.coefficient },
+    );
+  }
+  const kept = [...merged].filter(([, term]) => term.coefficient !== 0);
+  if (kept.length === 0) return 0;
+  if (kept.length === 1 && kept[0][0] === '') return kept[0][1].coefficient;
+  kept.sort(([a], [b]) => (a === '' ? 1 : b === '' ? -1 : a < b ? -1 : 1));
+  const text = kept.map(([key, { coefficient }], i) => {
+    const size = Math.abs(coefficient);
+    const body = key === '' ? String(size) : size === 1 ? key : `${size}*${key}`;
+    if (i === 0) return coefficient < 0 ? `-${body}` : body;
+    return coefficient < 0 ? ` - ${body}` : ` + ${body}`;
+  });
+  return new DimExpr(
+    kept.map(([, term]) => term),
+    text.join(''),
+  );
+}

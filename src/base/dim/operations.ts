@@ -1,0 +1,92 @@
+import { GraphError } from '../errors.js';
+import { boundsOf } from './bounds.js';
+import { type Dim, type DimOperation, fromAtom, sameDim, termsOf } from './expression.js';
+import { operations } from './fold.js';
+import { addDim, exactQuotient, mulDim, subDim } from './polynomial.js';
+
+/** Floor division; `b` must not be zero. Exact quotients of polynomials are found. */
+export function floorDivDim(a: Dim, b: Dim): Dim {
+  if (b === 0) throw dividedByZero('floorDivDim', a);
+  if (b === 1) return a;
+  if (typeof a === 'number' && typeof b === 'number') return operations.floorDiv(a, b) + 0; // no -0
+  const quotient = exactQuotient(a, b);
+  if (quotient !== undefined) return quotient;
+  const multiple = withMultiples(a, b);
+  const found = multiple === undefined ? undefined : exactQuotient(multiple, b);
+  return found ?? operation('floorDiv', a, b);
+}
+
+/**
+ * `x - mod(x, b)` is a multiple of `b`, which only shows where the remainder is `x - b * floorDiv(x, b)`.
+ * Undefined where no remainder by `b` is a term.
+ */
+function withMultiples(a: Dim, b: Dim): Dim | undefined {
+  let shown: Dim | undefined;
+  for (const { coefficient, atoms } of termsOf(a)) {
+    const [atom] = atoms;
+    if (atoms.length !== 1 || atom.kind !== 'mod' || !sameDim(atom.right, b)) continue;
+    const remainder = subDim(atom.left, mulDim(b, floorDivDim(atom.left, b)));
+    shown = addDim(shown ?? a, mulDim(coefficient, subDim(remainder, fromAtom(atom))));
+  }
+  return shown;
+}
+
+function dividedByZero(op: string, dim: Dim): GraphError {
+  return new GraphError(`dimension ${String(dim)} is divided by zero`, { op });
+}
+
+/** The remainder that goes with `floorDivDim`. */
+export function modDim(a: Dim, b: Dim): Dim {
+  if (b === 0) throw dividedByZero('modDim', a);
+  if (b === 1) return 0;
+  if (typeof a === 'number' && typeof b === 'number') return operations.mod(a, b);
+  return exactQuotient(a, b) === undefined ? operation('mod', a, b) : 0;
+}
+
+/** Division that rounds up: for an axis of `a` elements, how many blocks of `b`. */
+export function ceilDivDim(a: Dim, b: Dim): Dim {
+  return floorDivDim(subDim(addDim(a, b), 1), b);
+}
+
+/** The greater of two; one of them where their bounds decide. */
+export function maxDim(a: Dim, b: Dim): Dim {
+  const [x, y] = ordered(a, b);
+  const difference = boundsOf(subDim(x, y));
+  if (difference.max <= 0) return y;
+  if (difference.min >= 0) return x;
+  return operation('max', x, y);
+}
+
+/** The lesser of two; one of them where their bounds decide. */
+export function minDim(a: Dim, b: Dim): Dim {
+  const [x, y] = ordered(a, b);
+  const difference = boundsOf(subDim(x, y));
+  if (difference.min >= 0) return y;
+  if (difference.max <= 0) return x;
+  return operation('min', x, y);
+}
+
+/** One of the operations that polynomials lack, applied. */
+export function applyDim(kind: DimOperation, a: Dim, b: Dim): Dim {
+  return builders[kind](a, b);
+}
+
+const builders: Readonly<Record<DimOperation, (a: Dim, b: Dim) => Dim>> = {
+  floorDiv: floorDivDim,
+  mod: modDim,
+  max: maxDim,
+  min: minDim,
+};
+
+/** An operation that is not a polynomial; a number where its bounds leave only one. */
+function operation(kind: DimOperation, left: Dim, right: Dim): Dim {
+  const key = `${kind}(${String(left)}, ${String(right)})`;
+  const dim = fromAtom({ kind, key, left, right });
+  const { min, max } = boundsOf(dim);
+  return min === max ? min : dim;
+}
+
+/** Operands of what commutes, in one order, so that equal operations have equal keys. */
+function ordered(a: Dim, b: Dim): [Dim, Dim] {
+  return String(a) <= String(b) ? [a, b] : [b, a];
+}

@@ -1,0 +1,63 @@
+import { ArgumentError } from '../errors.js';
+import { type Bounds, type Dim, type DimExpr, fromAtom, termsOf } from './expression.js';
+import { fold, operations } from './fold.js';
+import { applyDim } from './operations.js';
+import { addDim, mulDim } from './polynomial.js';
+
+const defaultBounds: Bounds = { min: 0, max: Infinity };
+
+/**
+ * A named dimension of 0 to any number of elements, or as `bounds` say, which include both ends. The same
+ * name in one program means the same size. `ArgumentError` for what is no identifier, and for bounds that
+ * are no range of sizes.
+ */
+export function symbol(name: string, bounds: Partial<Bounds> = {}): DimExpr {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || Object.hasOwn(operations, name)) {
+    throw new ArgumentError('not a name for a dimension', {
+      op: 'symbol',
+      expected: 'a letter or underscore, then letters, digits or underscores',
+      actual: JSON.stringify(name),
+    });
+  }
+  const { min, max } = { ...defaultBounds, ...bounds };
+  if (!(min >= 0 && max >= min)) {
+    throw new ArgumentError(`the bounds of dimension ${name} are not a range of sizes`, {
+      op: 'symbol',
+      expected: '0 <= min <= max',
+      actual: `min ${min}, max ${max}`,
+    });
+  }
+  return fromAtom({ kind: 'symbol', key: name, name, bounds: { min, max } });
+}
+
+/** The names a dimension depends on, added to `names`. */
+export function symbolsOf(dim: Dim, names: Set<string> = new Set()): Set<string> {
+  for (const name of symbolTable(dim).keys()) names.add(name);
+  return names;
+}
+
+/** The symbols a dimension depends on with their ranges, added to `table`. */
+export function symbolTable(dim: Dim, table: Map<string, Bounds> = new Map()): Map<string, Bounds> {
+  for (const term of termsOf(dim)) {
+    for (const atom of term.atoms) {
+      if (atom.kind === 'symbol') table.set(atom.name, atom.bounds);
+      else {
+        symbolTable(atom.left, table);
+        symbolTable(atom.right, table);
+      }
+    }
+  }
+  return table;
+}
+
+/** Replaces symbols by other dimensions; names without an entry stay. */
+export function substituteDim(dim: Dim, replacements: ReadonlyMap<string, Dim>): Dim {
+  if (typeof dim === 'number') return dim;
+  return fold<Dim>(dim, {
+    constant: (value) => value,
+    symbol: (name, bounds) => replacements.get(name) ?? symbol(name, bounds),
+    add: addDim,
+    mul: mulDim,
+    operation: applyDim,
+  });
+}
