@@ -4,7 +4,7 @@ import { symbolsOfTypes } from '../ir/bind.js';
 import { type CallNode, Program } from '../ir/program.js';
 import { decompose } from './decompose.js';
 import { declarationOf } from './facets.js';
-import { Costs } from './fuseCost.js';
+import { Costs } from './fuse/cost.js';
 import { isView } from './views.js';
 
 /** What computing a node once more takes. */

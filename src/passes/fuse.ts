@@ -1,9 +1,9 @@
 import type { NodeId } from '../graph/graph.js';
 import type { Program, Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
-import { Costs } from './fuseCost.js';
-import { inlinePoints } from './fuseInline.js';
-import { mergeGroups } from './fuseMerge.js';
+import { Costs } from './fuse/cost.js';
+import { inlinePoints } from './fuse/inline.js';
+import { mergeGroups } from './fuse/merge.js';
 import { isNumber } from './places.js';
 import { SizeReads } from './sizereads.js';
 import { viewed } from './views.js';

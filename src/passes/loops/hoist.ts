@@ -4,7 +4,7 @@ import type { NodeId } from '../../graph/graph.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import { declarationOf } from '../facets.js';
-import { Costs } from '../fuseCost.js';
+import { Costs } from '../fuse/cost.js';
 import { nominalBytes } from '../nominal.js';
 import { instantiate } from '../transform.js';
 import { viewed } from '../views.js';

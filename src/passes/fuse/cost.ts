@@ -1,13 +1,13 @@
-import type { NodeId } from '../graph/graph.js';
-import { type CallNode, type Operator, type Program, typeToString } from '../ir/program.js';
-import * as e from '../loop/build.js';
-import type { Expr } from '../loop/nodes.js';
-import { visitExprs } from '../loop/visit.js';
-import { type Access, computeScalar } from '../ops/lowering.js';
-import { declarationOf } from './facets.js';
-import { settle } from './lower/elements.js';
-import { Extents } from './lower/extents.js';
-import { attributesKey } from './lower/signature.js';
+import type { NodeId } from '../../graph/graph.js';
+import { type CallNode, type Operator, type Program, typeToString } from '../../ir/program.js';
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import { visitExprs } from '../../loop/visit.js';
+import { type Access, computeScalar } from '../../ops/lowering.js';
+import { declarationOf } from '../facets.js';
+import { settle } from '../lower/elements.js';
+import { Extents } from '../lower/extents.js';
+import { attributesKey } from '../lower/signature.js';
 
 /** What computing one element of a point operator takes, read off its lowered expression. */
 export interface PointCost {

@@ -1,11 +1,11 @@
-import { bytesOf } from '../base/dtype.js';
-import { type Dim, floorDivDim, mulDim, sameShape, sizeOf } from '../base/dim.js';
-import type { NodeId } from '../graph/graph.js';
-import type { CallNode, Program, Value } from '../ir/program.js';
-import { declarationOf } from './facets.js';
-import type { Costs } from './fuseCost.js';
-import { isExtents } from './measure.js';
-import { isView, sameButForOnes, viewed } from './views.js';
+import { bytesOf } from '../../base/dtype.js';
+import { type Dim, floorDivDim, mulDim, sameShape, sizeOf } from '../../base/dim.js';
+import type { NodeId } from '../../graph/graph.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
+import { declarationOf } from '../facets.js';
+import type { Costs } from './cost.js';
+import { isExtents } from '../measure.js';
+import { isView, sameButForOnes, viewed } from '../views.js';
 
 /** A group while it grows. */
 export interface Draft {

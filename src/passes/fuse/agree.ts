@@ -1,0 +1,116 @@
+import { sameShape } from '../../base/dim.js';
+import type { NodeId } from '../../graph/graph.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
+import { scalarBytes } from '../../loop/build.js';
+import { computeScalar } from '../../ops/lowering.js';
+import { declarationOf } from '../facets.js';
+import { viewed } from '../views.js';
+import type { Cluster } from './clusters.js';
+import type { Costs } from './cost.js';
+import { type Draft, identityPath, mostMembers } from './inline.js';
+
+/** One nest keeps no more arrays in flight: registers, and the ways of a cache, are few. */
+const mostStreams = 24;
+
+/**
+ * The most arithmetic behind each result of a product. It is written out for every register of every
+ * tile, so a long one makes a large kernel, which takes longer to compile than a pass of its own ever
+ * takes to run: the update of an optimizer fits, activations with a polynomial do not.
+ */
+const longestEpilogue = 24;
+
+/** Whether what one cluster writes can be found in registers by another that reads it. */
+export function agree(program: Program, costs: Costs, from: Cluster, into: Cluster): boolean {
+  if (from.draft.kind === 'control' || into.draft.kind === 'control') return false;
+  if (from.draft.kind === 'rows') return false;
+  const isEpilogue = from.draft.kind !== 'point';
+  if (isEpilogue ? into.draft.kind !== 'point' : into.draft.kind === 'kernel') return false;
+  if (!isSmallEnough(from, into)) return false;
+  if (from.draft.kind === 'kernel' && !isEpilogueOf(program, costs, from.draft, into.draft)) {
+    return false;
+  }
+  const { domain } = into.draft;
+  if (!isEpilogue && !sameShape(from.draft.domain, domain)) return false;
+  const continued = isEpilogue ? epilogueValues(program, from) : null;
+  for (const value of into.reads) {
+    if (!from.writes.has(value)) continue;
+    if (continued !== null) {
+      if (!continued.has(value) || !sameShape(value.type.shape, domain)) return false;
+    }
+    if (!readOnlyAtIdentity(program, value, into)) return false;
+  }
+  return true;
+}
+
+/**
+ * Whether an epilogue takes no wider scalars than its kernel, whose vectors hold those of its results,
+ * and is no longer than what it saves.
+ */
+function isEpilogueOf(
+  program: Program,
+  costs: Costs,
+  { anchors: [anchor] }: Draft,
+  { members }: Draft,
+): boolean {
+  const [{ type }] = program.results(anchor);
+  const room = scalarBytes(computeScalar(type.dtype));
+  let total = 0;
+  for (const id of members) {
+    const { work, width } = costs.of(id);
+    if (width > room) return false;
+    total += work;
+  }
+  return total <= longestEpilogue;
+}
+
+/**
+ * What a kernel's epilogue may read: its results and what an epilogue has made of them. Operators with
+ * several results store them one by one, so theirs have no epilogue.
+ */
+function epilogueValues(program: Program, { draft, writes, beside }: Cluster): ReadonlySet<Value> {
+  const [anchor] = draft.anchors;
+  if (draft.kind === 'kernel' && program.results(anchor).length > 1) return new Set();
+  return new Set([...writes].filter((value) => !beside.has(value)));
+}
+
+/** Whether every member that reads a value does so at the index of the domain. */
+export function readOnlyAtIdentity(program: Program, value: Value, { draft }: Cluster): boolean {
+  for (const id of draft.members) {
+    const operands = program.operands(id);
+    for (let k = 0; k < operands.length; k++) {
+      const operand = operands[k];
+      if (viewed(program, operand) !== value) continue;
+      if (operand !== value) return false;
+      const call = program.node(id) as CallNode;
+      const { lowering } = declarationOf(call.op);
+      if (lowering.kind === 'reduce') {
+        if (k !== 0) return false;
+        continue;
+      }
+      if (lowering.kind !== 'point' || !lowering.elementwise) return false;
+      if (!sameShape(value.type.shape, call.types[0].shape)) return false;
+      const paths = draft.paths.get(id);
+      if (paths === undefined || paths.size !== 1 || !paths.has(identityPath)) return false;
+    }
+  }
+  return true;
+}
+
+/** Whether two reductions fold the same axes of values of one shape. */
+export function foldAlike(program: Program, a: Cluster, b: Cluster): boolean {
+  const [x, y] = [a, b].map(({ draft }) => foldedAxes(program, draft.anchors[0]));
+  return sameShape(a.draft.domain, b.draft.domain) && x.join() === y.join();
+}
+
+function foldedAxes(program: Program, id: NodeId): readonly number[] {
+  const call = program.node(id) as CallNode;
+  const { lowering } = declarationOf(call.op);
+  if (lowering.kind !== 'reduce') return [];
+  return lowering.axes(call.attributes, program.operands(id)[0].type.shape.length);
+}
+
+/** Whether the kernel of two clusters would still be small enough to gain by it. */
+export function isSmallEnough(from: Cluster, into: Cluster): boolean {
+  const streams = from.reads.size + into.reads.size + from.writes.size + into.writes.size;
+  return streams <= mostStreams && from.draft.members.size + into.draft.members.size <= mostMembers;
+}

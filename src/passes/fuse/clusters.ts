@@ -1,0 +1,181 @@
+import type { Program, Value } from '../../ir/program.js';
+import { isNumber } from '../places.js';
+import { SizeReads } from '../sizereads.js';
+import { viewed } from '../views.js';
+import type { Draft } from './inline.js';
+
+/** How far a search for a path between two groups may go before the merge is given up. */
+const searchLimit = 2000;
+
+/** A group while groups are merged: what it computes, and what of that goes through memory. */
+export interface Cluster {
+  readonly draft: Draft;
+  readonly reads: ReadonlySet<Value>;
+  readonly writes: ReadonlySet<Value>;
+  readonly beside: ReadonlySet<Value>;
+  /** What was to be written and is not, since it is needed inside only. */
+  readonly kept: ReadonlySet<Value>;
+  /** A topological number: what a cluster reads is written by clusters of lower numbers. */
+  order: number;
+}
+
+/** Who reads what whom writes: the clusters of a program, numbered in an order in which they may run. */
+export class Clusters {
+  readonly #all: Set<Cluster> = new Set();
+  readonly #writer: Map<Value, Cluster> = new Map();
+  readonly #readers: Map<Value, Set<Cluster>> = new Map();
+
+  /** One cluster for each draft. */
+  constructor(program: Program, drafts: readonly Draft[]) {
+    const sizes = new SizeReads(program);
+    for (const draft of drafts) this.put(clusterOf(program, sizes, draft));
+  }
+
+  /** A snapshot, in the order in which they were put. */
+  all(): Cluster[] {
+    return [...this.#all];
+  }
+
+  /** False once it has been merged into another. */
+  has(cluster: Cluster): boolean {
+    return this.#all.has(cluster);
+  }
+
+  /** Whether any cluster reads a value. */
+  isRead(value: Value): boolean {
+    return (this.#readers.get(value)?.size ?? 0) > 0;
+  }
+
+  /** A snapshot of the values that are read, with the clusters that read them. */
+  readers(): readonly (readonly [Value, readonly Cluster[]])[] {
+    return Array.from(this.#readers, ([value, readers]) => [value, [...readers]]);
+  }
+
+  put(cluster: Cluster): void {
+    this.#all.add(cluster);
+    for (const value of cluster.writes) this.#writer.set(value, cluster);
+    for (const value of cluster.reads) {
+      let readers = this.#readers.get(value);
+      if (readers === undefined) this.#readers.set(value, (readers = new Set()));
+      readers.add(cluster);
+    }
+  }
+
+  /** The clusters that write what a cluster reads, the latest first. */
+  producers({ reads }: Cluster): readonly Cluster[] {
+    const found = new Set<Cluster>();
+    for (const value of reads) {
+      const writer = this.#writer.get(value);
+      if (writer !== undefined) found.add(writer);
+    }
+    const producers = [...found];
+    return producers.length < 2 ? producers : producers.sort((a, b) => b.order - a.order);
+  }
+
+  /** Whether something else must run between two clusters; also true when that is too costly to know. */
+  hasDetour(from: Cluster, into: Cluster): boolean {
+    if (!this.#hasOtherReaders(from, into)) return false;
+    const producers = this.producers(into);
+    // What comes later has higher numbers, and a detour ends in one of these.
+    const last = producers.length === 0 ? -1 : producers[0].order;
+    if (last <= from.order) return false;
+    const later = this.#reachable(
+      from,
+      (cluster) => this.#nextOf(cluster),
+      (next) => next.order <= last,
+      searchLimit,
+    );
+    return later === null || producers.some((producer) => later.has(producer));
+  }
+
+  #hasOtherReaders({ writes }: Cluster, reader: Cluster): boolean {
+    for (const value of writes) {
+      for (const other of this.#readers.get(value) ?? []) if (other !== reader) return true;
+    }
+    return false;
+  }
+
+  /** The clusters that can be reached by steps that satisfy a condition; null when they are more than a limit. */
+  #reachable(
+    from: Cluster,
+    step: (cluster: Cluster) => Iterable<Cluster>,
+    isWithin: (next: Cluster) => boolean,
+    limit: number = Infinity,
+  ): Set<Cluster> | null {
+    const found = new Set<Cluster>();
+    const open = [from];
+    while (open.length > 0) {
+      for (const next of step(open.pop()!)) {
+        if (found.has(next) || !isWithin(next)) continue;
+        if (found.size === limit) return null;
+        found.add(next);
+        open.push(next);
+      }
+    }
+    return found;
+  }
+
+  /** The clusters that read what a cluster writes; one that reads several results, several times. */
+  #nextOf({ writes }: Cluster): Iterable<Cluster> {
+    const next: Cluster[] = [];
+    for (const value of writes)
+      for (const reader of this.#readers.get(value) ?? []) next.push(reader);
+    return next;
+  }
+
+  /**
+   * The number of the cluster that two become. What lies between them is renumbered: all that the later
+   * one needs goes before, all that needs the earlier one goes behind (Pearce and Kelly, A dynamic
+   * topological sort algorithm for directed acyclic graphs, 2006).
+   */
+  #joinOrder(from: Cluster, into: Cluster): number {
+    const isBetween = ({ order }: Cluster): boolean => order > from.order && order < into.order;
+    const byOrder = (a: Cluster, b: Cluster): number => a.order - b.order;
+    const behind = this.#reachable(from, (cluster) => this.#nextOf(cluster), isBetween) ?? [];
+    const before = this.#reachable(into, (cluster) => this.producers(cluster), isBetween) ?? [];
+    const [first, last] = [[...before].sort(byOrder), [...behind].sort(byOrder)];
+    const numbers = [from, into, ...first, ...last].map(({ order }) => order).sort((a, b) => a - b);
+    first.forEach((cluster, i) => (cluster.order = numbers[i]));
+    last.forEach((cluster, i) => (cluster.order = numbers[numbers.length - last.length + i]));
+    return numbers[first.length];
+  }
+
+  /**
+   * Takes out two clusters, of which the second reads the first or neither needs the other, and gives
+   * the number of what takes their place.
+   */
+  takeOut(from: Cluster, into: Cluster): number {
+    const order = this.#joinOrder(from, into);
+    for (const cluster of [from, into]) {
+      this.#all.delete(cluster);
+      for (const value of cluster.reads) this.#readers.get(value)?.delete(cluster);
+    }
+    return order;
+  }
+
+  /** Whether one cluster reads the other's results, or must wait for what does. */
+  depends(from: Cluster, into: Cluster): boolean {
+    for (const value of into.reads) if (from.writes.has(value)) return true;
+    return this.hasDetour(from, into);
+  }
+}
+
+function clusterOf(program: Program, sizes: SizeReads, draft: Draft): Cluster {
+  const reads = new Set<Value>();
+  for (const id of draft.members) {
+    for (const operand of program.operands(id)) {
+      const value = viewed(program, operand);
+      if (draft.members.has(value.node) || isNumber(program, value)) continue;
+      reads.add(value);
+    }
+    for (const value of sizes.of(id)) reads.add(value);
+  }
+  return {
+    draft,
+    reads,
+    writes: new Set(draft.anchors.flatMap((id) => program.results(id))),
+    beside: new Set(),
+    kept: new Set(),
+    order: draft.anchors[0],
+  };
+}

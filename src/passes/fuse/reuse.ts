@@ -1,0 +1,50 @@
+import { sameShape } from '../../base/dim.js';
+import { type CallNode, type Program, sameType, type Value } from '../../ir/program.js';
+import { declarationOf } from '../facets.js';
+import type { Group } from '../fuse.js';
+import { inputLevel, rowLevels } from '../rows.js';
+import { viewed } from '../views.js';
+import { readOnlyAtIdentity } from './agree.js';
+import type { Cluster } from './clusters.js';
+
+/** For each result, the operands whose memory it may take over; see `Group.reuses`. */
+export function reusesOf(program: Program, cluster: Cluster): Group['reuses'] {
+  const reuses = new Map<Value, Value[]>();
+  // What follows a fold may compute again what was written beside it, from the same operands; it alone
+  // reads operands of another shape.
+  const isRepeated =
+    cluster.draft.kind !== 'rows' &&
+    cluster.beside.size > 0 &&
+    cluster.writes.size > cluster.beside.size;
+  const overwritten = overwrittenBy(program, cluster);
+  const last = cluster.draft.kind === 'rows' ? lastOfRows(program, cluster) : cluster.writes;
+  for (const operand of cluster.reads) {
+    if (isRepeated && sameShape(operand.type.shape, cluster.draft.domain)) continue;
+    const takers = [...last].filter(({ type }) => sameType(type, operand.type));
+    if (takers.length === 0) continue;
+    if (operand !== overwritten && !readOnlyAtIdentity(program, operand, cluster)) continue;
+    for (const value of takers) reuses.set(value, [...(reuses.get(value) ?? []), operand]);
+  }
+  return reuses;
+}
+
+/** What is written when a row is looked at for the last time, element by element. */
+function lastOfRows(program: Program, { draft, beside }: Cluster): ReadonlySet<Value> {
+  const levels = rowLevels(program, [...draft.members], draft.anchors);
+  const looks = draft.anchors.map((id) => inputLevel(program, id, levels));
+  const last = Math.max(...looks, ...[...beside].map(({ node }) => levels.get(node)!));
+  return new Set([...beside].filter(({ node }) => levels.get(node) === last));
+}
+
+/** The operand that a kernel on its own writes over, if it is read as that only. */
+function overwrittenBy(program: Program, { draft: { anchors, members } }: Cluster): Value | null {
+  const [id] = anchors;
+  const { lowering } = declarationOf((program.node(id) as CallNode).op);
+  if (lowering.kind !== 'kernel' || lowering.overwrites === undefined || members.size > 1) {
+    return null;
+  }
+  const operands = program.operands(id);
+  const operand = operands[lowering.overwrites];
+  const uses = operands.filter((each) => viewed(program, each) === operand);
+  return uses.length === 1 && viewed(program, operand) === operand ? operand : null;
+}
