@@ -140,8 +140,8 @@ export interface Block {
 
 /**
  * `for (variable = begin; variable < end; variable += step)`; the variable is i32, the step a positive
- * constant. The bounds are evaluated once, before the first iteration. `vector` asks `vectorize` to turn iterations into lanes; `parallel` says that iterations
- * are independent and may run on several threads; `unroll` wants straight-line code.
+ * constant. The bounds are evaluated once, before the first iteration. `vector` asks `vectorize` to turn
+ * iterations into lanes; `unroll` wants straight-line code.
  */
 export interface For {
   readonly kind: 'for';
@@ -149,7 +149,7 @@ export interface For {
   readonly begin: Expr;
   readonly end: Expr;
   readonly step: number;
-  readonly mode: 'serial' | 'vector' | 'parallel' | 'unroll';
+  readonly mode: 'serial' | 'vector' | 'unroll';
   readonly body: Stmt;
 }
 

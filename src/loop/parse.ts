@@ -25,7 +25,7 @@ const storages: ReadonlySet<string> = new Set<Storage>([
 const unaries: ReadonlySet<string> = new Set<UnaryOp>([
   'neg', 'abs', 'sqrt', 'floor', 'ceil', 'trunc', 'nearest', 'not',
 ]); // prettier-ignore
-const modes: ReadonlySet<string> = new Set<For['mode']>(['vector', 'parallel', 'unroll']);
+const modes: ReadonlySet<string> = new Set<For['mode']>(['vector', 'unroll']);
 const operators: ReadonlyMap<string, readonly [BinaryOp, number]> = new Map(
   Object.entries(infix).map(([op, [symbol, level]]) => [symbol, [op as BinaryOp, level]]),
 );

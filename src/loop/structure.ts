@@ -28,7 +28,7 @@ export function skeletonOf(kernel: Kernel): Skeleton | null {
 }
 
 const storages: Readonly<Record<Storage, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
-const modes = { serial: 1, vector: 2, parallel: 3, unroll: 4 } as const;
+const modes = { serial: 1, vector: 2, unroll: 3 } as const;
 /** Below the codes of expressions, so that one can tell from an item's first number what follows. */
 const heads = {
   end: 1, block: 2, for: 3, while: 4, if: 5, declare: 6, assign: 7, store: 8, buffer: 9, barrier: 10,

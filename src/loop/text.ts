@@ -17,7 +17,7 @@ export const infix: Readonly<Partial<Record<BinaryOp, readonly [symbol: string, 
 
 /** Words that cannot be names. */
 export const keywords: ReadonlySet<string> = new Set([
-  'kernel', 'for', 'in', 'step', 'vector', 'parallel', 'unroll', 'while', 'if', 'else', 'let', 'call', 'barrier',
+  'kernel', 'for', 'in', 'step', 'vector', 'unroll', 'while', 'if', 'else', 'let', 'call', 'barrier',
   'true', 'false', 'nan', 'inf', 'nan_d', 'inf_d',
 ]); // prettier-ignore
 

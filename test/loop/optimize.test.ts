@@ -12,7 +12,7 @@ const run = (kernel: Kernel): Kernel => optimize(kernel, { vectorBytes: 16 });
 
 const product = `
   kernel product(a: f32[], b: f32[], c: f32[], m: i32, n: i32, k: i32) {
-    parallel for i in 0..m {
+    for i in 0..m {
       vector for j in 0..n {
         let sum = 0.0
         for p in 0..k {
@@ -31,7 +31,7 @@ describe('optimize', () => {
       `
       kernel product(a: f32[], b: f32[], c: f32[], m: i32, n: i32, k: i32) {
         let t = n / 4 * 4
-        parallel for i in 0..m {
+        for i in 0..m {
           let t_1 = k * i
           let t_2 = n * i
           for j in 0..t step 4 {

@@ -21,7 +21,7 @@ const everything = dedent(`
     let d = l[0] >>> 3L << -1L
     a = min(a, nan) + max(a, -inf) + inf
     a = neg(a) + abs(a) + sqrt(a) + floor(a) + ceil(a) + trunc(a) + nearest(a)
-    parallel for i in 0..n {
+    for i in 0..n {
       vector for j in i..n * (n + 1) {
         x[j] = f32(bits_i32(a)) + bits_f32(j)
       }
