@@ -1,9 +1,10 @@
+import type { Dim } from '../../base/dim.js';
 import type { Attributes } from '../../base/schema.js';
 import type { Value } from '../../ir/program.js';
 import * as e from '../../loop/build.js';
 import type { Buffer, Expr, Scalar, Stmt, Var } from '../../loop/nodes.js';
 import type { Access, ReduceContext, ReduceLowering, Sink } from '../../ops/lowering.js';
-import { flatIndex, rowMajorStrides, zero } from './access.js';
+import { flatIndex, inOrder, rowMajorStrides, zero } from './access.js';
 import { indexOf, type Loop } from './nest.js';
 
 /** How many vectors of partial states or of results are in flight, to hide the latency of one step. */
@@ -24,6 +25,22 @@ export interface Part {
 export interface Beside {
   readonly sink: Sink;
   at(index: readonly Expr[]): Expr;
+}
+
+/**
+ * What is stored beside a domain, by a nest that says where in the domain it stands: what a sink takes and
+ * `at` gives has the same axes but for those of size 1.
+ */
+export function besideDomain(domain: readonly Dim[], sink: Sink, at: Beside['at']): Beside {
+  const own = (index: readonly Expr[]): readonly Expr[] =>
+    inOrder(
+      sink.shape,
+      index.filter((_, axis) => domain[axis] !== 1),
+    );
+  return {
+    sink: { ...sink, store: (index, element) => sink.store(own(index), element) },
+    at: (index) => at(own(index)),
+  };
 }
 
 /** The loops over a domain of which some axes are folded. */

@@ -2,16 +2,16 @@ import { boundsOf } from '../../base/dim.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
-import type { Expr, Stmt } from '../../loop/nodes.js';
+import type { Stmt } from '../../loop/nodes.js';
 import type { Target } from '../../loop/target.js';
 import { alone, type Team } from '../../loop/team.js';
 import { declarationOf } from '../facets.js';
 import type { Group } from '../fuse.js';
 import { isStaged } from '../rows.js';
-import { inOrder } from './access.js';
 import { KernelBuilder, type LoweredKernel } from './builder.js';
 import { type Division, grainsOf, undivided } from './cost.js';
 import { Epilogue } from './epilogue.js';
+import { besideDomain } from './fold.js';
 import { kernelNest } from './kernel.js';
 import { pointNest } from './point.js';
 import { reduceNest } from './reduce.js';
@@ -70,19 +70,9 @@ function groupBody(
       if (isStaged(program, group)) return rowNest(scope, group, target, team);
       const epilogue = new Epilogue(program, group, scope);
       const domain = program.operands(anchor)[0].type.shape;
-      const beside = group.beside.map((value) => {
-        // What has other axes of size 1 than the domain stands beside it, too.
-        const own = (index: readonly Expr[]): readonly Expr[] =>
-          inOrder(
-            scope.shape(value.type.shape),
-            index.filter((_, axis) => domain[axis] !== 1),
-          );
-        const [sink, at] = [scope.sink(value), scope.compute(value)];
-        return {
-          sink: { ...sink, store: (index: readonly Expr[], x: Expr) => sink.store(own(index), x) },
-          at: (index: readonly Expr[]) => at(own(index)),
-        };
-      });
+      const beside = group.beside.map((value) =>
+        besideDomain(domain, scope.sink(value), scope.compute(value)),
+      );
       return reduceNest(scope, group.anchors, beside, epilogue, target, team);
     }
     case 'kernel': {

@@ -16,7 +16,7 @@ import {
   zero,
 } from './access.js';
 import { loadElement, settle, storeElement } from './elements.js';
-import { type FoldLoops, type FoldStage, place } from './fold.js';
+import { besideDomain, type FoldLoops, type FoldStage, place } from './fold.js';
 import { foldRow } from './foldRows.js';
 import { loopToShare, nest, planLoops, type Probe } from './nest.js';
 import { lanesOf, partsOf, probeOf } from './reduce.js';
@@ -133,10 +133,9 @@ class Rows {
       ...stage.keeps.map((value) => [value, this.#waiting.get(value)!] as const),
       ...stage.stores.map((value) => [value, this.#scope.sink(value)] as const),
     ];
-    const beside = sinks.map(([value, sink]) => ({
-      sink,
-      at: (index: readonly Expr[]) => scope.access(value).at(this.#elementIndex(value, index)),
-    }));
+    const beside = sinks.map(([value, sink]) =>
+      besideDomain(this.#domain, sink, (index) => scope.access(value).at(index)),
+    );
     const zeros = this.#domain.map(() => zero);
     const values = [
       ...parts.map(({ element }) => element.at(zeros)),
@@ -145,28 +144,10 @@ class Rows {
     return {
       ...frame,
       parts,
-      beside: beside.map(({ sink, at }, k) => ({
-        sink: this.#alongDomain(sinks[k][0], sink),
-        at,
-      })),
+      beside,
       initial: parts.flatMap(({ initial }) => initial),
       lanes: lanesOf(parts, { values, addresses: [] }, this.#target),
     };
-  }
-
-  /** A sink that is told where the domain stands. */
-  #alongDomain(value: Value, sink: Sink): Sink {
-    return {
-      ...sink,
-      store: (index, element) => sink.store(this.#elementIndex(value, index), element),
-    };
-  }
-
-  #elementIndex({ type: { shape } }: Value, index: readonly Expr[]): readonly Expr[] {
-    return inOrder(
-      this.#scope.shape(shape),
-      index.filter((_, axis) => this.#domain[axis] !== 1),
-    );
   }
 
   /** The parts of an index along kept axes of more than one element. */
