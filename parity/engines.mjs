@@ -12,6 +12,7 @@ function answer(command, ...parameters) {
 const engines = [
   {
     name: 'ORT Python',
+    form: 'onnx',
     available: async () => {
       const versions = 'import onnxruntime, platform; print(onnxruntime.__version__, platform.python_version())'; // prettier-ignore
       const found = answer(python, '-c', versions);
@@ -23,8 +24,7 @@ const engines = [
   },
   {
     name: 'ORT Java',
-    forgets:
-      'onnxruntime for Java takes no feeds for inputs that have values of their own, as states do',
+    form: 'plain onnx',
     available: async () => {
       const jar = /onnxruntime-([\d.]+)\.jar/.exec(classPath() ?? '');
       if (jar === null) return { missing: 'onnxruntime for Java could not be fetched with Maven' };
@@ -36,6 +36,5 @@ const engines = [
   },
 ];
 
-/** `npy` reads and writes .npy files; `elementsOf` takes arrays apart. */
-export const outsideEngines = (npy, elementsOf) =>
-  engines.map((engine) => outside(engine, npy, elementsOf));
+/** The engines, with what they need of Kaon; `outside` says what that is. */
+export const outsideEngines = (kaon) => engines.map((engine) => outside(engine, kaon));

@@ -8,25 +8,28 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const suffix = '.npy';
 
-/** A way to execute a model: `command` is given the folder as its last parameter. */
+/**
+ * A way to execute a model: `command` is given the folder as its last parameter. Each run is given the
+ * states as well, which the engine replaces by what the run before has left.
+ */
 export function outside(
-  { name, forgets, available, command },
-  { decodeNpy, encodeNpy },
-  elementsOf,
+  { name, form, available, command },
+  { decodeNpy, encodeNpy, elementsOf, statesOf },
 ) {
   return {
     name,
-    form: 'onnx',
-    forgets,
+    form,
     available,
-    async execute({ runs }, folder) {
+    async execute({ graph, runs }, folder) {
+      // Where states have defaults, these are what the first run begins with.
+      const states = form === 'onnx' ? {} : statesOf(graph);
       // Nothing that another engine has left may count as this one's.
       rmSync(join(folder, 'runs'), { recursive: true, force: true });
       const folders = runs.map((_, i) => join(folder, 'runs', String(i)));
       runs.forEach(({ feeds }, i) => {
         const inputs = join(folders[i], 'in');
         mkdirSync(inputs, { recursive: true });
-        for (const [input, elements] of Object.entries(elementsOf(feeds))) {
+        for (const [input, elements] of Object.entries(elementsOf({ ...feeds, ...states }))) {
           writeFileSync(join(inputs, encodeURIComponent(input) + suffix), encodeNpy(elements));
         }
       });

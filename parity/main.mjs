@@ -29,10 +29,11 @@ const { tolerance } = await built('examples/shipping/compare.js');
 const { ways: ownWays } = await built('examples/shipping/ways/index.js');
 const { seeded } = await built('examples/support/random.js');
 const kn = await built('src/index.js');
+const { statesOf } = await built('src/onnx.js');
 const npy = await built('src/formats/npy.js');
 
 const names = Object.keys(models).filter((name) => wanted(options.only, name));
-const ways = [...ownWays, ...outsideEngines(npy, elementsOf)].filter(({ name }) => wanted(options.ways, name)); // prettier-ignore
+const ways = [...ownWays, ...outsideEngines({ ...npy, elementsOf, statesOf })].filter(({ name }) => wanted(options.ways, name)); // prettier-ignore
 if (options.list) {
   console.log([...names, '', ...ways.map(({ name }) => name)].join('\n'));
   process.exit(0);

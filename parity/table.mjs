@@ -36,8 +36,7 @@ export function rowsOf(name, sizes, outcomes, notes) {
     ...outcomes.map((outcome) => {
       if (outcome.kind === 'failed') return `FAILED ${notes.mark(outcome.why)}`;
       if (outcome.kind === 'unsupported') return `no file ${notes.mark(outcome.why)}`;
-      if (run < outcome.units.length) return unitsText(outcome.units[run]);
-      return `not run ${notes.mark(outcome.stopped)}`;
+      return unitsText(outcome.units[run]);
     }),
   ]);
 }

@@ -7,4 +7,5 @@ export {
   type OnnxInput,
   type OnnxInputs,
 } from './onnx/fromonnx.js';
+export { statesOf } from './onnx/state.js';
 export { type Feeds, toOnnx, type ToOnnxOptions } from './onnx/toonnx.js';

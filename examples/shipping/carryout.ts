@@ -13,8 +13,6 @@ export type Outcome =
       readonly kind: 'ran';
       readonly units: readonly number[];
       readonly problems: readonly string[];
-      /** Why there are fewer runs than the model has. */
-      readonly stopped: string | null;
     }
   /** There is no such file, and the exporter says what would be needed. */
   | { readonly kind: 'unsupported'; readonly why: string }
@@ -59,13 +57,10 @@ export function exported(form: Form, model: Shipped, folder: string): Written | 
 export async function executed(way: Way, model: Shipped, files: string): Promise<Outcome> {
   try {
     kn.random.seed(model.seed);
-    const stopped = (model.train ? way.forgets : null) ?? null;
-    const runs = stopped === null ? model.runs : model.runs.slice(0, 1);
-    const found = await way.execute({ ...model, runs }, files);
-    const compared = runs.map(({ expected }, i) => compare(expected, found[i]));
+    const found = await way.execute(model, files);
+    const compared = model.runs.map(({ expected }, i) => compare(expected, found[i]));
     return {
       kind: 'ran',
-      stopped,
       units: compared.map(({ units }) => units),
       problems: compared.flatMap(({ problem }, i) => problem === null ? [] : [`${sizesText(model, i)}: ${problem}`]),
     }; // prettier-ignore

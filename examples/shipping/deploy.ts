@@ -2,18 +2,15 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { executed, exported, type Outcome } from './carryout.js';
 import { tolerance } from './compare.js';
-import { type Form, forms } from './forms.js';
 import type { Shipped } from './shipped.js';
 import { compiledC, moduleInNode, onnxruntimeInNode, ownImporter, type Way } from './ways/index.js';
 
-/** For each form whatever executes it best, and what does where that is not here. */
-const choices: Readonly<Record<Form, readonly Way[]>> = {
-  onnx: [onnxruntimeInNode, ownImporter],
-  module: [moduleInNode],
-  c: [compiledC],
+/** For each kind of file whatever executes it best, and what does where that is not here. */
+const choices: Readonly<Record<string, readonly Way[]>> = {
+  ONNX: [onnxruntimeInNode, ownImporter],
+  'ES module': [moduleInNode],
+  C: [compiledC],
 };
-
-const titles: Readonly<Record<Form, string>> = { onnx: 'ONNX', module: 'ES module', c: 'C' };
 
 /** Somebody who can execute a form here, or why nobody can. */
 interface Found {
@@ -21,9 +18,9 @@ interface Found {
   readonly what: string;
 }
 
-async function chosen(form: Form): Promise<Found> {
+async function chosen(ways: readonly Way[]): Promise<Found> {
   const missing: string[] = [];
-  for (const way of choices[form]) {
+  for (const way of ways) {
     const found = await way.available();
     if (found.missing === undefined) {
       return { way, what: [`executed by ${found.what}`, ...missing].join('; ') };
@@ -43,18 +40,18 @@ export interface Deployment {
 export async function deploy(model: Shipped, folder: string): Promise<Deployment> {
   const lines: string[] = [];
   let isRight = true;
-  for (const form of forms) {
-    const { way, what } = await chosen(form);
-    const files = exported(form, model, folder);
+  for (const [title, ways] of Object.entries(choices)) {
+    const { way, what } = await chosen(ways);
+    const files = exported((way ?? ways[0]).form, model, folder);
     if ('kind' in files) {
-      lines.push(`${titles[form]}: not written: ${outcomeText(files)}`);
+      lines.push(`${title}: not written: ${outcomeText(files)}`);
       isRight = false;
       continue;
     }
     const sizes = files.names.map((name) => `${name} ${kilobytes(join(files.folder, name))}`);
     const outcome = way === null ? null : await executed(way, model, files.folder);
     lines.push(
-      `${titles[form]}: ${sizes.join(', ')}`,
+      `${title}: ${sizes.join(', ')}`,
       `  ${what}${outcome === null ? '' : `: ${outcomeText(outcome)}`}`,
     );
     isRight &&= outcome === null || (outcome.kind === 'ran' && outcome.problems.length === 0);

@@ -4,9 +4,8 @@ import { toC, toModule } from '../../src/artifact/index.js';
 import { toOnnx } from '../../src/onnx.js';
 import type { Shipped } from './shipped.js';
 
-/** The forms in which a graph leaves Kaon. */
-export const forms = ['onnx', 'module', 'c'] as const;
-export type Form = (typeof forms)[number];
+/** The forms in which a graph leaves Kaon; in `plain` ONNX states have no defaults. */
+export type Form = 'onnx' | 'plain onnx' | 'module' | 'c';
 
 /** Writes a model into a folder; returns the names of its files. */
 export function write(form: Form, { graph, train }: Shipped, folder: string): readonly string[] {
@@ -23,6 +22,8 @@ function contents(
   switch (form) {
     case 'onnx':
       return { 'model.onnx': toOnnx(graph) };
+    case 'plain onnx':
+      return { 'model.onnx': toOnnx(graph, { states: 'inputs' }) };
     case 'module':
       return { 'model.mjs': toModule(graph, { train }) };
     case 'c': {

@@ -1,5 +1,12 @@
 import * as kn from '../../src/index.js';
-import { drawDigits, equals, taskBatch, tokens } from '../attention/data.js';
+import {
+  capacityFor,
+  type Digits as TaskDigits,
+  drawDigits,
+  equals,
+  taskBatch,
+  tokens,
+} from '../attention/data.js';
 import { Generator } from '../attention/generate.js';
 import type { Transformer } from '../attention/model.js';
 import { makeTransformer } from '../attention/run.js';
@@ -222,6 +229,21 @@ export const models: Readonly<Record<string, Make>> = {
         nameBatch(draw, batch, time),
       ]),
       [{ characters: ['batch', 'time'], lengths: ['batch'], languages: ['batch'] }],
+    ), // prettier-ignore
+  'training step, attention': (draw) => {
+    const capacity = capacityFor(digitsLongest);
+    const tasks = (count: number): TaskDigits[] => Array.from({ length: count }, () => drawDigits(draw, digitsLongest)); // prettier-ignore
+    return shippedStep(
+      () => makeTransformer(16, digitsLongest),
+      samples(['batch'], [[4], [1], [7]], (batch) => [taskBatch(tasks(batch), capacity)]),
+      [{ tokens: ['batch', null], weights: ['batch', null] }],
+    );
+  },
+  'training step, spelling': (draw) =>
+    shippedStep(
+      () => makeSpeller(1 + alphabet.size, 24),
+      sizedSpellings(draw, [[4, 5], [1, 2], [6, 9]]),
+      [spellingAxes],
     ), // prettier-ignore
   'training step, Tree-LSTM': (draw) => {
     const trees = sizedTrees(draw, [3, 1, 8]);

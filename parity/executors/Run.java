@@ -48,19 +48,23 @@ public final class Run {
     // Errors: it warns of every state that has a value to begin with.
     options.setSessionLogLevel(OrtLoggingLevel.ORT_LOGGING_LEVEL_ERROR);
     try (OrtSession session = environment.createSession(model, options)) {
+      // What the output x.next of one run is, the input x of the next one is: the file of x.next, too.
+      Path before = null;
       for (Path run : filesIn(folder.resolve("runs"))) {
         Map<String, OnnxTensor> feeds = new HashMap<>();
         for (Path file : filesIn(run.resolve("in"))) {
-          feeds.put(nameOf(file), read(environment, file));
+          String name = nameOf(file);
+          Path next = before == null ? file : before.resolve(fileOf(name + ".next"));
+          feeds.put(name, read(environment, Files.exists(next) ? next : file));
         }
-        Files.createDirectories(run.resolve("out"));
+        Path out = Files.createDirectories(run.resolve("out"));
         try (OrtSession.Result results = session.run(feeds)) {
           for (Map.Entry<String, OnnxValue> result : results) {
-            String name = URLEncoder.encode(result.getKey(), StandardCharsets.UTF_8).replace("+", "%20");
-            write(run.resolve("out").resolve(name + SUFFIX), (OnnxTensor) result.getValue());
+            write(out.resolve(fileOf(result.getKey())), (OnnxTensor) result.getValue());
           }
         }
         feeds.values().forEach(OnnxTensor::close);
+        before = out;
       }
     }
   }
@@ -70,6 +74,10 @@ public final class Run {
       Comparator<Path> byNumber = Comparator.comparing(file -> file.toString().length());
       return files.sorted(byNumber.thenComparing(Comparator.naturalOrder())).collect(Collectors.toList());
     }
+  }
+
+  private static String fileOf(String name) {
+    return URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20") + SUFFIX;
   }
 
   private static String nameOf(Path file) {

@@ -13,6 +13,8 @@ export type Feeds = Readonly<Record<string, NDArray | HostValue>>;
 export interface WrittenModel extends Pick<FromOnnxOptions, 'externalData'> {
   readonly bytes: Uint8Array;
   readonly outputs: readonly string[];
+  /** What it must be given besides the inputs of the graph. */
+  readonly states: Readonly<Record<string, NDArray>>;
 }
 
 /**
@@ -21,12 +23,12 @@ export interface WrittenModel extends Pick<FromOnnxOptions, 'externalData'> {
  * @throws InternalError when they differ by more than rounding.
  */
 export function checkModel(graph: StaticGraph, model: WrittenModel, feeds: Feeds): void {
-  const { bytes, outputs, ...options } = model;
+  const { bytes, outputs, states, ...options } = model;
   const before = generatorState();
   try {
     const expected = Object.values(withoutWrites(graph).run(feeds));
     setGeneratorState(before);
-    const found = withoutWrites(fromOnnx(bytes, options)).run(feeds);
+    const found = withoutWrites(fromOnnx(bytes, options)).run({ ...feeds, ...states });
     expected.forEach((array, i) => {
       const other = found[outputs[i]];
       const have = other === undefined ? undefined : elementsOf(other);

@@ -1,8 +1,10 @@
 import { UnsupportedError } from '../base/errors.js';
+import { arrayType } from '../front/arraytype.js';
 import { numberArray } from '../front/capture.js';
 import { generatorState } from '../front/generator.js';
 import type { GraphParts, Outside } from '../front/graph.js';
-import type { NDArray } from '../front/ndarray.js';
+import { arrayOf, type NDArray } from '../front/ndarray.js';
+import type { StaticGraph } from '../front/staticgraph.js';
 import type { StructuredRead } from '../formats/onnx/structure.js';
 import { namedInputs } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
@@ -65,6 +67,25 @@ export function layOut({ program, reads, writes }: GraphParts): Laid {
     }),
     outputs: [...program.outputs.slice(0, returned).map(({ name }) => name), ...written],
   };
+}
+
+/**
+ * The values that a graph's states have now, by the names of their inputs in its model: what the first run
+ * of a model is given that was written with `{ states: 'inputs' }`. The next run is given the outputs
+ * `NAME.next` for those that have one, and the same as before for numbers of the host's, such as the
+ * learning rate.
+ *
+ * @throws UnsupportedError for what cannot leave this process.
+ */
+export function statesOf(graph: StaticGraph): Record<string, NDArray> {
+  const states = layOut(graph.parts).reads.filter(({ mayBeGiven }) => mayBeGiven);
+  return Object.fromEntries(
+    // Runs of the graph write into the elements.
+    states.map(({ name, value: { type, data } }) => [
+      name,
+      arrayOf(arrayType(type.dtype, type.shape), data.slice()),
+    ]),
+  );
 }
 
 function isSame(a: Outside, b: Outside): boolean {

@@ -1,3 +1,5 @@
+import { describe } from '../base/attribute.js';
+import { ArgumentError } from '../base/errors.js';
 import { exportProgram } from '../formats/onnx/export/export.js';
 import type { DataFile } from '../formats/onnx/export/external.js';
 import { structureKey, structureText } from '../formats/onnx/structure.js';
@@ -6,7 +8,7 @@ import { symbolsOfTypes } from '../ir/bind.js';
 import { namedInputs } from '../ir/program.js';
 import { checkModel, type Feeds, type WrittenModel } from './check.js';
 import { fileIn, type OpenFile } from './files.js';
-import { layOut } from './state.js';
+import { layOut, statesOf } from './state.js';
 
 export type { Feeds } from './check.js';
 
@@ -15,6 +17,13 @@ export interface ToOnnxOptions {
   readonly opset?: number;
   /** Inputs on which the model must compute what the graph does before it is returned. */
   readonly check?: Feeds;
+  /**
+   * How the model has what changes from run to run: as inputs whose values of now are `defaults`, so that
+   * a first run need not be given them, or as plain `inputs`, as runtimes want them that take no values
+   * for inputs with defaults (onnxruntime in JavaScript and Java). `statesOf` has the values that plain
+   * ones begin with. Default `defaults`.
+   */
+  readonly states?: 'defaults' | 'inputs';
   /**
    * Where the large tensors go: a folder (where there are files), for the model to be written into as
    * well, or a function that takes the name and the bytes of the one file. Needed beyond 2 GB. Default:
@@ -37,8 +46,10 @@ export interface ToOnnxOptions {
  */
 export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Array {
   const { opset = 18, check, externalData, dataFile = 'weights.bin' } = options;
+  const isPlain = statesArePlain(options.states);
   const { program, writes } = graph.parts;
-  const { reads, outputs } = layOut(graph.parts);
+  const { reads: all, outputs } = layOut(graph.parts);
+  const reads = all.filter(({ mayBeGiven }) => !(isPlain && mayBeGiven));
   const nexts = new Set(reads.flatMap(({ next }) => next ?? []));
   const returned = program.outputs.slice(0, program.outputs.length - writes.length);
   const leftOver = outputs.slice(returned.length).filter((name) => !nexts.has(name));
@@ -58,15 +69,27 @@ export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Ar
       file,
     });
   const model = withData(externalData, dataFile, write);
-  if (check !== undefined) checkModel(graph, { ...model, outputs }, check);
+  if (check !== undefined) {
+    const states = isPlain ? statesOf(graph) : {};
+    checkModel(graph, { ...model, outputs, states }, check);
+  }
   return model.bytes;
+}
+
+function statesArePlain(states: ToOnnxOptions['states'] = 'defaults'): boolean {
+  if (states === 'inputs' || states === 'defaults') return states === 'inputs';
+  throw new ArgumentError('there is no such way to write states', {
+    op: 'toOnnx',
+    expected: "'defaults' or 'inputs'",
+    actual: describe(states),
+  });
 }
 
 function withData(
   externalData: ToOnnxOptions['externalData'],
   location: string,
   write: (file: DataFile | null) => Uint8Array,
-): Omit<WrittenModel, 'outputs'> {
+): Omit<WrittenModel, 'outputs' | 'states'> {
   if (externalData === undefined) return { bytes: write(null) };
   if (typeof externalData === 'string') {
     const file: OpenFile = fileIn(externalData, location);

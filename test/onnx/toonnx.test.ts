@@ -9,7 +9,7 @@ import { protobufFor } from '../../src/formats/onnx/proto/library.js';
 import type { ModelProto } from '../../src/formats/onnx/proto/onnx_pb.js';
 import * as kn from '../../src/index.js';
 import { Program } from '../../src/ir/program.js';
-import { fromOnnx, toOnnx } from '../../src/onnx.js';
+import { fromOnnx, statesOf, toOnnx } from '../../src/onnx.js';
 import { assertClose } from '../formats/onnx/export/agrees.js';
 
 function parsed(bytes: Uint8Array): ModelProto {
@@ -98,7 +98,6 @@ test('a step of training goes on where it stopped', () => {
       assertClose(found['loss'], expected['loss'], `loss ${count}`);
     }
     for (const [each, value] of graph.parameters) {
-      if (each.startsWith('learningRate')) continue;
       assertClose(model.parameters.get(each)!, value, each);
     }
   }
@@ -121,6 +120,64 @@ test('state is an input with a default, and an output with its next value', () =
   const elements = before.tolist();
   toOnnx(graph, { check: { [graph.inputNames[0]]: batch() } });
   assert.deepEqual(graph.parameters.get(name)!.tolist(), elements);
+});
+
+test('states as plain inputs: a model without memory takes the same steps', () => {
+  const { graph, x } = step((net) => new kn.optim.SGD(net.parameters(), { learningRate: 0.1, momentum: 0.9 })); // prettier-ignore
+  const [name] = graph.inputNames;
+  const bytes = toOnnx(graph, { states: 'inputs', check: { [name]: x } });
+  const given = statesOf(graph);
+  const { graph: written } = parsed(bytes);
+  const inputs = written!.input.map((each) => each.name);
+  const stored = new Set(written!.initializer.map((each) => each.name));
+  assert.deepEqual(inputs.slice(1).sort(), Object.keys(given).sort());
+  assert.deepEqual(inputs.filter((each) => stored.has(each)), []); // prettier-ignore
+
+  const model = fromOnnx(bytes);
+  assert.deepEqual(model.inputNames, inputs);
+  assert.equal(model.parts.writes.length, 0);
+  let states: Record<string, kn.NDArray> = given;
+  const losses: unknown[] = [];
+  for (let count = 0; count < 3; count++) {
+    const found = model.run({ [name]: x, ...states });
+    const expected = graph.run({ [name]: x });
+    assertClose(found['loss'], expected['loss'], `loss ${count}`);
+    losses.push(found['loss'].item());
+    states = Object.fromEntries(Object.entries(states).map(([each, now]) => [each, found[`${each}.next`] ?? now])); // prettier-ignore
+  }
+  assert.equal(new Set(losses).size, 3);
+  const after = statesOf(graph);
+  let changed = 0;
+  for (const [each, value] of Object.entries(after)) {
+    assertClose(states[each], value, each);
+    // What was told of the beginning is still what it was then.
+    if (given[each].tolist().toString() !== value.tolist().toString()) changed++;
+  }
+  assert.ok(changed >= 6, `${changed} states have changed`);
+  // The host's numbers are inputs like any other.
+  const rate = Object.keys(given).find((each) => each.startsWith('learning_rate'))!;
+  const still = model.run({ [name]: x, ...given, [rate]: 0 });
+  const [weight] = [...graph.parameters.keys()].filter((each) => each.endsWith('weight'));
+  assertClose(still[`${weight}.next`], given[weight], 'a step of length 0');
+  assert.throws(() => model.run({ [name]: x }), kn.ArgumentError);
+  assert.throws(() => toOnnx(graph, { states: 'output' as 'inputs' }), kn.ArgumentError);
+});
+
+test('the state of the random generator can be a plain input, too', () => {
+  const captured = kn.hybridize((x: kn.NDArray) => ({ u: x.add(kn.random.uniform([4])) }));
+  kn.random.seed(5);
+  captured(kn.zeros([4]));
+  const graph = captured.graphFor(kn.zeros([4]));
+  const [name] = graph.inputNames;
+  kn.random.seed(17);
+  const model = fromOnnx(toOnnx(graph, { states: 'inputs', check: { [name]: kn.zeros([4]) } }));
+  const [[state, begin]] = Object.entries(statesOf(graph));
+  let now = begin;
+  for (let count = 0; count < 3; count++) {
+    const found = model.run({ [name]: kn.zeros([4]), [state]: now });
+    assert.deepEqual(found['u'].tolist(), kn.random.uniform([4]).tolist(), `run ${count}`);
+    now = found[`${state}.next`];
+  }
 });
 
 test('gradients that a graph leaves on arrays are outputs', () => {

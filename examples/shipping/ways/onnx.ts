@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { fromOnnx } from '../../../src/onnx.js';
+import { fromOnnx, statesOf } from '../../../src/onnx.js';
 import { projectFile } from '../../support/paths.js';
 import type { Elements, Results } from '../compare.js';
 import { elementsOf } from '../feeds.js';
+import type { Arrays } from '../shipped.js';
 import type { Way } from './way.js';
 
 /** The ONNX file, read back by Kaon. */
@@ -53,9 +54,7 @@ function installed(): { readonly path: string; readonly version: string } | null
 /** The ONNX file, executed by onnxruntime in Node, where `npm run parity` has installed it. */
 export const onnxruntimeInNode: Way = {
   name: 'ORT Node',
-  form: 'onnx',
-  forgets:
-    'onnxruntime for Node takes no feeds for inputs that have values of their own, as states do',
+  form: 'plain onnx',
   available: () => {
     const found = installed();
     return Promise.resolve(
@@ -64,15 +63,18 @@ export const onnxruntimeInNode: Way = {
         : { what: `onnxruntime ${found.version}` },
     );
   },
-  execute: async ({ runs }, folder) => {
+  execute: async ({ graph, runs }, folder) => {
     const { InferenceSession, Tensor } = ((await import(pathToFileURL(installed()!.path).href)) as { default: Runtime }).default; // prettier-ignore
     const session = await InferenceSession.create(join(folder, 'model.onnx'), {
-      logSeverityLevel: 3, // errors: it warns of every state that has a value to begin with
+      logSeverityLevel: 3, // errors
     });
+    const given = (arrays: Arrays): Record<string, Tensor> =>
+      Object.fromEntries(Object.entries(elementsOf(arrays)).map(([name, { dtype, data, shape }]) => [name, new Tensor(dtype, data, shape)])); // prettier-ignore
+    const states = given(statesOf(graph));
     const results: Results[] = [];
     for (const { feeds } of runs) {
-      const given = Object.entries(elementsOf(feeds)).map(([name, { dtype, data, shape }]): [string, Tensor] => [name, new Tensor(dtype, data, shape)]); // prettier-ignore
-      const found = await session.run(Object.fromEntries(given));
+      const found = await session.run({ ...given(feeds), ...states });
+      for (const name of Object.keys(states)) states[name] = found[`${name}.next`] ?? states[name];
       results.push(
         Object.fromEntries(
           Object.entries(found).map(([name, { type, dims, data }]) => [

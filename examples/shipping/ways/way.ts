@@ -8,8 +8,6 @@ export interface Way {
   readonly name: string;
   /** What it executes. */
   readonly form: Form;
-  /** Why it cannot go on from the state that a run has left, where it cannot. */
-  readonly forgets?: string;
   /** What it is, with its version, where it can be used here; otherwise why it cannot. */
   available(): Promise<Availability>;
   /** Executes the files of a model in a folder, one run after the other. */
