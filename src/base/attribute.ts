@@ -115,7 +115,7 @@ export function list<T>(inner: Attribute<T>): Attribute<readonly T[]> {
   };
 }
 
-export function unexpected(expected: string, json: Json): ArgumentError {
+function unexpected(expected: string, json: Json): ArgumentError {
   return new ArgumentError('an attribute has the wrong form', {
     expected,
     actual: describe(json),

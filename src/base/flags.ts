@@ -60,7 +60,7 @@ export function parseFlags(text: string): Flags {
 }
 
 /** The table as lines: `passes: every stage ...`. */
-export function flagLines(): readonly string[] {
+function flagLines(): readonly string[] {
   return Object.entries(flagTable).map(([name, { doc }]) => `${name}: ${doc}`);
 }
 

@@ -28,7 +28,7 @@ import { NDArray } from './ndarray.js';
 const noRegions: readonly never[] = [];
 
 /** Runs or captures a call, as users make it. */
-export function dispatch(declaration: Declaration, call: Call): readonly NDArray[] {
+function dispatch(declaration: Declaration, call: Call): readonly NDArray[] {
   const { arrays, dtypes } = operandsOf(declaration, call);
   const { attributes, regions = noRegions } = call;
   const operands = dtypes === null ? arrays : arrays.map((array, i) => convert(array, dtypes[i]));

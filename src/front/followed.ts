@@ -8,7 +8,7 @@ import type { NDArray } from './ndarray.js';
 const memo = new WeakMap<Program, Map<string, readonly boolean[]>>();
 
 /** The inputs that some outputs depend on, as a recording sees it: not through what was paused. */
-export function followedInputs(program: Program, isUsed: readonly boolean[]): readonly boolean[] {
+function followedInputs(program: Program, isUsed: readonly boolean[]): readonly boolean[] {
   let known = memo.get(program);
   if (known === undefined) memo.set(program, (known = new Map<string, readonly boolean[]>()));
   const key = isUsed.map(Number).join('');

@@ -54,7 +54,7 @@ export function setGeneratorState(state: GeneratorState): void {
 }
 
 /** The state as an array. */
-export function stateArray(): NDArray {
+function stateArray(): NDArray {
   const state = generatorState();
   return arrayOf(stateType, BigInt64Array.of(state.seed, state.counter));
 }
@@ -122,7 +122,7 @@ export function endDraws(capture: Capture): CapturedDraws | undefined {
 }
 
 /** The state after so many draws. */
-export function advanced(base: NDArray, count: number): NDArray {
+function advanced(base: NDArray, count: number): NDArray {
   return count === 0 ? base : add(base, BigInt64Array.of(0n, BigInt(count)));
 }
 

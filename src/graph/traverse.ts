@@ -42,7 +42,7 @@ export interface Visitor<I extends number> {
 }
 
 /** Depth-first search: enters each reachable node once, successors in their order. */
-export function search<I extends number>(
+function search<I extends number>(
   graph: Nodes & Successors<I>,
   roots: Iterable<I>,
   { enter, leave }: Visitor<I>,

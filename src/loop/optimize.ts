@@ -13,7 +13,7 @@ export interface KernelPass {
 }
 
 /** The passes over one kernel, in order. */
-export const kernelPasses: readonly KernelPass[] = [
+const kernelPasses: readonly KernelPass[] = [
   { name: 'unroll', run: unroll },
   { name: 'simplify', run: simplify },
   { name: 'vectorize', run: vectorize },

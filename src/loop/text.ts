@@ -55,7 +55,7 @@ export function exprText(expr: Expr): string {
   return printer.text + text;
 }
 
-export function typeText(type: ExprType): string {
+function typeText(type: ExprType): string {
   return type.lanes === 1 ? type.scalar : `${type.scalar}x${type.lanes}`;
 }
 

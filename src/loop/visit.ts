@@ -305,21 +305,6 @@ export function variablesOf(roots: readonly Expr[]): ReadonlySet<Var> {
   return found;
 }
 
-/** The variables that a statement reads or assigns but does not bind. */
-export function freeVariables(stmt: Stmt): ReadonlySet<Var> {
-  const used = new Set<Var>();
-  const bound = new Set<Var>();
-  const roots: Expr[] = [];
-  visitStmts(stmt, (inner) => {
-    roots.push(...ownExprs(inner));
-    if (inner.kind === 'declare' || inner.kind === 'for') bound.add(inner.variable);
-    else if (inner.kind === 'assign') used.add(inner.variable);
-  });
-  for (const variable of variablesOf(roots)) used.add(variable);
-  for (const variable of bound) used.delete(variable);
-  return used;
-}
-
 /** The variables that some statement inside assigns. */
 export function assignedVariables(stmt: Stmt): ReadonlySet<Var> {
   const assigned = new Set<Var>();

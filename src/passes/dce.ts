@@ -26,7 +26,7 @@ export function eliminateDeadCode(
  * A flag for every node: 1 when an output depends on it, or a live node speaks of a size that the data of
  * this node decides. One backward sweep.
  */
-export function liveNodes(program: Program, telling: number = program.inputs.length): Uint8Array {
+function liveNodes(program: Program, telling: number = program.inputs.length): Uint8Array {
   const { graph } = program;
   const own = ownSymbols(program, program.inputs.slice(0, telling));
   const live = new Uint8Array(graph.nodeCount);

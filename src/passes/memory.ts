@@ -3,7 +3,7 @@ import { InternalError } from '../base/errors.js';
 /** Every region starts at a multiple of this: a cache line, and more than any vector needs. */
 export const alignment = 64;
 
-export function aligned(bytes: number): number {
+function aligned(bytes: number): number {
   return Math.ceil(bytes / alignment) * alignment;
 }
 

@@ -5,7 +5,7 @@ import * as e from '../../src/loop/build.js';
 import type { Expr, Var } from '../../src/loop/nodes.js';
 import { stmtText } from '../../src/loop/text.js';
 import { dedent } from './beforeafter.js';
-import { freeVariables, visitStmts } from '../../src/loop/visit.js';
+import { visitStmts } from '../../src/loop/visit.js';
 import { verifyKernel } from '../../src/loop/verify.js';
 
 const o = e.buffer('o', 'i32');
@@ -27,7 +27,6 @@ describe('bindings', () => {
 
   it('copies bind new variables and replace free ones', () => {
     const copy = copyStmt(loop, new Map<Var, Expr>([[n, e.i32(7)]]));
-    assert.deepEqual(freeVariables(copy), new Set());
     assert.ok(boundIn(copy).every((variable) => !boundIn(loop).includes(variable)));
     assert.equal(
       stmtText(copy),

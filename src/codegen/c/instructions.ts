@@ -45,7 +45,7 @@ function isWide(scalar: Scalar): boolean {
 }
 
 /** The registers of x64 that a vector of floats fills; null for other widths. */
-export function x64Registers(type: ExprType): Registers | null {
+function x64Registers(type: ExprType): Registers | null {
   const bits = 8 * type.lanes * scalarBytes(type.scalar);
   const condition = { 128: '__SSE4_1__', 256: '__AVX__', 512: '__AVX512DQ__' }[bits];
   if (type.lanes === 1 || condition === undefined) return null;
@@ -62,7 +62,7 @@ export function x64Registers(type: ExprType): Registers | null {
 }
 
 /** The 128-bit registers of 64-bit ARM; null for other widths. */
-export function armRegisters(type: ExprType): Registers | null {
+function armRegisters(type: ExprType): Registers | null {
   if (type.lanes === 1 || type.lanes * scalarBytes(type.scalar) !== 16) return null;
   const [native, suffix] = isWide(type.scalar) ? ['float64x2_t', 'f64'] : ['float32x4_t', 'f32'];
   return {

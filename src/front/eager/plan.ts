@@ -115,7 +115,7 @@ const executables = new WeakMap<Program, Executable>();
 const wantedTiers = new WeakMap<Program, Tier>();
 
 /** The compiled form of a program that lives longer than one call. Kept as long as the program is. */
-export function executableOf(program: Program): Executable {
+function executableOf(program: Program): Executable {
   let executable = executables.get(program);
   if (executable === undefined) {
     executable = compile(program, { tier: wantedTiers.get(program) });

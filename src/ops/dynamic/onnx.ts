@@ -13,7 +13,7 @@ export function writeNumbers(onnx: OnnxWriter, count: Dim): OnnxValue {
 }
 
 /** Zeros, or another element, of a shape. */
-export function writeFilled(
+function writeFilled(
   onnx: OnnxWriter,
   dtype: TensorType['dtype'],
   value: number,

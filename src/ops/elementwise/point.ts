@@ -117,7 +117,7 @@ function inferPoint(
 }
 
 /** Refuses a dtype outside an operator's domain. */
-export function checkDomain(op: string, domain: Domain, dtype: DType): void {
+function checkDomain(op: string, domain: Domain, dtype: DType): void {
   const kind = kindOf(dtype);
   const accepted =
     domain === 'any' ||

@@ -18,7 +18,7 @@ export interface NormalisationOptions {
   readonly epsilon?: number;
 }
 
-export const defaultEpsilon = 1e-5;
+const defaultEpsilon = 1e-5;
 
 /** Which parameters an operator's operands hold. */
 export interface Affine {

@@ -17,7 +17,7 @@ export type Words = readonly [first: Expr, second: Expr];
 const rotateLeft = (x: Expr, count: number): Expr => e.or(e.shl(x, count), e.shrU(x, 32 - count));
 
 /** The block of random bits that belongs to a counter under a key; all words are i32. */
-export function threefry(key: Words, counter: Words): Words {
+function threefry(key: Words, counter: Words): Words {
   const schedule = [key[0], key[1], e.xor(e.xor(key[0], key[1]), parity)];
   let x = e.add(counter[0], schedule[0]);
   let y = e.add(counter[1], schedule[1]);

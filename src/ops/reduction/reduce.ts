@@ -63,7 +63,7 @@ export const reductionSamples: readonly Sample[] = [
 ];
 
 /** The samples for a reduction that needs at least one element. */
-export const nonEmptySamples: readonly Sample[] = reductionSamples.map((sample) => ({
+const nonEmptySamples: readonly Sample[] = reductionSamples.map((sample) => ({
   ...sample,
   least: { n: 1, m: 1 },
 }));

@@ -136,7 +136,7 @@ function parts({ node, into, operands, regions, data, states, count, lead, rever
 }
 
 /** The type of one row. */
-export function rowOf({ dtype, shape }: TensorType): TensorType {
+function rowOf({ dtype, shape }: TensorType): TensorType {
   return { dtype, shape: shape.slice(1) };
 }
 

@@ -61,7 +61,7 @@ export function flatIndex(index: readonly Expr[], strides: readonly Expr[]): Exp
 }
 
 /** The index of the element with a row-major number; the inverse of `flatIndex` within bounds. */
-export function unflatten(flat: Expr, shape: readonly Expr[]): readonly Expr[] {
+function unflatten(flat: Expr, shape: readonly Expr[]): readonly Expr[] {
   const index: Expr[] = [];
   let rest = flat;
   for (let axis = shape.length - 1; axis >= 0; axis--) {

@@ -56,7 +56,7 @@ function storeAll(results: readonly PointResult[], index: readonly Expr[]): Stmt
 }
 
 /** The indices at which a statement without loops stores. */
-export function addressesOf(stmt: Stmt): readonly Expr[] {
+function addressesOf(stmt: Stmt): readonly Expr[] {
   if (stmt.kind === 'store') return [stmt.index];
   return stmt.kind === 'block' ? stmt.body.flatMap(addressesOf) : [];
 }

@@ -51,7 +51,7 @@ function withOwnOperands(program: Program, region: (inner: Program) => Program):
 }
 
 /** Which operands are the states of a loop: from, to. */
-export function statesOf(call: CallNode): readonly [number, number] {
+function statesOf(call: CallNode): readonly [number, number] {
   const control = controlOf(call);
   if (control === null || control.kind === 'branch') return [0, 0];
   if (control.kind === 'while') return [0, control.loop(call.attributes).states];

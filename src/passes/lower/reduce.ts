@@ -19,7 +19,7 @@ import { planLoops, type Probe } from './nest.js';
 import type { Scope } from './scope.js';
 
 /** The dtypes in which states lie in memory. */
-export const stateTypes: Readonly<Record<Scalar, DType>> = {
+const stateTypes: Readonly<Record<Scalar, DType>> = {
   f32: 'float32',
   f64: 'float64',
   i32: 'int32',
@@ -93,7 +93,7 @@ export function reduceNest(
     : foldColumns(fold, last, team);
 }
 
-export function reductionOf(call: CallNode): ReduceLowering<Attributes> {
+function reductionOf(call: CallNode): ReduceLowering<Attributes> {
   const { lowering } = declarationOf(call.op);
   if (lowering.kind !== 'reduce') throw new InternalError(`${call.op.name} is not a reduction`);
   return lowering;

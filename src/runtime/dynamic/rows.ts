@@ -2,7 +2,7 @@ import { allocate, bytesOf, type DType, type HostArray } from '../../base/dtype.
 import type { Operand } from '../executable.js';
 import { Storage } from '../storage.js';
 
-export function elementCount(shape: readonly number[]): number {
+function elementCount(shape: readonly number[]): number {
   return shape.reduce((product, extent) => product * extent, 1);
 }
 

@@ -24,7 +24,7 @@ import { part } from './unit.js';
 
 /** Results, taps and points of one step down. */
 export const tileRows = 4;
-export const tileTaps = 3;
+const tileTaps = 3;
 export const points = 6;
 
 /** Six inputs to the values at the points. */
