@@ -96,15 +96,20 @@ export class Builds {
     const { node, env, compiler, cache, limitMilliseconds } = this.#settings;
     const folder = cache.buildFolder();
     const names = members.map((_, i) => `program${i}.c`);
-    members.forEach(({ source }, i) => {
-      node.files.writeFileSync(node.path.join(folder, names[i]), source.text);
-    });
     const flags = [...compiler.processorFlags, ...commonFlags];
     const args = [...compiler.command, ...flags, '-o', libraryName, ...names, '-lm'];
-    const job = new Job({
-      node, env, folder, script: '"$@"', args, limitMilliseconds, ended: () => this.advance(),
-    }); // prettier-ignore
-    return { members, folder, job };
+    try {
+      members.forEach(({ source }, i) => {
+        node.files.writeFileSync(node.path.join(folder, names[i]), source.text);
+      });
+      const job = new Job({
+        node, env, folder, script: '"$@"', args, limitMilliseconds, ended: () => this.advance(),
+      }); // prettier-ignore
+      return { members, folder, job };
+    } catch (error) {
+      node.files.rmSync(folder, { recursive: true, force: true });
+      throw error;
+    }
   }
 
   #finish({ members, folder }: Running, { code, stderr }: JobResult): void {
@@ -116,9 +121,11 @@ export class Builds {
           members.map(({ source }) => source.key),
         );
         for (const member of members) this.#done(member, cache.find(member.source.key));
-      } else if (/no space left/i.test(stderr)) {
-        this.#withoutFolder(members, firstLine(stderr));
-      } else if (members.length > 1) {
+        return;
+      }
+      const shortage = this.#shortageIn(folder, stderr);
+      if (shortage !== null) this.#withoutFolder(members, shortage);
+      else if (members.length > 1) {
         for (const member of members) member.isAlone = true;
         this.#waiting.push(...members);
       } else {
@@ -128,6 +135,22 @@ export class Builds {
       this.#withoutFolder(members, (error as Error).message);
     } finally {
       node.files.rmSync(folder, { recursive: true, force: true });
+    }
+  }
+
+  /**
+   * What says that a disk is full, where one is. Compilers do not always: their linkers write by way of
+   * mapped memory, and are ended by a signal.
+   */
+  #shortageIn(folder: string, stderr: string): string | null {
+    const { files, path } = this.#settings.node;
+    const said = stderr.split('\n').find((line) => /no space left/i.test(line));
+    if (said !== undefined) return said.trim();
+    try {
+      files.writeFileSync(path.join(folder, 'room'), new Uint8Array(enoughRoom));
+      return null;
+    } catch (error) {
+      return (error as Error).message;
     }
   }
 
@@ -149,3 +172,6 @@ export class Builds {
 }
 
 const libraryName = 'library.so';
+
+/** A compiler that had so many bytes left has not failed for want of them. */
+const enoughRoom = 2 ** 20;

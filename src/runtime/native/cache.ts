@@ -147,7 +147,12 @@ export class DiskCache {
   #write(file: string, text: string): void {
     const { files, crypto } = this.#node;
     const part = `${file}.${crypto.randomUUID()}.part`;
-    files.writeFileSync(part, text, { mode: 0o600, flag: 'wx' });
-    files.renameSync(part, file);
+    try {
+      files.writeFileSync(part, text, { mode: 0o600, flag: 'wx' });
+      files.renameSync(part, file);
+    } catch (error) {
+      files.rmSync(part, { force: true });
+      throw error;
+    }
   }
 }

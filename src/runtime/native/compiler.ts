@@ -64,7 +64,7 @@ function isExecutable({ files }: NodeModules, path: string): boolean {
 
 /** Compilers for some processors know only one of the two flags. */
 const probeScript = `for flag in -march=native -mcpu=native ''; do
-  if "$@" $flag -dM -E -x c /dev/null; then printf '%s' "$flag" >flag; exit 0; fi
+  if "$@" $flag -dM -E -x c /dev/null; then printf '%s' "$flag" >flag; exit; fi
 done
 exit 1`;
 

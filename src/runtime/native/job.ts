@@ -30,6 +30,15 @@ function endAll(): void {
 }
 
 /**
+ * What a script writes over: it reports on disks that are full, too, where a file that grows would take
+ * nothing. Blank, since what is left of it is read along.
+ */
+const reserved: Readonly<Record<'code' | 'stderr', string>> = {
+  code: '\n'.repeat(16),
+  stderr: '\n'.repeat(4096),
+};
+
+/**
  * A shell script in a process of its own. It says with a file that it is done, so that code which never
  * goes back to the event loop can see it; nothing of it keeps this process alive, and it ends with it.
  */
@@ -41,10 +50,14 @@ export class Job {
   #problem: string | null = null;
   #result: JobResult | null = null;
 
+  /** @throws Error of the system where the folder takes nothing. */
   constructor(options: JobOptions) {
     this.#options = options;
     const { node, env, folder, script, args, limitMilliseconds } = options;
-    const whole = `(\n${script}\n) >stdout 2>stderr; echo $? >code`;
+    for (const [name, blank] of Object.entries(reserved)) {
+      node.files.writeFileSync(node.path.join(folder, name), blank);
+    }
+    const whole = `{ (\n${script}\n) >stdout 2<>stderr 3>&-; echo $? >&3; } 3<>code`;
     this.#child = node.childProcess.spawn('/bin/sh', ['-c', whole, 'sh', ...args], {
       cwd: folder,
       // A group of its own, so that compilers which it has started can be ended along with it.
@@ -70,7 +83,7 @@ export class Job {
   poll(): JobResult | null {
     if (this.#result !== null) return this.#result;
     const { limitMilliseconds } = this.#options;
-    const code = this.#read('code');
+    const code = this.#read('code').trim();
     if (code !== '') return this.#finish(Number(code));
     if (this.#child.pid === undefined) return this.#finish(null, 'there is no shell');
     if (this.#problem !== null) return this.#finish(null, this.#problem);

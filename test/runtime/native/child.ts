@@ -10,8 +10,8 @@ const f = kn.hybridize((x: kn.NDArray) => kn.softmax(x.matmul(x.transpose())).su
 const x = kn.arange(60).reshape([6, 10]).mul(0.01);
 
 function found(): void {
-  const [{ tier, reason }] = f.explain().traces[0].tiers;
-  console.log(JSON.stringify({ tier, reason, result: f(x).tolist() })); // oxlint-disable-line no-console -- the answer
+  const [{ tier, reason, note }] = f.explain().traces[0].tiers;
+  console.log(JSON.stringify({ tier, reason, note, result: f(x).tolist() })); // oxlint-disable-line no-console -- the answer
 }
 
 const isOpen = (): boolean => f.explain().traces[0].tiers[0].reason === 'native code is being made';
