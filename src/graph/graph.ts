@@ -96,8 +96,10 @@ export class Graph<N, E, Ix extends IndexArray = Uint32Array> {
   }
 
   node(id: NodeId): N {
-    this.#checkNode(id);
-    return this.#nodes[id];
+    // Asked for more often than all else together: what is there needs no further look.
+    const weight = this.#nodes[id];
+    if (weight === undefined) this.#checkNode(id);
+    return weight;
   }
 
   edge(id: EdgeId): E {

@@ -1,5 +1,6 @@
 import * as e from './build.js';
-import type { Const, Expr, Kernel, Module, Stmt, Var } from './nodes.js';
+import type { Const, Expr, For, Kernel, Module, Stmt, Var } from './nodes.js';
+import { greatestCommonDivisor } from './polynomial.js';
 import { type Skeleton, skeletonOf } from './structure.js';
 import {
   calledKernels,
@@ -13,25 +14,29 @@ import {
 
 /**
  * Makes one kernel of those that differ in sizes only: the i32 constants in which they differ become
- * parameters, and calls give the values. Law: a parameter is worth what the constant was.
+ * parameters, and calls give the values. Law: a parameter, times the common divisor of the constants, is
+ * worth what the constant was.
  *
- * Only for kernels that choose their lanes themselves, such as products: they are the largest, so
- * that a network of many sizes would spend most of its start on them, and nothing in their innermost
- * loops depends on a size. A vector loop would lose what `vectorize` does with a known length.
+ * Only where code for all sizes is as good as code for one. Kernels that choose their lanes themselves, such
+ * as products, are the largest, so that a network of many sizes would spend most of its start on them, and
+ * nothing in their innermost loops depends on a size. One flat loop is all the same as long as its length
+ * certainly fills vectors; any other would lose what `vectorize` does with a known length.
  */
 export function liftConstants(module: Module): Module {
-  const families = new Map<string, { readonly kernel: Kernel; readonly skeleton: Skeleton }[]>();
+  const families = new Map<string, Family>();
   for (const kernel of calledKernels(module)) {
-    if (!choosesItsLanes(kernel)) continue;
+    const wholes = wholesOf(kernel);
+    if (wholes === null) continue;
     const skeleton = skeletonOf(kernel);
     if (skeleton === null) continue;
     const family = families.get(skeleton.text);
-    if (family === undefined) families.set(skeleton.text, [{ kernel, skeleton }]);
-    else family.push({ kernel, skeleton });
+    if (family === undefined)
+      families.set(skeleton.text, { members: [{ kernel, skeleton }], wholes });
+    else family.members.push({ kernel, skeleton });
   }
   const lifted = new Map<Kernel, Lifted>();
   for (const family of families.values()) {
-    if (family.length > 1) lift(family, lifted);
+    if (family.members.length > 1) lift(family, lifted);
   }
   if (lifted.size === 0) return module;
   const redirect = (stmt: Stmt): Stmt => {
@@ -45,56 +50,76 @@ export function liftConstants(module: Module): Module {
   return e.moduleOf([...new Set(kernels)]);
 }
 
+/** No vector has more lanes, of 32 bits in 64 bytes. */
+const mostLanes = 16;
+
+/** Kernels that are alike but for the values of constants. */
+interface Family {
+  readonly members: { readonly kernel: Kernel; readonly skeleton: Skeleton }[];
+  /** What each constant that becomes a parameter must be a multiple of. */
+  readonly wholes: number;
+}
+
 /** A kernel that serves several sizes, and what to call it with for one of them. */
 interface Lifted {
   readonly kernel: Kernel;
   readonly values: readonly Const[];
 }
 
-function choosesItsLanes({ body }: Kernel): boolean {
-  let chooses = true;
-  visitStmts(body, (stmt) => {
-    if (stmt.kind === 'for' && (stmt.mode === 'vector' || stmt.mode === 'unroll')) chooses = false;
-  });
-  return chooses;
+/** A parameter that takes the place of a constant in each member of a family. */
+interface Size {
+  readonly param: Var;
+  /** The constant is so many times the parameter. */
+  readonly unit: number;
+  /** By member of the family. */
+  readonly values: readonly number[];
 }
 
-/** Makes one kernel of a family, unless it would divide or shift by a parameter. */
-function lift(
-  family: readonly { readonly kernel: Kernel; readonly skeleton: Skeleton }[],
-  lifted: Map<Kernel, Lifted>,
-): void {
-  const [{ kernel, skeleton }] = family;
-  const params = new Map<string, { readonly param: Var; readonly at: number }>();
-  const replaced = new Map<Expr, Var>();
-  skeleton.constants.forEach((constant, at) => {
-    const values = family.map((member) => member.skeleton.constants[at].value);
-    if (values.every((value) => value === values[0])) return;
-    const key = values.join();
-    let known = params.get(key);
-    if (known === undefined) {
-      known = { param: e.variable(`size${params.size}`, 'i32'), at };
-      params.set(key, known);
-    }
-    replaced.set(constant, known.param);
+/** What the constants that become parameters must be multiples of; null for a kernel that is to keep them. */
+function wholesOf({ body }: Kernel): number | null {
+  const modes: For['mode'][] = [];
+  visitStmts(body, (stmt) => {
+    if (stmt.kind === 'for') modes.push(stmt.mode);
   });
+  if (modes.every((mode) => mode === 'serial')) return 1;
+  return modes.length === 1 && modes[0] === 'vector' ? mostLanes : null;
+}
+
+/** Makes one kernel of a family, unless it would divide or shift by a parameter, or not fill its vectors. */
+function lift({ members, wholes }: Family, lifted: Map<Kernel, Lifted>): void {
+  const [{ kernel, skeleton }] = members;
+  const sizes = new Map<string, Size>();
+  const replaced = new Map<Expr, Expr>();
+  for (const [at, constant] of skeleton.constants.entries()) {
+    const values = members.map((member) => Number(member.skeleton.constants[at].value));
+    if (values.every((value) => value === values[0])) continue;
+    const key = values.join();
+    let size = sizes.get(key);
+    if (size === undefined) {
+      const unit = wholes === 1 ? 1 : values.reduce(greatestCommonDivisor);
+      if (unit % wholes !== 0) return;
+      size = { param: e.variable(`size${sizes.size}`, 'i32'), unit, values };
+      sizes.set(key, size);
+    }
+    replaced.set(constant, size.unit === 1 ? size.param : e.mul(size.param, size.unit));
+  }
   if (dividesByOneOf(kernel.body, replaced)) return;
   const expr = exprMapper((node) => replaced.get(node) ?? node);
   const rewrite = (stmt: Stmt): Stmt => mapStmt(stmt, { expr, stmt: rewrite });
-  const sizes = [...params.values()];
+  const all = [...sizes.values()];
   const common = e.kernel(
     kernel.name,
-    [...kernel.params, ...sizes.map(({ param }) => param)],
+    [...kernel.params, ...all.map(({ param }) => param)],
     rewrite(kernel.body),
   );
-  for (const member of family) {
-    const values = sizes.map(({ at }) => member.skeleton.constants[at]);
+  members.forEach((member, i) => {
+    const values = all.map(({ unit, values: of }) => e.i32(of[i] / unit));
     lifted.set(member.kernel, { kernel: common, values });
-  }
+  });
 }
 
 /** Divisions and shifts by constants are much cheaper, and more is known of them. */
-function dividesByOneOf(body: Stmt, constants: ReadonlyMap<Expr, Var>): boolean {
+function dividesByOneOf(body: Stmt, constants: ReadonlyMap<Expr, Expr>): boolean {
   const roots: Expr[] = [];
   visitStmts(body, (stmt) => roots.push(...ownExprs(stmt)));
   let found = false;

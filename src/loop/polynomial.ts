@@ -133,3 +133,8 @@ function productExpr(coefficient: number, atoms: readonly Expr[]): Expr {
   const scaled = coefficient === 1 ? first : e.mul(first, coefficient);
   return rest.reduce((product, atom) => e.mul(product, atom), scaled);
 }
+
+/** Euclid's algorithm. */
+export function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+}

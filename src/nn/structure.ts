@@ -68,7 +68,9 @@ export class Structure {
   /** The path of the parameter that holds an array. */
   nameOf(array: NDArray): string | undefined {
     const parameter = parameterOf(array);
-    return parameter === undefined ? undefined : this.#current().paths.get(parameter);
+    if (parameter === undefined) return undefined;
+    // A trace asks for the path of each of its parameters: not all of them should look at all blocks again.
+    return this.#last?.paths.get(parameter) ?? this.#current().paths.get(parameter);
   }
 
   #current(): Snapshot {

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { interpret } from '../../src/loop/interpret.js';
 import { liftConstants } from '../../src/loop/lift.js';
-import type { Module } from '../../src/loop/nodes.js';
+import { optimizeModule } from '../../src/loop/module.js';
+import type { For, Module } from '../../src/loop/nodes.js';
 import { parseModule } from '../../src/loop/parse.js';
 import { moduleText } from '../../src/loop/text.js';
 import { verifyModule } from '../../src/loop/verify.js';
+import { visitStmts } from '../../src/loop/visit.js';
 import { dedent } from './beforeafter.js';
 
 function lifted(text: string): Module {
@@ -80,6 +82,53 @@ describe('liftConstants', () => {
 
   it('leaves vector loops, whose length matters to their code', () => {
     isLeft((size) => `vector for i in 0..${size} {\n o[i] = x[i]\n }`);
+    isLeft((size) => `vector for i in 0..${size * 8} {\n o[i] = x[i]\n }`);
+    isLeft((size) => `for i in 0..4 { vector for j in 0..${size * 16} {\n o[j] = x[i + j]\n }\n}`);
+    isLeft((size) => `unroll for i in 0..${size * 16} {\n o[i] = x[i]\n }`);
+  });
+
+  it('takes a lone vector loop whose length fills vectors of every processor', () => {
+    const kernel = (name: string, size: number): string => `
+      kernel ${name}(o: f32[], x: f32[]) {
+        vector for i in 0..${size} {
+          o[i] = x[i] + 1.0
+        }
+      }
+`;
+    const main = `
+      kernel main(o: i32, x: i32) {
+        call a(o, x)
+        call b(o, x)
+        call c(o, x)
+      }`;
+    const module = lifted(kernel('a', 96) + kernel('b', 64) + kernel('c', 160) + main);
+    assert.equal(
+      moduleText(module),
+      dedent(`
+      kernel a(o: f32[], x: f32[], size0: i32) {
+        vector for i in 0..size0 * 32 {
+          o[i] = x[i] + 1.0
+        }
+      }
+
+      kernel main(o: i32, x: i32) {
+        call a(o, x, 3)
+        call a(o, x, 2)
+        call a(o, x, 5)
+      }`),
+    );
+    for (const vectorBytes of [16, 32, 64]) {
+      const [{ body }] = optimizeModule(module, { vectorBytes }).kernels;
+      const loops: For[] = [];
+      visitStmts(body, (stmt) => {
+        if (stmt.kind === 'for') loops.push(stmt);
+      });
+      assert.deepEqual(
+        loops.map(({ step }) => step),
+        [vectorBytes / 4],
+        'no loop for a rest',
+      );
+    }
   });
 
   it('leaves kernels that would divide by a parameter', () => {

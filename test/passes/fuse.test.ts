@@ -6,7 +6,7 @@ import type { DType } from '../../src/base/dtype.js';
 import type { Attributes } from '../../src/base/schema.js';
 import type { KernelLowering } from '../../src/ops/lowering.js';
 import type { Program, Value } from '../../src/ir/program.js';
-import { add, div, exp, gather, matmul, max, maximum, mul, neg, reshape, sqrt, sub, sum, transpose } from '../../src/ops/index.js'; // prettier-ignore
+import { add, div, exp, gather, matmul, max, maximum, mul, neg, reshape, sqrt, sub, sum, tanh, transpose } from '../../src/ops/index.js'; // prettier-ignore
 import { fuse } from '../../src/passes/fuse.js';
 import { schedule } from '../../src/passes/schedule.js';
 import { compile } from '../../src/runtime/compile.js';
@@ -200,6 +200,34 @@ test('a product is continued where it is stored', () => {
     },
   );
   assert.deepEqual(groupsOf(program), ['matmul add maximum']);
+});
+
+test('what precedes something long behind a product is its epilogue, the long part is not', () => {
+  const program = programOf(
+    {
+      x: matrix,
+      w: { dtype: 'float32', shape: [48, 16] },
+      b: { dtype: 'float32', shape: [16] },
+      r: { dtype: 'float32', shape: [32, 16] },
+    },
+    ({ x, w, b, r }) => ({ y: mul(tanh(tanh(maximum(add(matmul(x, w), b), r))), 2) }),
+  );
+  assert.deepEqual(groupsOf(program), ['matmul add maximum', 'tanh tanh mul']);
+  const [plain, fused] = [false, true].map((fuse) =>
+    results(program, { target: 'interpreter', fuse }, new Map()),
+  );
+  assert.deepEqual(fused, plain);
+});
+
+test('what several need behind a product is its epilogue, whatever else they do', () => {
+  const program = programOf(
+    { x: matrix, w: { dtype: 'float32', shape: [48, 16] }, b: { dtype: 'float32', shape: [16] } },
+    ({ x, w, b }) => {
+      const h = add(matmul(x, w), b);
+      return { y: mul(tanh(tanh(h)), h) };
+    },
+  );
+  assert.deepEqual(groupsOf(program), ['matmul add', 'tanh tanh mul']);
 });
 
 test('a kernel looks through rearrangements only when it says so, and never through work', () => {

@@ -6,6 +6,7 @@ import {
   constantPolynomial,
   constantValue,
   divideTerm,
+  greatestCommonDivisor,
   isAtom,
   multiply,
   type NumberOf,
@@ -179,10 +180,6 @@ function divideCommonFactor(expr: Expr, { facts, numberOf }: IndexContext): Expr
     toExpr(reduced, (atom) => facts.depth(atom), numberOf),
     Number(b.value) / factor,
   );
-}
-
-function greatestCommonDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestCommonDivisor(b, a % b);
 }
 
 function divideTwice(expr: Expr): Expr | null {

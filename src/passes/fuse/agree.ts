@@ -1,23 +1,15 @@
 import { sameShape } from '../../base/dim.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import { scalarBytes } from '../../loop/build.js';
-import { computeScalar } from '../../ops/lowering.js';
 import { declarationOf } from '../facets.js';
 import { viewed } from '../views.js';
 import type { Cluster } from './clusters.js';
 import type { Costs } from './cost.js';
-import { type Draft, identityPath, mostMembers } from './inline.js';
+import { effortOf, fitsBehind } from './epilogue.js';
+import { identityPath, mostMembers } from './inline.js';
 
 /** One nest keeps no more arrays in flight: registers, and the ways of a cache, are few. */
 const mostStreams = 24;
-
-/**
- * The most arithmetic behind each result of a product. It is written out for every register of every
- * tile, so a long one makes a large kernel, which takes longer to compile than a pass of its own ever
- * takes to run: the update of an optimizer fits, activations with a polynomial do not.
- */
-const longestEpilogue = 24;
 
 /** Whether what one cluster writes can be found in registers by another that reads it. */
 export function agree(program: Program, costs: Costs, from: Cluster, into: Cluster): boolean {
@@ -26,8 +18,9 @@ export function agree(program: Program, costs: Costs, from: Cluster, into: Clust
   const isEpilogue = from.draft.kind !== 'point';
   if (isEpilogue ? into.draft.kind !== 'point' : into.draft.kind === 'kernel') return false;
   if (!isSmallEnough(from, into)) return false;
-  if (from.draft.kind === 'kernel' && !isEpilogueOf(program, costs, from.draft, into.draft)) {
-    return false;
+  if (from.draft.kind === 'kernel') {
+    const [anchor] = from.draft.anchors;
+    if (!fitsBehind(program.results(anchor)[0], effortOf(into.draft.members, costs))) return false;
   }
   const { domain } = into.draft;
   if (!isEpilogue && !sameShape(from.draft.domain, domain)) return false;
@@ -40,27 +33,6 @@ export function agree(program: Program, costs: Costs, from: Cluster, into: Clust
     if (!readOnlyAtIdentity(program, value, into)) return false;
   }
   return true;
-}
-
-/**
- * Whether an epilogue takes no wider scalars than its kernel, whose vectors hold those of its results,
- * and is no longer than what it saves.
- */
-function isEpilogueOf(
-  program: Program,
-  costs: Costs,
-  { anchors: [anchor] }: Draft,
-  { members }: Draft,
-): boolean {
-  const [{ type }] = program.results(anchor);
-  const room = scalarBytes(computeScalar(type.dtype));
-  let total = 0;
-  for (const id of members) {
-    const { work, width } = costs.of(id);
-    if (width > room) return false;
-    total += work;
-  }
-  return total <= longestEpilogue;
 }
 
 /**

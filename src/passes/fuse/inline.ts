@@ -4,6 +4,7 @@ import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import { declarationOf } from '../facets.js';
 import type { Costs } from './cost.js';
+import { type Continuation, continuations, effortOf, fitsBehind } from './epilogue.js';
 import { isExtents } from '../measure.js';
 import { isView, sameButForOnes, viewed } from '../views.js';
 
@@ -18,6 +19,8 @@ export interface Draft {
    * what reads it. `rows`: several reductions, one behind the other, that go through the same rows.
    */
   kind: 'point' | 'reduce' | 'rows' | 'kernel' | 'control';
+  /** Whether it was kept apart from its reader, so that a kernel can compute it where it stores its result. */
+  continuesKernel: boolean;
   /**
    * How members are indexed. The value of a member may be asked for at several indices for one point
    * of the domain; each is a path, named here, with the number of times it is evaluated in all.
@@ -51,7 +54,9 @@ interface Use {
  * - an output of the program, and what is read through a reshape, goes to memory;
  * - so does what a kernel reads, unless it only rearranges and the kernel reads in any order;
  * - what is evaluated no more often than it has elements, by one group, is computed in that group;
- * - otherwise it is repeated only when the whole chain of repeated work stays cheap.
+ * - otherwise it is repeated only when the whole chain of repeated work stays cheap;
+ * - what could be the epilogue of a kernel stays out of a group that is too long to be one, such as a
+ *   bias in front of an activation.
  */
 export function inlinePoints(program: Program, costs: Costs): Draft[] {
   const { graph } = program;
@@ -61,6 +66,7 @@ export function inlinePoints(program: Program, costs: Costs): Draft[] {
   const repeated = new Map<NodeId, number>();
   const outputs = new Set(program.outputs.map(({ value }) => viewed(program, value).node));
   const drafts: Draft[] = [];
+  const continued = continuations(program, costs, (id) => uses[id].length);
 
   for (let n = graph.nodeCount - 1; n >= 0; n--) {
     const id = n as NodeId;
@@ -75,7 +81,8 @@ export function inlinePoints(program: Program, costs: Costs): Draft[] {
         const isOnce = places.length === 1 && atMostOnce(evaluations, sizeOf(value.type.shape));
         const chain = isOnce ? 0 : repeatedWork(id, uses[id], repeated, costs);
         const fits = places.every(({ draft }) => draft.members.size < mostMembers);
-        if (fits && (isOnce || chain <= cheapWork)) {
+        const isCut = isOnce && wouldBeTooLong(continued.get(id), places[0].draft, costs);
+        if (fits && !isCut && (isOnce || chain <= cheapWork)) {
           if (!isOnce) repeated.set(id, chain);
           for (const { draft, paths } of places) {
             draft.members.add(id);
@@ -87,6 +94,7 @@ export function inlinePoints(program: Program, costs: Costs): Draft[] {
       }
     }
     const draft = newDraft(program, id, node);
+    draft.continuesKernel = continued.has(id);
     homes[id] = [draft];
     drafts.push(draft);
   }
@@ -105,13 +113,28 @@ function repeatedWork(
   return costs.of(id).work + behind;
 }
 
+/** Whether a group that takes in what could be an epilogue could not become one itself. */
+function wouldBeTooLong(
+  before: Continuation | undefined,
+  { kind, members }: Draft,
+  costs: Costs,
+): boolean {
+  if (before === undefined || kind !== 'point') return false;
+  const rest = effortOf(members, costs);
+  const whole = {
+    work: before.effort.work + rest.work,
+    width: Math.max(before.effort.width, rest.width),
+  };
+  return !fitsBehind(before.kernel, whole);
+}
+
 function newDraft(program: Program, id: NodeId, node: CallNode): Draft {
   const kind = kindOf(node);
   // A loop may have no result at all.
   const [{ shape }] = kind === 'reduce' ? operandTypes(program, id) : [...node.types, noType];
   const domain = shape;
   const paths = new Map([[id, new Map([[identityPath, sizeOf(domain)]])]]);
-  return { anchors: [id], members: new Set([id]), domain, kind, paths };
+  return { anchors: [id], members: new Set([id]), domain, kind, continuesKernel: false, paths };
 }
 
 const noType = { shape: [] };

@@ -43,11 +43,14 @@ class Merger {
   }
 
   /**
-   * Point groups first join each other, then what they continue, then rows, and only what is left joins
-   * the reductions that read it: an epilogue saves a store and a load, a side result only a load.
+   * Point groups first join each other, but for those that a kernel is to compute, then what they continue,
+   * then rows, and only what is left joins the reductions that read it: an epilogue saves a store and a
+   * load, a side result only a load.
    */
   run(): void {
-    this.#mergeWhere((from, into) => from.kind === 'point' && into.kind === 'point');
+    this.#mergeWhere(
+      (from, into) => from.kind === 'point' && into.kind === 'point' && !from.continuesKernel,
+    );
     this.#mergeWhere((from) => from.kind !== 'point');
     this.#mergeWhere((from, into) => from.kind !== 'point' || into.kind === 'rows', true);
     this.#mergeWhere(() => true, true);
