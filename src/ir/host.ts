@@ -1,6 +1,7 @@
 import { allocate, type DType, type HostArray, type WeakKind } from '../base/dtype.js';
 import { describe } from '../base/attribute.js';
 import { writeElement } from '../base/element.js';
+import { integerRange } from '../base/numbers.js';
 import { ArgumentError, DTypeError, ShapeError } from '../base/errors.js';
 import type { ConstantData } from './types.js';
 
@@ -153,20 +154,13 @@ export function hostConstant(value: HostValue, dtype: DType, op?: string): Const
   return { type: { dtype, shape }, data: data satisfies HostArray };
 }
 
-const ranges: Partial<Record<DType, readonly [bigint, bigint]>> = {
-  int8: [-128n, 127n],
-  uint8: [0n, 255n],
-  int32: [-(2n ** 31n), 2n ** 31n - 1n],
-  int64: [-(2n ** 63n), 2n ** 63n - 1n],
-};
-
 function checkRange(
   dtype: DType,
   element: number | bigint | boolean,
   op: string | undefined,
 ): void {
-  const range = ranges[dtype];
-  if (range === undefined || typeof element === 'boolean') return;
+  const range = integerRange(dtype);
+  if (range === null || typeof element === 'boolean') return;
   const whole = typeof element === 'bigint' || Number.isInteger(element);
   // Numbers and bigints compare exactly.
   if (whole && element >= range[0] && element <= range[1]) return;

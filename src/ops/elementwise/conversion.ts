@@ -1,5 +1,6 @@
 import * as attr from '../../base/attribute.js';
-import { type DType, dtypes, isFloat, kindOf } from '../../base/dtype.js';
+import { bytesOf, type DType, dtypes, isFloat, kindOf } from '../../base/dtype.js';
+import { exactBits, integerRange, isSigned } from '../../base/numbers.js';
 import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
@@ -15,19 +16,6 @@ import {
 import { inferElementwise } from '../infer.js';
 import { callOf, example } from '../law.js';
 import { computeScalar, elementwise } from '../lowering.js';
-
-/** How many bits of an integer's magnitude each dtype holds exactly, and whether negative ones. */
-const bitsOf: Readonly<Record<DType, { readonly sign: 0 | 1; readonly bits: number }>> = {
-  bool: { sign: 0, bits: 1 },
-  uint8: { sign: 0, bits: 8 },
-  int8: { sign: 1, bits: 7 },
-  int32: { sign: 1, bits: 31 },
-  int64: { sign: 1, bits: 63 },
-  bfloat16: { sign: 1, bits: 8 },
-  float16: { sign: 1, bits: 11 },
-  float32: { sign: 1, bits: 24 },
-  float64: { sign: 1, bits: 53 },
-};
 
 /** `cast(x, dtype)`. */
 export type Cast = <T extends Tensor = DefaultTensor>(x: Input<T>, dtype: DType) => T;
@@ -105,19 +93,15 @@ function holds(wider: DType, narrower: DType): boolean {
   if (isFloat(narrower)) {
     return wider === 'float64' || (wider === 'float32' && narrower !== 'float64');
   }
-  const [outer, inner] = [bitsOf[wider], bitsOf[narrower]];
-  return outer.bits >= inner.bits && outer.sign >= inner.sign;
+  return exactBits(wider) >= exactBits(narrower) && (isSigned(wider) || !isSigned(narrower));
 }
-
-const narrow: Partial<Record<DType, readonly [number, number]>> = {
-  int8: [-128, 127],
-  uint8: [0, 255],
-};
 
 /** Floats held to the range of an integer narrower than its compute type; that one saturates itself. */
 function saturate(x: Expr, dtype: DType): Expr {
-  const range = narrow[dtype];
-  return range === undefined ? x : e.min(e.max(x, range[0]), range[1]);
+  const range = integerRange(dtype);
+  if (range === null || bytesOf(dtype) === e.scalarBytes(computeScalar(dtype))) return x;
+  const [least, greatest] = range.map(Number);
+  return e.min(e.max(x, least), greatest);
 }
 
 useForConversion(cast.declaration);

@@ -1,5 +1,6 @@
 import * as attr from '../../base/attribute.js';
-import { type DType, isFloat, promoteAll } from '../../base/dtype.js';
+import { isFloat, promoteAll } from '../../base/dtype.js';
+import { greatestFinite } from '../../base/numbers.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import {
@@ -153,8 +154,8 @@ export const nanToNum: OperatorFunction<NanToNum> = operator({
     readonly posinf: number | null;
     readonly neginf: number | null;
   }>(([x], { attributes: { nan, posinf, neginf }, outputType: { dtype } }) => {
-    const top = greatest[dtype];
-    if (top === undefined) return x;
+    const top = greatestFinite(dtype);
+    if (top === null) return x;
     const above = e.select(e.eq(x, Infinity), posinf ?? top, x);
     const below = e.select(e.eq(x, -Infinity), neginf ?? -top, above);
     return e.select(e.eq(x, x), below, nan);
@@ -173,11 +174,3 @@ export const nanToNum: OperatorFunction<NanToNum> = operator({
     { args: [tensor(['n'], { dtype: 'int32' })] },
   ],
 });
-
-/** The greatest finite value. */
-const greatest: Partial<Record<DType, number>> = {
-  bfloat16: (2 - 2 ** -7) * 2 ** 127,
-  float16: 65504,
-  float32: (2 - 2 ** -23) * 2 ** 127,
-  float64: Number.MAX_VALUE,
-};

@@ -1,6 +1,7 @@
 import * as attr from '../../base/attribute.js';
-import { type DType, kindOf } from '../../base/dtype.js';
+import type { DType } from '../../base/dtype.js';
 import { ArgumentError, DTypeError } from '../../base/errors.js';
+import { integerRange } from '../../base/numbers.js';
 import type { AttributesOf } from '../../base/schema.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
@@ -51,12 +52,15 @@ export type RandomInteger = <T extends Tensor = DefaultTensor>(
 
 const span = { shape: attr.dims, low: attr.int, high: attr.int, dtype: attr.dtype };
 
-const integerRanges: Partial<Record<DType, readonly [number, number]>> = {
-  uint8: [0, 2 ** 8],
-  int8: [-(2 ** 7), 2 ** 7],
-  int32: [-(2 ** 31), 2 ** 31],
-  int64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
-};
+/** From where to where the bounds may lie, which are numbers; null for what is no integer dtype. */
+function boundsRange(dtype: DType): readonly [number, number] | null {
+  const range = integerRange(dtype);
+  if (range === null) return null;
+  return [
+    Math.max(Number(range[0]), Number.MIN_SAFE_INTEGER),
+    Math.min(Number(range[1] + 1n), Number.MAX_SAFE_INTEGER),
+  ];
+}
 
 /**
  * Integers spread evenly over low, ..., high - 1: 63 random bits modulo the count n, so that probabilities
@@ -74,8 +78,8 @@ export const randomInteger: OperatorFunction<RandomInteger, false> = operator({
   }),
   infer: (context) => {
     const { shape, low, high, dtype } = context.attributes;
-    const range = integerRanges[dtype];
-    if (range === undefined || kindOf(dtype) !== 'int') {
+    const range = boundsRange(dtype);
+    if (range === null) {
       throw new DTypeError('draws integers', {
         op: 'randomInteger',
         expected: 'an integer dtype',

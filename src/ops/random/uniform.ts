@@ -1,5 +1,6 @@
 import * as attr from '../../base/attribute.js';
 import type { DType } from '../../base/dtype.js';
+import { exactBits } from '../../base/numbers.js';
 import type { AttributesOf } from '../../base/schema.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
@@ -56,7 +57,7 @@ export const randomUniform: OperatorFunction<RandomUniform, false> = operator({
   gradient: 'none',
   lowering: fromWords<Span>((words, { low, high }, dtype) => {
     const value = e.add(e.mul(fraction(words, dtype), high - low), low);
-    return e.max(e.min(value, justBelow(high, precision[dtype])), low);
+    return e.max(e.min(value, justBelow(high, exactBits(dtype))), low);
   }),
   samples: [
     { args: [sampleState, [3, 5]] },
@@ -65,14 +66,9 @@ export const randomUniform: OperatorFunction<RandomUniform, false> = operator({
   ],
 });
 
-/** Bits of the significand, the hidden one too. */
-const precision: Readonly<Record<DType, number>> = {
-  bfloat16: 8, float16: 11, float32: 24, float64: 53, bool: 0, uint8: 0, int8: 0, int32: 0, int64: 0,
-}; // prettier-ignore
-
 /** A multiple of 2^-p in [0, 1), exact. */
 function fraction([first, second]: Words, dtype: DType): Expr {
-  const bits = precision[dtype];
+  const bits = exactBits(dtype);
   if (bits <= 32) return e.mul(e.cast('f32', e.shrU(first, 32 - bits)), 2 ** -bits);
   const high = e.cast('f64', e.shrU(first, 5));
   const low = e.cast('f64', e.shrU(second, 6));

@@ -1,6 +1,7 @@
 import * as attr from '../../base/attribute.js';
 import { boundsOf, type Dim, sameDim, sizeOf } from '../../base/dim.js';
 import { type DType, isFloat } from '../../base/dtype.js';
+import { integerRange } from '../../base/numbers.js';
 import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
@@ -30,17 +31,10 @@ import { broadcastTo, restoreAxes, sum, unreduce } from './sum.js';
  * number, as in NumPy. Where there is a result there must be an element: anything else is a `ShapeError`.
  */
 
-const ranges: Partial<Record<DType, readonly [bigint, bigint]>> = {
-  int8: [-128n, 127n],
-  uint8: [0n, 255n],
-  int32: [-(2n ** 31n), 2n ** 31n - 1n],
-  int64: [-(2n ** 63n), 2n ** 63n - 1n],
-};
-
 /** The element that loses against, or ties with, every other. */
 export function worst(side: 'max' | 'min', dtype: DType): Const {
   const scalar = computeScalar(dtype);
-  const [low, high] = ranges[dtype] ?? (isFloat(dtype) ? [-Infinity, Infinity] : [0, 1]);
+  const [low, high] = integerRange(dtype) ?? (isFloat(dtype) ? [-Infinity, Infinity] : [0, 1]);
   return e.constant(scalar, side === 'max' ? low : high);
 }
 

@@ -1,13 +1,6 @@
 import { type DType, isFloat } from '../../base/dtype.js';
+import { exactBits } from '../../base/numbers.js';
 import type { Program } from '../../ir/program.js';
-
-/** Half a unit in the last place of numbers about 1. */
-const roundings: Readonly<Partial<Record<DType, number>>> = {
-  bfloat16: 2 ** -8,
-  float16: 2 ** -11,
-  float32: 2 ** -24,
-  float64: 2 ** -53,
-};
 
 /** How many roundings numbers are off, in sums of thousands, without being wrong. */
 const wide = 2 ** 10;
@@ -16,10 +9,11 @@ const narrow = 2;
 
 /** How far results may be off relative to themselves: by the coarsest floats that the program has. */
 export function slackOf(program: Program): number {
-  return Math.max(...[...floatsOf(program)].map((dtype) => {
-    const rounding = roundings[dtype]!;
-    return rounding * (rounding > roundings.float32! ? narrow : wide);
-  }), 0); // prettier-ignore
+  const slacks = [...floatsOf(program)].map((dtype) => {
+    const bits = exactBits(dtype);
+    return 2 ** -bits * (bits < exactBits('float32') ? narrow : wide);
+  });
+  return Math.max(...slacks, 0);
 }
 
 function floatsOf(program: Program, found: Set<DType> = new Set()): Set<DType> {

@@ -1,0 +1,51 @@
+import { type DType, dtypes, kindOf } from './dtype.js';
+
+/** Every whole number of at most so many bits is an element; of floats, the significand with its hidden bit. */
+const bits: Readonly<Record<DType, number>> = {
+  bool: 1,
+  uint8: 8,
+  int8: 7,
+  int32: 31,
+  int64: 63,
+  bfloat16: 8,
+  float16: 11,
+  float32: 24,
+  float64: 53,
+};
+
+/** The exponent of the greatest finite numbers. */
+const exponents: Readonly<Partial<Record<DType, number>>> = {
+  bfloat16: 127,
+  float16: 15,
+  float32: 127,
+  float64: 1023,
+};
+
+/** How many bits of a magnitude a dtype holds exactly: numbers about 1 are at most `2 ** -bits` off. */
+export function exactBits(dtype: DType): number {
+  return bits[dtype];
+}
+
+/** Whether a dtype has elements below 0. */
+export function isSigned(dtype: DType): boolean {
+  return dtype !== 'bool' && dtype !== 'uint8';
+}
+
+const integers = dtypes.filter((dtype) => kindOf(dtype) === 'int');
+const ranges: ReadonlyMap<DType, readonly [bigint, bigint]> = new Map(
+  integers.map((dtype) => {
+    const end = 2n ** BigInt(bits[dtype]);
+    return [dtype, [isSigned(dtype) ? -end : 0n, end - 1n]];
+  }),
+);
+
+/** The least and the greatest element of an integer dtype; null for others. */
+export function integerRange(dtype: DType): readonly [bigint, bigint] | null {
+  return ranges.get(dtype) ?? null;
+}
+
+/** The greatest finite element of a float dtype; null for others. */
+export function greatestFinite(dtype: DType): number | null {
+  const exponent = exponents[dtype];
+  return exponent === undefined ? null : (2 - 2 ** (1 - bits[dtype])) * 2 ** exponent;
+}
