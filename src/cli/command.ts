@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { KaonError } from '../base/errors.js';
-import { convert } from './convert.js';
+import { convert, save } from './convert.js';
 import { diffGraphs } from './diff.js';
 import { readGraph } from './graphs.js';
 import { inspect } from './inspect.js';
@@ -117,17 +117,19 @@ async function carryOut(
     case 'run': {
       const [path] = take(1, 'one graph');
       const write = values.out === undefined ? null : writerFor(values.out);
+      const keep = values.save === undefined ? null : save(values.save);
       const graph = await graphIn(path);
       write?.check(graph);
       const outputs = runGraph(graph, await readInputs(values.input ?? []));
+      if (keep !== null) await keep(graph);
       if (write !== null) await write.write(outputs);
       else for (const [key, array] of Object.entries(outputs)) console.out(`${key} = ${String(array)}\n`); // prettier-ignore
       return codes.done;
     }
     case 'convert': {
       const [from, to] = take(2, 'a graph and the file to write');
-      const { train = false, external = false, opset, input } = values;
-      const write = convert(to, { train, external, opset });
+      const { train = false, external = false, opset, states, input } = values;
+      const write = convert(to, { train, external, opset, states });
       const check = input === undefined ? undefined : await readInputs(input);
       const written = await write(await graphIn(from), check);
       console.out(`${written.join('\n')}\n`);

@@ -3,6 +3,7 @@ import { toC, toModule } from '../artifact/index.js';
 import type { StaticGraph } from '../front/staticgraph.js';
 import { printProgram } from '../ir/text.js';
 import { writeContent } from './graphs.js';
+import { fileOf } from './run.js';
 import type { Inputs } from './inputs.js';
 import { UsageError } from './usage.js';
 
@@ -12,6 +13,8 @@ export interface ConvertOptions {
   /** Whether weights go into a file of their own. */
   readonly external: boolean;
   readonly opset: string | undefined;
+  /** Where the values of states go that are to be plain inputs. */
+  readonly states: string | undefined;
 }
 
 /** Writes a graph, checked on inputs where there are some; returns the files that were written. */
@@ -21,25 +24,33 @@ export type Convert = (graph: StaticGraph, check?: Inputs) => Promise<readonly s
  * What writes graphs in the form that a file's name asks for.
  * @throws UsageError for forms that there are not, and for options that the form does not have.
  */
-export function convert(path: string, { train, external, opset }: ConvertOptions): Convert {
+export function convert(path: string, { train, external, opset, states }: ConvertOptions): Convert {
   const extension = extname(path);
   const name = basename(path, extension);
   const refuse = (option: string, isGiven: boolean): void => {
     if (isGiven) throw new UsageError(`--${option} says nothing about ${extension} files`);
   };
   const weightsPath = join(dirname(path), `${name}.weights`);
-  if (extension !== '.onnx') refuse('opset', opset !== undefined);
+  if (extension !== '.onnx') {
+    refuse('opset', opset !== undefined);
+    refuse('states', states !== undefined);
+  }
   if (extension !== '.onnx' && extension !== '.c') refuse('external', external);
   switch (extension) {
     case '.onnx': {
       const version = opset === undefined ? {} : { opset: wholeNumber('opset', opset) };
+      if (states !== undefined && extname(states) !== '.safetensors') {
+        throw new UsageError(`--states ${states}: values of states go to a .safetensors file`);
+      }
+      const plain = states === undefined ? {} : ({ states: 'inputs' } as const);
       return async (graph, check) => {
         // What ONNX needs is loaded where it is needed.
-        const { toOnnx } = await import('../onnx.js');
+        const { statesOf, toOnnx } = await import('../onnx.js');
         const files: Record<string, Uint8Array> = {};
         const externalData = (_: string, bytes: Uint8Array): void => void (files[weightsPath] = bytes); // prettier-ignore
         const apart = external ? { externalData, dataFile: basename(weightsPath) } : {};
-        files[path] = toOnnx(graph, { ...version, ...apart, ...checked(check) });
+        files[path] = toOnnx(graph, { ...version, ...plain, ...apart, ...checked(check) });
+        if (states !== undefined) files[states] = fileOf(statesOf(graph));
         return write(files);
       };
     }
@@ -79,6 +90,17 @@ export function convert(path: string, { train, external, opset }: ConvertOptions
     default:
       throw new UsageError(`${path}: graphs are converted to .onnx, .mjs, .js, .c, .json and .txt`);
   }
+}
+
+/**
+ * What writes a graph back into a file that `readGraph` reads.
+ * @throws UsageError for other forms.
+ */
+export function save(path: string): Convert {
+  if (extname(path) !== '.json' && extname(path) !== '.onnx') {
+    throw new UsageError(`--save ${path}: graphs are saved as .json and .onnx`);
+  }
+  return convert(path, { train: false, external: false, opset: undefined, states: undefined });
 }
 
 /** The exporters' own error speaks of their options. */

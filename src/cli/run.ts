@@ -7,7 +7,7 @@ import { writeContent } from './graphs.js';
 import type { Inputs } from './inputs.js';
 import { UsageError } from './usage.js';
 
-type Outputs = Readonly<Record<string, NDArray>>;
+export type Outputs = Readonly<Record<string, NDArray>>;
 
 /** Runs a graph once. */
 export function runGraph(graph: StaticGraph, inputs: Inputs): Outputs {
@@ -27,10 +27,7 @@ export function writerFor(path: string): Writer {
     case '.safetensors':
       return {
         check: () => {},
-        write: (outputs) => {
-          const tensors = new Map(Object.entries(outputs).map(([name, array]) => [name, stored(array)])); // prettier-ignore
-          return writeContent(path, encodeSafetensors({ tensors, metadata: new Map() }));
-        },
+        write: (outputs) => writeContent(path, fileOf(outputs)),
       };
     case '.npy':
       return {
@@ -45,6 +42,12 @@ export function writerFor(path: string): Writer {
     default:
       throw new UsageError(`--out ${path}: outputs are written to .safetensors and .npy files`);
   }
+}
+
+/** Arrays by name, as a .safetensors file. */
+export function fileOf(arrays: Outputs): Uint8Array {
+  const tensors = new Map(Object.entries(arrays).map(([name, array]) => [name, stored(array)]));
+  return encodeSafetensors({ tensors, metadata: new Map() });
 }
 
 function stored({ dtype, shape, storage }: NDArray): FileTensor {

@@ -15,6 +15,8 @@ export const options = {
   out: { type: 'string' },
   opset: { type: 'string' },
   external: { type: 'boolean' },
+  states: { type: 'string' },
+  save: { type: 'string' },
 } as const;
 
 export type OptionName = keyof typeof options;
@@ -48,19 +50,21 @@ export const usages: Readonly<Record<CommandName, Usage>> = {
 ${graphText}`,
   },
   run: {
-    synopsis: 'kaon run GRAPH [--input INPUT]... [--out FILE]',
+    synopsis: 'kaon run GRAPH [--input INPUT]... [--out FILE] [--save FILE]',
     summary: 'runs it once; prints the outputs, or writes them',
-    options: ['input', 'out'],
+    options: ['input', 'out', 'save'],
     details: `  --input INPUT  an array
   --out FILE     writes all outputs to a .safetensors file, or a single one to an .npy file
+  --save FILE    writes the graph with the state that the run has left, as .json or .onnx; it may be GRAPH
 
 ${inputText}
 ${graphText}`,
   },
   convert: {
-    synopsis: 'kaon convert GRAPH FILE [--train] [--external] [--opset N] [--input INPUT]...',
+    synopsis:
+      'kaon convert GRAPH FILE [--train] [--external] [--opset N] [--states FILE] [--input INPUT]...',
     summary: 'writes it as .onnx, .mjs, .c, .json or .txt',
-    options: ['train', 'external', 'opset', 'input'],
+    options: ['train', 'external', 'opset', 'states', 'input'],
     details: `  FILE.onnx      an ONNX model
   FILE.mjs, .js  an ES module that needs nothing else
   FILE.c         C99, with FILE.h beside it; FILE is what its functions begin with
@@ -69,6 +73,8 @@ ${graphText}`,
   --train        the graph may change its own state, as a training step does
   --external     weights lie beside the .onnx or .c file, in FILE.weights
   --opset N      the version of ONNX's operators, 17 to 22
+  --states FILE  what runs change is plain inputs of the .onnx model; their values of now go to the
+                 .safetensors FILE, which --input of kaon run takes
   --input INPUT  an array; what is written must compute on the inputs what the graph does
 
 ${inputText}

@@ -256,6 +256,55 @@ test('a training step is converted where that is asked for, and checked on input
   assert.ok(!existsSync(file('other.mjs')));
 });
 
+/** A graph whose state is a weight that each run multiplies by the input; returns the product. */
+function multiplies(name: string): string {
+  const weight = new kn.nn.Parameter({ shape: [2], init: kn.nn.initializer.ones });
+  weight.initialize();
+  const step = kn.hybridize((x: kn.NDArray) => {
+    const next = weight.value.mul(x);
+    weight.assign(next);
+    return next.sum();
+  });
+  writeFileSync(file(name), JSON.stringify(step.graphFor(kn.ones([2])).toJSON()));
+  return file(name);
+}
+
+test('run saves the graph with the state that it has left, for the next run', async () => {
+  const given = ['--input', 'input=[2, 3]'];
+  const path = multiplies('count.json');
+  const before = readFileSync(path, 'utf8');
+  // 2 + 3 each time where nothing is saved; then 2 + 3, 4 + 9, 8 + 27.
+  for (const sum of [5, 5]) {
+    assert.equal((await kaon('run', path, ...given)).out, `output = array(${sum}.)\n`);
+  }
+  assert.equal(readFileSync(path, 'utf8'), before);
+  for (const sum of [5, 13]) {
+    const ran = await kaon('run', path, ...given, '--save', path);
+    assert.deepEqual(ran, { code: 0, out: `output = array(${sum}.)\n`, error: '' });
+  }
+  const model = file('count.onnx');
+  assert.equal((await kaon('run', path, ...given, '--save', model)).out, 'output = array(35.)\n');
+  assert.equal((await kaon('run', model, ...given, '--save', model)).out, 'output = array(97.)\n');
+  assert.equal((await kaon('run', model, ...given, '--save', path)).out, 'output = array(275.)\n');
+});
+
+test('states become plain inputs of a model, with their values in a file', async () => {
+  const [model, begin, next] = ['plain.onnx', 'begin.safetensors', 'next.safetensors'].map(file);
+  const written = await kaon('convert', multiplies('plain.json'), model, '--states', begin, '--input', 'input=[2, 3]'); // prettier-ignore
+  assert.deepEqual(written, { code: 0, out: `${model}\n${begin}\n`, error: '' });
+  const [[name, { data }]] = [...decodeSafetensors(readFileSync(begin)).tensors];
+  assert.deepEqual([...(data as Float32Array)], [1, 1]);
+  const run = (...from: readonly string[]): Promise<Ran> => kaon('run', model, '--input', 'input=[2, 3]', ...from); // prettier-ignore
+  assert.equal((await run('--input', begin, '--out', next)).code, 0);
+  const left = decodeSafetensors(readFileSync(next)).tensors.get(`${name}.next`)!;
+  writeFileSync(file('left.npy'), encodeNpy(left));
+  assert.match(
+    (await run('--input', `${name}=${file('left.npy')}`)).out,
+    /^output = array\(13\.\)\n/,
+  );
+  assert.equal((await run()).code, 3);
+});
+
 test('an input with the name of another graph’s parameter is another thing', async () => {
   const given = kn.hybridize((w: kn.NDArray) => w.exp());
   writeFileSync(file('given.json'), JSON.stringify(given.graphFor(kn.ones([2])).toJSON()));
@@ -301,6 +350,9 @@ test('mistakes on the command line: code 2, and how it is meant, on the error st
     [['run', path, '--input', two, '--input', two], /given twice/],
     [['run', path, '--input', `input=${file('x.safetensors')}`], /the file holds/],
     [['run', path, '--input', two, '--out', file('y.txt')], /to \.safetensors and \.npy/],
+    [['run', path, '--input', two, '--save', file('y.mjs')], /saved as \.json and \.onnx/],
+    [['convert', path, file('a.onnx'), '--states', file('b.npy')], /to a \.safetensors file/],
+    [['convert', path, file('a.mjs'), '--states', file('b.safetensors')], /nothing about \.mjs/],
   ];
   for (const [args, message] of wrong) {
     const { code, out, error } = await kaon(...args);
