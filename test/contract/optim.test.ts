@@ -37,7 +37,8 @@ function prepare(kind: keyof typeof optimizers, way: (typeof ways)[number], seed
   kn.random.seed(seed);
   const net = new nn.Sequential(
     new nn.Dense(4, { activation: 'tanh', inputs: 2 }),
-    new nn.BatchNorm({ axis: -1 }),
+    // Of the two rows of a last batch, divisions by less would make a thousand roundings of one.
+    new nn.BatchNorm({ axis: -1, epsilon: 0.1 }),
     new nn.Dropout(0.25),
     new nn.Dense(1, { inputs: 4 }),
   ).initialize();
@@ -76,8 +77,8 @@ for (const kind of Object.keys(optimizers) as (keyof typeof optimizers)[]) {
       const run = prepare(kind, way, 4);
       results.push([await train(run, 5), valuesOf(run.net), run.optimizer.steps]);
     }
-    near(results[1], results[0], 1e-4);
-    near(results[2], results[0], 1e-4);
+    near(results[1], results[0]);
+    near(results[2], results[0]);
   });
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../src/index.js';
 import { inEveryForm, inEveryFormWithGradients } from './forms.js';
+import { near } from '../front/support.js';
 import { refused } from './refusals.js';
 
 /* "Equal seeds give equal numbers in every mode": where draws stand beside each other, and beside gradients. */
@@ -121,7 +122,7 @@ test('kn.checkpoint: the pass draws what the call drew, and nothing of its own',
 });
 
 test('equal seeds give equal numbers: sizes that the first call finds, with dropout before them', () => {
-  const run = (active: boolean): unknown => {
+  const run = (active: boolean): readonly unknown[] => {
     random.seed(12);
     const net = new kn.nn.Sequential(
       new kn.nn.Dense(4),
@@ -135,5 +136,8 @@ test('equal seeds give equal numbers: sizes that the first call finds, with drop
       random.getState().counter,
     ];
   };
-  assert.deepEqual(run(true), run(false));
+  const [captured, eager] = [run(true), run(false)];
+  assert.deepEqual(captured.slice(1), eager.slice(1));
+  // Products are added up in other kernels; other numbers would be far off.
+  near(captured[0], eager[0]);
 });

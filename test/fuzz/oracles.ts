@@ -2,6 +2,7 @@ import { GraphError } from '../../src/base/errors.js';
 import { flatten } from '../../src/base/tree.js';
 import * as kn from '../../src/index.js';
 import { generator } from '../support/samples.js';
+import { assertReached } from '../support/tiers.js';
 import { outcomeOf } from './compare.js';
 import { Choices } from './pool.js';
 import { type FuzzProgram, withoutAssignments } from './program.js';
@@ -31,24 +32,43 @@ interface Compiled {
 }
 
 /**
- * The tier that compiled functions run on (`KAON_FUZZ_TIER`), while what they are compared with runs step by
- * step on that of everything: a compiler called for every step would take hours.
+ * The tier that captured code runs on (`KAON_FUZZ_TIER`), while what it is compared with runs step by step on
+ * that of everything: a compiler called for every step would take hours.
  */
-const tried = process.env['KAON_FUZZ_TIER'] === 'native' ? ({ tier: 'native' } as const) : {};
-const hybridized: typeof kn.hybridize = (fn) => kn.hybridize(fn, tried);
+const isNative = process.env['KAON_FUZZ_TIER'] === 'native';
+const tried = isNative ? ({ tier: 'native' } as const) : {};
+const hybridized: Capture = (fn) => kn.hybridize(fn, tried);
+
+type Capture = (fn: (given: unknown) => unknown) => ReturnType<typeof kn.hybridize<typeof fn>>;
+
+/** Runs graphs that have no options of their own on the tier that is tried. */
+function onTriedTier<R>(run: () => R): R {
+  const before = kn.config.tier;
+  if (isNative) kn.config.tier = 'native';
+  try {
+    return run();
+  } finally {
+    kn.config.tier = before;
+  }
+}
 
 /** A body as a captured function. */
 function compiled(
   world: World,
   body: Body,
   planted: Planted | undefined,
-  capture: typeof kn.hybridize = hybridized,
+  capture: Capture = hybridized,
   more: Pick<RunOptions, 'around'> = {},
 ): Compiled {
   const { program } = world;
   const options = { ...more, ...planted };
   const captured = capture((given: unknown) => nest(body(world, unnest(given), options), program));
-  return Object.assign((args: Arrays) => unnest(captured(nest(args, program))), {
+  const call = (args: Arrays): Arrays => {
+    const results = unnest(captured(nest(args, program)));
+    if (isNative) assertReached(captured.explain().traces.flatMap(({ tiers }) => tiers));
+    return results;
+  };
+  return Object.assign(call, {
     graphFor: (args: Arrays) => captured.graphFor(nest(args, program)),
   });
 }
@@ -68,7 +88,7 @@ function peeking({ seed }: FuzzProgram): Pick<RunOptions, 'around'> {
 
 /** A body as a static graph with side-effect code in it. */
 function cutUp(world: World, body: Body, planted: Planted | undefined): Compiled {
-  return compiled(world, body, planted, kn.staticGraph, peeking(world.program));
+  return compiled(world, body, planted, (fn) => kn.staticGraph(fn, tried), peeking(world.program));
 }
 
 /** A compiled function inside a body that is not. */
@@ -150,7 +170,7 @@ const second: Oracle = calls(withSecondGradients, (world, planted) =>
 /** Gradients through functions that keep everything, nothing, or what the compiler chooses for them. */
 const kept: Oracle = (program, planted) => {
   for (const save of ['all', 'none', 'auto'] as const) {
-    const capture: typeof kn.hybridize = (fn) => kn.hybridize(fn, { save, ...tried });
+    const capture: Capture = (fn) => kn.hybridize(fn, { save, ...tried });
     const oracle = calls(withGradients(forward), (world) =>
       withGradients(inside(compiled(world, forward, planted, capture))),
     );
@@ -204,7 +224,7 @@ function unnestOutputs(results: readonly kn.NDArray[], { nested }: FuzzProgram):
 function runLoaded(graph: kn.StaticGraph, args: Arrays): kn.NDArray[] {
   const loaded = kn.StaticGraph.fromJSON(JSON.stringify(graph.toJSON()));
   const feeds = Object.fromEntries(loaded.inputNames.map((name, i) => [name, args[i]]));
-  const results = loaded.run(feeds);
+  const results = onTriedTier(() => loaded.run(feeds));
   return loaded.outputNames.map((name) => results[name]);
 }
 
@@ -263,7 +283,7 @@ const deferred: Oracle = (given, planted) => {
       const outputs = lazyOutputs(world, args, planted);
       const choices = new Choices(generator(program.seed));
       for (const output of choices.shuffled(outputs)) {
-        choices.pick(waysToRead)(output);
+        onTriedTier(() => choices.pick(waysToRead)(output));
       }
       return outputs;
     }),
