@@ -1,25 +1,8 @@
 import * as e from '../build.js';
-import type { Expr, Scalar } from '../nodes.js';
-import { hole, type Law } from './pattern.js';
+import type { Scalar } from '../nodes.js';
+import { hole, type Law, law } from './pattern.js';
 
 const all: readonly Scalar[] = ['f32', 'f64', 'i32', 'i64', 'bool'];
-
-function law(
-  name: string,
-  words: string,
-  scalars: readonly Scalar[],
-  sides: (x: Expr, t: Scalar) => [Expr, Expr],
-): Law {
-  return {
-    name,
-    law: words,
-    scalars,
-    sides: (t) => {
-      const [left, right] = sides(hole('x', t), t);
-      return { left, right };
-    },
-  };
-}
 
 /** A cast that loses nothing may be skipped on the way to a third type. */
 function through(from: Scalar, middle: Scalar): readonly Law[] {
@@ -37,17 +20,17 @@ function through(from: Scalar, middle: Scalar): readonly Law[] {
 
 /** Laws of choices and of changes of type. */
 export const conversionLaws: readonly Law[] = [
-  law('select-true', 'select(true, x, y) = x.', all, (x, t) => [
-    e.select(e.constant('bool', 1), x, hole('y', t)),
+  law('select-true', 'select(true, x, y) = x.', all, (x, y) => [
+    e.select(e.constant('bool', 1), x, y),
     x,
   ]),
-  law('select-false', 'select(false, y, x) = x.', all, (x, t) => [
-    e.select(e.constant('bool', 0), hole('y', t), x),
+  law('select-false', 'select(false, y, x) = x.', all, (x, y) => [
+    e.select(e.constant('bool', 0), y, x),
     x,
   ]),
   law('select-same', 'select(c, x, x) = x.', all, (x) => [e.select(hole('c', 'bool'), x, x), x]),
-  law('select-not', 'select(not c, x, y) = select(c, y, x).', all, (x, t) => {
-    const [c, y] = [hole('c', 'bool'), hole('y', t)];
+  law('select-not', 'select(not c, x, y) = select(c, y, x).', all, (x, y) => {
+    const c = hole('c', 'bool');
     return [e.select(e.not(c), x, y), e.select(c, y, x)];
   }),
   law('select-bool', 'select(x, true, false) = x.', ['bool'], (x) => [

@@ -1,28 +1,11 @@
 import * as e from '../build.js';
-import type { BinaryOp, Expr, Scalar } from '../nodes.js';
-import { hole, type Law } from './pattern.js';
+import type { BinaryOp, Scalar } from '../nodes.js';
+import { type Law, law } from './pattern.js';
 
 const integers: readonly Scalar[] = ['i32', 'i64'];
 const numbers: readonly Scalar[] = ['f32', 'f64', 'i32', 'i64'];
 const bits: readonly Scalar[] = ['i32', 'i64', 'bool'];
 const all: readonly Scalar[] = [...numbers, 'bool'];
-
-function law(
-  name: string,
-  words: string,
-  scalars: readonly Scalar[],
-  sides: (x: Expr, y: Expr, t: Scalar) => [Expr, Expr],
-): Law {
-  return {
-    name,
-    law: words,
-    scalars,
-    sides: (t) => {
-      const [left, right] = sides(hole('x', t), hole('y', t), t);
-      return { left, right };
-    },
-  };
-}
 
 const negations: readonly [BinaryOp, BinaryOp][] = [
   ['lt', 'ge'],

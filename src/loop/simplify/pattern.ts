@@ -27,6 +27,24 @@ export function hole(name: string, scalar: Scalar): Var {
   return variable(name, scalar);
 }
 
+/** A law with holes `x` and `y` for any expressions of the type it holds for. */
+export function law(
+  name: string,
+  words: string,
+  scalars: readonly Scalar[],
+  sides: (x: Expr, y: Expr, t: Scalar) => readonly [left: Expr, right: Expr],
+): Law {
+  return {
+    name,
+    law: words,
+    scalars,
+    sides: (t) => {
+      const [left, right] = sides(hole('x', t), hole('y', t), t);
+      return { left, right };
+    },
+  };
+}
+
 /**
  * The right side of a law where its left side matches an expression, else null. Equal operands must
  * be one object. Patterns are written for scalars and match vectors, whose constants have equal lanes.
