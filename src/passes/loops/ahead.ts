@@ -16,18 +16,12 @@ import { type Outside, Rows } from './rows.js';
  * stay as they are: beyond the count there would be work for nothing.
  */
 export function batchAheadOfLoops(program: Program): Program {
-  return editLoops(
-    program,
-    () =>
-      ({ loop }) =>
-        batchAhead(loop),
-  );
+  return editLoops(program, batchAhead);
 }
 
 function batchAhead(loop: Loop): readonly Value[] | undefined {
-  const { condition, count, lead, rows, states, data } = loop;
-  if (!mayStoreRows(loop) || condition !== null || count !== null || lead === null)
-    return undefined;
+  if (!mayStoreRows(loop) || loop.count !== null) return undefined;
+  const { rows, states, data } = loop;
   const depends = dependences(loop);
   const isRow = (value: Value): boolean => depends.get(value) !== 'past';
   const stored = storedValues(loop, isRow);

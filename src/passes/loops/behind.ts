@@ -27,18 +27,12 @@ import { build, editLoops, type Loop, mayStoreRows } from './loop.js';
  * over a count of rows stay as they are: beyond the count rows are zero.
  */
 export function batchBehindLoops(program: Program): Program {
-  return editLoops(
-    program,
-    () =>
-      ({ loop }) =>
-        batchBehind(loop),
-  );
+  return editLoops(program, batchBehind);
 }
 
 function batchBehind(loop: Loop): readonly Value[] | undefined {
-  const { condition, count, lead, rows, states } = loop;
-  if (!mayStoreRows(loop) || condition !== null || count !== null || lead === null)
-    return undefined;
+  if (!mayStoreRows(loop) || loop.count !== null) return undefined;
+  const { rows, states } = loop;
   const depends = dependences(loop);
   const late = lateNodes(loop, depends);
   const moved = rows.filter(({ value }) => late.dear.has(value.node));

@@ -25,7 +25,7 @@ const mostElements = 64;
  * - the stacked rows of data that are iterated over are that data: `rows(x_t) = x`.
  */
 export function canonicalLoops(program: Program): Program {
-  return editLoops(program, () => ({ loop: original }) => {
+  return editLoops(program, (original) => {
     const adapted = specialisedNode(original);
     const isSpecial = adapted === original.node;
     const loop = isSpecial ? original : loopAt(adapted, operandsOf(original), original.into);

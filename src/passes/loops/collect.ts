@@ -27,12 +27,7 @@ import { isDistributive } from './rows.js';
  * for rows at most doubles.
  */
 export function collectBehindLoops(program: Program): Program {
-  return editLoops(
-    program,
-    () =>
-      ({ loop }) =>
-        collect(loop),
-  );
+  return editLoops(program, collect);
 }
 
 /** A state that is only added to, and what is added. */
@@ -42,8 +37,8 @@ interface Sum {
 }
 
 function collect(loop: Loop): readonly Value[] | undefined {
-  const { condition, lead, states, rows, count } = loop;
-  if (!mayStoreRows(loop) || condition !== null || lead === null) return undefined;
+  if (!mayStoreRows(loop)) return undefined;
+  const { states, rows, count } = loop;
   const uses = usesIn(loop);
   const sums = states.flatMap((state): Sum[] => {
     const terms = termsOf(state, uses);

@@ -7,7 +7,7 @@ import type { TensorType } from '../../ir/types.js';
 import { fill } from '../../ops/movement/fill.js';
 import { eliminateDeadCode } from '../dce.js';
 import { carve, nodesBehind } from './carve.js';
-import { build, carvedInput, editLoops, type Entry, type Loop, type State } from './loop.js';
+import { build, carvedInput, editLoopSites, type Entry, type Loop, type State } from './loop.js';
 import { liveStates, valuesBehind } from './liveness.js';
 
 /**
@@ -19,7 +19,7 @@ import { liveStates, valuesBehind } from './liveness.js';
 export function eliminateDeadLoopParts(program: Program): Program {
   let current = program;
   for (;;) {
-    const edited = editLoops(current, (inner) => {
+    const edited = editLoopSites(current, (inner) => {
       const ends = inner.outputs.map(({ value }) => value);
       const read = valuesBehind(inner, ends);
       return ({ loop, id }) => withoutDead(loop, inner, id, read);

@@ -22,7 +22,7 @@ import { carvedInput, editLoops, type Entry, type Loop, places, replace } from '
  * would cost more than computing it. What may refuse its elements moves only where the region surely runs.
  */
 export function hoistFromLoops(program: Program): Program {
-  return editLoops(program, () => ({ loop }) => {
+  return editLoops(program, (loop) => {
     const { body, condition, dims, conditionDims } = loop;
     const moved = [
       ...hoisted(loop, body, dims, surelyRuns(loop)),

@@ -64,8 +64,8 @@ export function isLoop({ op }: CallNode): boolean {
 }
 
 /**
- * Whether work may leave a loop at the price of memory for each of its rows. Whoever keeps only the carried
- * states for a backward pass wants memory to grow by these alone.
+ * Whether work may leave a loop at the price of memory for each of its rows, whose number is known before
+ * it runs. Whoever keeps only the carried states for a backward pass wants memory to grow by these alone.
  */
 export function mayStoreRows({ node }: Loop): boolean {
   const { lowering } = declarationOf(node.op);
@@ -234,6 +234,19 @@ export interface LoopSite {
  * stands for the loop's results; undefined leaves the loop as it is.
  */
 export function editLoops(
+  program: Program,
+  edit: (loop: Loop) => readonly Value[] | undefined,
+): Program {
+  return editLoopSites(
+    program,
+    () =>
+      ({ loop }) =>
+        edit(loop),
+  );
+}
+
+/** Likewise, with an edit for each program or region, which is made before any of its loops is edited. */
+export function editLoopSites(
   program: Program,
   editorOf: (inner: Program) => (site: LoopSite) => readonly Value[] | undefined,
 ): Program {

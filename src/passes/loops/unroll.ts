@@ -18,7 +18,7 @@ const mostCalls = 96;
  * changes.
  */
 export function unrollLoops(program: Program): Program {
-  return editLoops(program, () => ({ loop }) => {
+  return editLoops(program, (loop) => {
     const { condition, count, lead, body } = loop;
     if (condition !== null || count !== null || typeof lead !== 'number') return undefined;
     const isShort = lead <= 1 || (lead <= mostIterations && lead * callsIn(body) <= mostCalls);

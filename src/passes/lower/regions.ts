@@ -149,16 +149,7 @@ export class RegionLowering {
       ...states.locations,
       ...operands.slice(data + stateCount),
     ];
-    const outputs = [
-      ...stacked.map(
-        ({ location }) =>
-          (): number =>
-            location,
-      ),
-      ...states.outputs,
-    ];
-    const steps = this.#region(body, site.places, inputs, outputs);
-    states.finish(stacked.length);
+    const steps = this.#loopBody(site, body, inputs, stacked, states);
     return {
       kind: 'foreach',
       span: site.span,
@@ -178,16 +169,7 @@ export class RegionLowering {
     const inputs = [...states.locations, ...site.operands.slice(form.states)];
     const predicate = site.temporary(condition.program.outputs[0].value.type);
     const conditionSteps = this.#region(condition, site.places, inputs, [() => predicate]);
-    const outputs = [
-      ...stacked.map(
-        ({ location }) =>
-          (): number =>
-            location,
-      ),
-      ...states.outputs,
-    ];
-    const bodySteps = this.#region(body, site.places, inputs, outputs);
-    states.finish(stacked.length);
+    const bodySteps = this.#loopBody(site, body, inputs, stacked, states);
     const count = site.values[site.values.length - 1];
     return {
       kind: 'while',
@@ -203,16 +185,26 @@ export class RegionLowering {
     };
   }
 
-  /** The rows that one iteration writes of the stacked results. */
-  #stacked(
+  /** What one iteration does: it writes its rows, then the next states. */
+  #loopBody(
     site: Site,
     body: Block,
-    states: number,
-  ): readonly {
-    readonly row: Row;
-    readonly location: number;
-    readonly padding: Padding;
-  }[] {
+    inputs: readonly number[],
+    stacked: readonly StackedRow[],
+    states: States,
+  ): readonly Step[] {
+    const rows = stacked.map(
+      ({ location }) =>
+        (): number =>
+          location,
+    );
+    const steps = this.#region(body, site.places, inputs, [...rows, ...states.outputs]);
+    states.finish(stacked.length);
+    return steps;
+  }
+
+  /** The rows that one iteration writes of the stacked results. */
+  #stacked(site: Site, body: Block, states: number): readonly StackedRow[] {
     const { outputs } = body.program;
     return outputs.slice(0, outputs.length - states).map(({ value: { type } }, k) => {
       const location = site.result(site.values[k]);
@@ -222,6 +214,13 @@ export class RegionLowering {
       };
     });
   }
+}
+
+/** Where one iteration writes a row of a stacked result. */
+interface StackedRow {
+  readonly row: Row;
+  readonly location: number;
+  readonly padding: Padding;
 }
 
 function bindSizes(
