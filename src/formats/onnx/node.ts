@@ -19,6 +19,9 @@ import { damaged, op } from './place.js';
 import type { NodeProto } from './proto/onnx_pb.js';
 import type { Region, Scope } from './region.js';
 
+/** The most axes that a result may have by the length of a vector: a size costs nothing, an axis does. */
+const mostAxes = 256;
+
 /** What a rule makes of a node: a value or an operand for each output, null for outputs left out. */
 export type Results = Value | Operand | readonly (Value | Operand | null)[];
 
@@ -200,6 +203,15 @@ export class ImportedNode {
   intsFrom<D>(attribute: string, index: number, otherwise: D): readonly number[] | D {
     if (this.has(index)) return this.numbers(index);
     return this.attributes.ints(attribute, otherwise);
+  }
+
+  /** How many numbers a vector holds that only a run knows: one for each axis. */
+  axesIn(index: number): number {
+    this.expectRank(index, 1);
+    const [count] = this.shape(index);
+    if (!isStatic(count)) throw this.unsupported(`the length of input ${index} is not known`);
+    if (count > mostAxes) throw this.refuse(`input ${index} is for too many axes`, `at most ${mostAxes}`, String(count)); // prettier-ignore
+    return count;
   }
 
   /** A number as a constant of rank 0, of a dtype. */

@@ -203,6 +203,9 @@ function axesOf(node: ImportedNode, shape: readonly Dim[]): readonly Axis[] {
           ? sizes[k]
           : Math.floor(factors[k] * from + 0.5);
     if (!(factors[k] > 0) || !(to >= 0 && to <= longest)) throw node.refuse('a scale or size is out of range'); // prettier-ignore
+    // An axis that shrinks is made of all positions under a kernel.
+    const under = node.attributes.flag('antialias') ? to / Math.min(factors[k], 1) : to;
+    if (under > longest) throw node.refuse('a scale or size is out of range');
     const part: readonly [number, number] = [region[k] ?? 0, region[k + axes.length] ?? 1];
     return { axis, from, to, scale: factors[k], region: part };
   });

@@ -16,10 +16,8 @@ function reshaped(node: ImportedNode): Results {
   const given = node.version < 5 ? node.attributes.ints('shape', []) : node.dimsIfKnown(1);
   if (given === null) {
     const sizes = node.value(1);
-    if (keepsZero || node.operand(1).type.shape[0] === 0)
-      return node.like(0, ops.reshape(x, sizes));
-    const rank = sizes.type.shape[0];
-    if (!isStatic(rank)) throw node.unsupported('the rank of the result is not known');
+    const rank = node.axesIn(1);
+    if (keepsZero || rank === 0) return node.like(0, ops.reshape(x, sizes));
     // What 0 stands for is known as far as the operand has axes.
     const own = sizesOf(node, x, Math.min(rank, from.length));
     const padded = rank > from.length ? ops.pad(own, [[0, rank - from.length]]) : own;
@@ -81,8 +79,7 @@ function expanded(x: Value, node: ImportedNode): Value {
     return ops.stretchTo(ops.reshape(x, own), target, 'Expand');
   }
   const sizes = node.value(1);
-  const [rank] = sizes.type.shape;
-  if (!isStatic(rank)) throw node.unsupported('the rank of the result is not known');
+  const rank = node.axesIn(1);
   const all = Math.max(rank, shape.length);
   const own = leadingOnes(node, sizesOf(node, x, shape.length), all - shape.length);
   const target = ops.maximum(leadingOnes(node, sizes, all - rank), own);
@@ -183,7 +180,7 @@ function constantOfShape(node: ImportedNode): TensorOperand {
   const shape = known ?? node.value(0);
   const scalar = ops.reshape(one, []);
   if (known?.some((size) => isStatic(size) && size < 0)) throw node.refuse('a size is negative');
-  const isNone = known === null && node.operand(0).type.shape[0] === 0;
+  const isNone = known === null && node.axesIn(0) === 0;
   const made = isNone ? scalar : ops.broadcastTo(scalar, shape);
   return filled === null ? TensorOperand.of(made) : TensorOperand.of(made, filled.element);
 }

@@ -6,6 +6,9 @@ import { TensorOperand } from '../operand.js';
 import { elementFor } from '../tensor.js';
 import { rule, type Rules } from './rule.js';
 
+/** The most elements that are written out while a model is read. */
+const longest = 2 ** 24;
+
 interface Complex {
   readonly real: Value;
   /** Null where it is zero throughout. */
@@ -108,6 +111,7 @@ function discreteFourier(node: ImportedNode): Value {
 
 /** All frequencies of a real signal, given the first half. */
 function mirrored(node: ImportedNode, real: Value, imaginary: Value, length: number): Complex {
+  if (length > longest) throw node.refuse('the transform is too long', `at most ${longest}`, String(length)); // prettier-ignore
   const count = Math.floor(length / 2) + 1;
   const [re, im] = [ofLength(real, count), ofLength(imaginary, count)];
   const places = Array.from({ length }, (_, k) => (k < count ? k : length - k));
@@ -170,13 +174,16 @@ function melWeights(node: ImportedNode): TensorOperand {
   const [bins, length, rate, lowest, highest] = [0, 1, 2, 3, 4].map((index) => node.number(index));
   const element = elementFor(node.attributes.int('output_datatype', 1), node.title);
   const count = Math.floor(length / 2) + 1;
-  if (!(bins >= 0 && bins * count <= 2 ** 24)) throw node.refuse('the matrix is too large');
+  if (!(bins >= 0 && count >= 1 && bins <= longest && bins * count <= longest)) throw node.refuse('no matrix is as large', `at most ${longest} elements`, `${count} x ${bins}`); // prettier-ignore
   const mel = (hertz: number): number => 2595 * Math.log10(1 + hertz / 700);
   const step = (mel(highest) - mel(lowest)) / (bins + 2);
   const edges = Array.from({ length: bins + 2 }, (_, k) => {
     const hertz = 700 * (10 ** ((mel(lowest) + k * step) / 2595) - 1);
     return Math.floor(((length + 1) * hertz) / rate);
   });
+  // Where a triangle has its top there must be a row for it.
+  const isIn = edges.every((edge, k) => edge >= 0 && edge <= (k > bins ? count : count - 1));
+  if (!isIn) throw node.refuse('the frequencies are out of range');
   const data = new Float32Array(count * bins);
   for (let k = 0; k < bins; k++) {
     const [low, middle, high] = edges.slice(k, k + 3);

@@ -14,9 +14,7 @@ function sliced(x: Value, node: ImportedNode): Value {
     const known = node.dimsIfKnown(index);
     if (known !== null) return known;
     const all = node.value(index);
-    const [count] = all.type.shape;
-    if (!isStatic(count)) throw node.unsupported('the number of ranges is not known');
-    return Array.from({ length: count }, (_, k) => ops.slice(all, k));
+    return Array.from({ length: node.axesIn(index) }, (_, k) => ops.slice(all, k));
   };
   const starts = bounds('starts', 1);
   const ends = bounds('ends', 2);
