@@ -1,5 +1,3 @@
-import { type Dim, type DimExpr, type DimOperation, fold, symbol, symbolsOf } from '../../base/dim.js'; // prettier-ignore
-import type { DType } from '../../base/dtype.js';
 import * as e from '../../loop/build.js';
 import type { Buffer, Expr, Kernel, Stmt, Storage, Var } from '../../loop/nodes.js';
 import type { KernelArgument } from './builder.js';
@@ -16,28 +14,11 @@ import type {
   Step,
   WhileStep,
 } from './steps.js';
+import { type Table, TableReader } from './table.js';
 import { isDivided, kernelTouches, touchesInside, touchesOf } from './touches.js';
 
 /** The name of the kernel that runs a whole program. */
 export const mainName = 'main';
-
-/** Where `main` finds sizes and addresses in its table. */
-export interface Table {
-  /** The entry of a symbolic size. */
-  sizeEntry(dim: DimExpr): number;
-  placeEntry(place: number): number;
-  /**
-   * The entry of new memory that a kernel works in at a step; where several threads do, that of the
-   * first, with those of the others behind it.
-   */
-  scratchEntry(name: string, dtype: DType, length: Dim, step: number, threads?: number): number;
-  /** The variable that holds the address of a location; undefined for a place. */
-  variableOf(location: number): Var | undefined;
-  /** The places that a location may lie in. */
-  placesOf(location: number): readonly number[];
-  /** The last step that needs a place. */
-  lastStepOf(place: number): number;
-}
 
 /**
  * The kernel `main`: reads addresses and sizes from a table of i32 and runs the kernels in order, in
@@ -64,24 +45,15 @@ export function mainKernel(
 
 class MainPrinter {
   readonly #table: Table;
-  readonly #entries: Buffer = e.buffer('table', 'i32');
-  readonly #loads: Map<number, Expr> = new Map();
-  /** The table never changes, so what loops read of it they read once. */
-  readonly #kept: Map<number, Var> = new Map();
-  #depth = 0;
-  /** The sizes that the program has found itself. */
-  readonly #bound: Map<string, Var> = new Map();
+  readonly #reader: TableReader;
   readonly #helpers: Map<string, Kernel> = new Map();
-  #words: Buffer | null = null;
-  #bytes: Buffer | null = null;
   readonly #threads: number;
   readonly #team: (MainTeam & { readonly index: Var; readonly count: Var }) | null;
-  /** The addresses of memory that each thread has for itself, by the entry of that of the first. */
-  readonly #own: Map<number, Var> = new Map();
   #hazards: Hazards;
 
   constructor(table: Table, threads: number) {
     this.#table = table;
+    this.#reader = new TableReader(table);
     this.#threads = threads;
     this.#hazards = new Hazards((place) => table.lastStepOf(place));
     this.#team =
@@ -97,18 +69,12 @@ class MainPrinter {
   /** `main` takes all three buffers or only the first; for a team all, and what it has to know of itself. */
   params(): readonly (Buffer | Var)[] {
     const team = this.#team;
-    if (team === null && this.#words === null && this.#bytes === null) return [this.#entries];
-    const buffers = [this.#entries, this.#wordBuffer(), this.#byteBuffer()];
+    const buffers = this.#reader.buffers(team !== null);
     return team === null ? buffers : [...buffers, team.meeting, team.index, team.count];
   }
 
   prologue(): readonly Stmt[] {
-    return [
-      ...[...this.#kept].map(([entry, local]) => e.declare(local, this.#entry(entry))),
-      ...[...this.#own].map(([entry, local]) =>
-        e.declare(local, e.load(this.#entries, e.add(this.#team!.index, entry))),
-      ),
-    ];
+    return this.#reader.declarations(this.#team?.index ?? null);
   }
 
   whole(steps: readonly Step[]): readonly Stmt[] {
@@ -157,7 +123,7 @@ class MainPrinter {
     if (moved.length === 0) return;
     const { last } = step.span;
     const entry = this.#table.scratchEntry('states', 'int32', moved.length, last);
-    const address = this.#load(entry);
+    const address = this.#reader.load(entry);
     const touch = { place: null, step: last };
     this.#touch([{ ...touch, writes: true, everyone: false }], into);
     moved.forEach(({ current }, k) => {
@@ -167,16 +133,14 @@ class MainPrinter {
     this.#touch([{ ...touch, writes: false, everyone: true }], into);
     const first = e.shr(address, 2);
     moved.forEach(({ current }, k) => {
-      into.everyone(e.assign(current, e.load(this.#wordBuffer(), e.add(first, k))));
+      into.everyone(e.assign(current, e.load(this.#reader.words, e.add(first, k))));
     });
   }
 
   /** What is repeated. */
   #inside(team: MainTeam | null, print: (into: Sequence) => void): Stmt {
-    this.#depth++;
     const into = new Sequence(team);
-    print(into);
-    this.#depth--;
+    this.#reader.repeated(() => print(into));
     return e.block(...into.statements);
   }
 
@@ -229,7 +193,7 @@ class MainPrinter {
       return;
     }
     const members = e.variable('members', 'i32');
-    const most = e.min(team.count, this.#size(grains));
+    const most = e.min(team.count, this.#reader.size(grains));
     into.everyone(
       e.block(
         e.declare(members, typeof grains === 'number' ? most : e.max(most, 1)),
@@ -241,20 +205,19 @@ class MainPrinter {
   #argument(arg: KernelArgument, step: number, team: MainTeam | null): Expr {
     switch (arg.kind) {
       case 'size':
-        return this.#size(arg.dim);
+        return this.#reader.size(arg.dim);
       case 'place':
-        return this.#address(arg.place);
+        return this.#reader.address(arg.place);
       case 'thread':
         return team?.index ?? e.i32(0);
       case 'threads':
         return team?.count ?? e.i32(1);
       case 'scratch': {
         const { name, dtype, length } = arg;
-        if (team === null) return this.#load(this.#table.scratchEntry(name, dtype, length, step));
+        if (team === null)
+          return this.#reader.load(this.#table.scratchEntry(name, dtype, length, step));
         const entry = this.#table.scratchEntry(name, dtype, length, step, this.#threads);
-        const own = e.variable(`t${entry}`, 'i32');
-        this.#own.set(entry, own);
-        return own;
+        return this.#reader.own(entry);
       }
     }
   }
@@ -263,9 +226,8 @@ class MainPrinter {
   #bind({ from, isWide, sizes, step }: BindStep, into: Sequence): void {
     this.#readByAll(from, step, into);
     sizes.forEach(({ name, bounds }, k) => {
-      const local = e.variable(name, 'i32');
-      this.#bound.set(name, local);
-      const size = this.#word(from, isWide ? 2 * k : k);
+      const local = this.#reader.bind(name);
+      const size = this.#reader.word(from, isWide ? 2 * k : k);
       const isBounded = bounds.max !== Infinity;
       into.everyone(
         e.declare(local, e.max(isBounded ? e.min(size, bounds.max) : size, bounds.min)),
@@ -277,9 +239,9 @@ class MainPrinter {
     const { span, length, reverse, count, rows, states, body, paddings } = step;
     const { team } = into;
     const end = e.variable('rows', 'i32');
-    const size = this.#size(length);
+    const size = this.#reader.size(length);
     if (count !== null) this.#readByAll(count, span.first, into);
-    const rowCount = count === null ? size : e.max(e.min(this.#word(count), size), 0);
+    const rowCount = count === null ? size : e.max(e.min(this.#reader.word(count), size), 0);
     if (!hasStates) into.everyone(...this.#states(states));
     into.everyone(e.declare(end, rowCount));
     this.#meet(into);
@@ -301,7 +263,7 @@ class MainPrinter {
     const { team } = into;
     const i = e.variable('i', 'i32');
     const goes = e.variable('goes', 'bool');
-    const most = limit === null ? null : this.#size(limit);
+    const most = limit === null ? null : this.#reader.size(limit);
     if (!hasStates) into.everyone(...this.#states(states));
     into.everyone(e.declare(i, e.i32(0)), e.declare(goes, e.constant('bool', 1)));
     this.#meet(into);
@@ -309,7 +271,7 @@ class MainPrinter {
     const loop = this.#inside(team, (trip) => {
       this.#all(condition, trip);
       this.#readByAll(predicate, span.first, trip);
-      const flag = this.#flag(predicate);
+      const flag = this.#reader.flag(predicate);
       behind = this.#hazards.copy();
       const once = this.#inside(team, (inner) => {
         inner.everyone(...this.#rows(rows, i));
@@ -329,12 +291,12 @@ class MainPrinter {
     }
     if (iterations === undefined) return;
     this.#written(iterations, span.last, into);
-    into.first(e.call(this.#helper('set_i32', setKernel), [this.#address(iterations), i]));
+    into.first(e.call(this.#helper('set_i32', setKernel), [this.#reader.address(iterations), i]));
   }
 
   #branch({ span, predicate, consequent, alternate }: BranchStep, into: Sequence): void {
     this.#readByAll(predicate, span.first, into);
-    const flag = this.#flag(predicate);
+    const flag = this.#reader.flag(predicate);
     const before = this.#hazards;
     const [yes, no] = [consequent, alternate].map((steps) => {
       this.#hazards = before.copy();
@@ -349,15 +311,15 @@ class MainPrinter {
 
   #states(states: readonly State[]): readonly Stmt[] {
     return states.flatMap(({ current, start, next }) => [
-      e.declare(current, this.#address(start)),
-      ...(next === null ? [] : [e.declare(next.variable, this.#address(next.place))]),
+      e.declare(current, this.#reader.address(start)),
+      ...(next === null ? [] : [e.declare(next.variable, this.#reader.address(next.place))]),
     ]);
   }
 
   /** The addresses of the rows of one iteration. */
   #rows(rows: readonly Row[], at: Expr): readonly Stmt[] {
     return rows.map(({ variable, of, bytes }) =>
-      e.declare(variable, e.add(this.#address(of), e.mul(at, this.#size(bytes)))),
+      e.declare(variable, e.add(this.#reader.address(of), e.mul(at, this.#reader.size(bytes)))),
     );
   }
 
@@ -369,14 +331,14 @@ class MainPrinter {
     into: Sequence,
   ): void {
     this.#written(location, step, into);
-    const size = this.#size(elements);
+    const size = this.#reader.size(elements);
     const clear = this.#helper(`clear_${storage}`, (name) => clearKernel(name, storage));
     const [begin, end] = ['begin', 'end'].map((name) => e.variable(name, 'i32'));
     into.first(
       e.block(
         e.declare(begin, e.mul(from, size)),
         e.declare(end, e.mul(to, size)),
-        e.call(clear, [this.#address(location), begin, end]),
+        e.call(clear, [this.#reader.address(location), begin, end]),
       ),
     );
   }
@@ -386,65 +348,7 @@ class MainPrinter {
     if (kernel === undefined) this.#helpers.set(name, (kernel = make(name)));
     return kernel;
   }
-
-  /** A truth value in memory. */
-  #flag(location: number): Expr {
-    return e.ne(e.load(this.#byteBuffer(), this.#address(location)), 0);
-  }
-
-  /** An int32 in memory. */
-  #word(location: number, index: number = 0): Expr {
-    const first = e.shr(this.#address(location), 2);
-    return e.load(this.#wordBuffer(), index === 0 ? first : e.add(first, index));
-  }
-
-  #wordBuffer(): Buffer {
-    return (this.#words ??= e.buffer('words', 'i32'));
-  }
-
-  #byteBuffer(): Buffer {
-    return (this.#bytes ??= e.buffer('bytes', 'u8'));
-  }
-
-  #size(dim: Dim): Expr {
-    if (typeof dim === 'number') return e.i32(dim);
-    const isBound = [...symbolsOf(dim)].some((name) => this.#bound.has(name));
-    if (!isBound) return this.#load(this.#table.sizeEntry(dim));
-    return fold<Expr>(dim, {
-      constant: (value) => e.i32(value),
-      symbol: (name, bounds) =>
-        this.#bound.get(name) ?? this.#load(this.#table.sizeEntry(symbol(name, bounds))),
-      add: (a, b) => e.add(a, b),
-      mul: (a, b) => e.mul(a, b),
-      operation: (kind, a, b) => sizeOperations[kind](a, b),
-    });
-  }
-
-  #address(location: number): Expr {
-    return this.#table.variableOf(location) ?? this.#load(this.#table.placeEntry(location));
-  }
-
-  #load(entry: number): Expr {
-    if (this.#depth === 0) return this.#kept.get(entry) ?? this.#entry(entry);
-    let local = this.#kept.get(entry);
-    if (local === undefined) this.#kept.set(entry, (local = e.variable(`t${entry}`, 'i32')));
-    return local;
-  }
-
-  #entry(entry: number): Expr {
-    let known = this.#loads.get(entry);
-    if (known === undefined) this.#loads.set(entry, (known = e.load(this.#entries, entry)));
-    return known;
-  }
 }
-
-/** Of sizes, which are not negative, so that truncation is the floor. */
-const sizeOperations: Readonly<Record<DimOperation, (a: Expr, b: Expr) => Expr>> = {
-  floorDiv: e.div,
-  mod: e.rem,
-  min: e.min,
-  max: e.max,
-};
 
 /** The next state becomes the current one. */
 function swaps(states: readonly State[]): readonly Stmt[] {

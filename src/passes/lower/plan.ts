@@ -17,10 +17,11 @@ import type { LoweredKernel } from './builder.js';
 import { type Division, undivided } from './cost.js';
 import { gainOf } from './gain.js';
 import { lowerGroup } from './group.js';
-import { mainKernel, type Table } from './main.js';
+import { mainKernel } from './main.js';
 import { RegionLowering } from './regions.js';
 import { Signatures } from './signature.js';
 import { sizesOf } from './steps.js';
+import type { Table } from './table.js';
 import { isDivided } from './touches.js';
 
 /** A program as one module of kernels, and all that is needed to call its `main`. */
