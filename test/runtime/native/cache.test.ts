@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import * as nodeFiles from 'node:fs';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { nodeModules } from '../../../src/base/node.js';
+import { nodeModules, type NodeModules } from '../../../src/base/node.js';
 import { DiskCache } from '../../../src/runtime/native/cache.js';
 import { cachePath } from '../../../src/runtime/native/folder.js';
 import { inFolder } from './support.js';
@@ -77,6 +78,72 @@ test("what is not the cache's own stays; what a process has left half-done goes 
     put(cache, 'code', 'one');
     for (const path of [...foreign, fresh]) assert.ok(existsSync(path), path);
     for (const path of [abandoned, part]) assert.ok(!existsSync(path), path);
+  });
+});
+
+test('an entry that names a file elsewhere is dropped, and that file is left alone', () => {
+  inFolder((folder) => {
+    const cache = open(join(folder, 'cache'));
+    const precious = join(folder, 'precious.so');
+    writeFileSync(precious, 'mine');
+    const entry = join(folder, 'cache', `${keyOf('one')}.json`);
+    writeFileSync(entry, '{"library":"../precious"}');
+    assert.equal(cache.find(keyOf('one')), null);
+    assert.equal(readFileSync(precious, 'utf8'), 'mine');
+    assert.equal(existsSync(entry), false);
+  });
+});
+
+/** Node's modules, with other ways to write and to rename files. */
+function withFiles(files: Partial<typeof nodeFiles>): NodeModules {
+  return { ...nodeModules()!, files: { ...nodeFiles, ...files } };
+}
+
+test('what has a name in the cache is whole, at whatever moment its process is killed', () => {
+  inFolder((folder) => {
+    const seen: string[] = [];
+    /** What another process would find. */
+    const look = (): void => {
+      for (const name of readdirSync(folder).filter((one) =>
+        /^[0-9a-f]{64}\.(so|json)$/.test(one),
+      )) {
+        const text = readFileSync(join(folder, name), 'utf8');
+        if (name.endsWith('.so')) assert.equal(`${keyOf(text)}.so`, name);
+        else assert.ok(existsSync(join(folder, `${(JSON.parse(text) as { library: string }).library}.so`))); // prettier-ignore
+        seen.push(name);
+      }
+    };
+    const files = {
+      writeFileSync: ((file: string, text: string, options: object) => {
+        nodeFiles.writeFileSync(file, text.slice(0, 5), options);
+        look();
+        nodeFiles.writeFileSync(file, text);
+        look();
+      }) as typeof nodeFiles.writeFileSync,
+      renameSync: ((from: string, to: string) => {
+        look();
+        nodeFiles.renameSync(from, to);
+        look();
+      }) as typeof nodeFiles.renameSync,
+    };
+    put(new DiskCache(withFiles(files), { KAON_CACHE: folder }, 2 ** 20), 'code', 'one', 'two');
+    assert.equal(new Set(seen).size, 3);
+  });
+});
+
+test('a name that finds no room leaves nothing of it', () => {
+  inFolder((folder) => {
+    const files = {
+      writeFileSync: ((file: string, text: string, options: object) => {
+        nodeFiles.writeFileSync(file, text.slice(0, 5), options);
+        throw new Error('ENOSPC: no space left on device, write');
+      }) as typeof nodeFiles.writeFileSync,
+    };
+    const cache = new DiskCache(withFiles(files), { KAON_CACHE: folder }, 2 ** 20);
+    assert.throws(() => put(cache, 'code', 'one'), /no space left/);
+    const left = readdirSync(folder).filter((name) => !name.startsWith('kaon-build-'));
+    assert.deepEqual(left, [`${keyOf('code')}.so`]);
+    assert.equal(cache.find(keyOf('one')), null);
   });
 });
 

@@ -2,7 +2,9 @@
  * A process of its own for tests, with the work named by its first argument. It prints what it has found
  * out as JSON.
  */
+import { nodeModules } from '../../../src/base/node.js';
 import * as kn from '../../../src/index.js';
+import { Job, sleep } from '../../../src/runtime/native/job.js';
 
 const f = kn.hybridize((x: kn.NDArray) => kn.softmax(x.matmul(x.transpose())).sum(0), {
   tier: process.argv[2] === 'at once' ? 'native' : 'auto',
@@ -22,6 +24,17 @@ switch (process.argv[2]) {
     f(x);
     found();
     break;
+  // Takes all that is left of a disk, without the event loop.
+  case 'fill': {
+    const script = 'cat /dev/zero >zeros 2>/dev/null; echo "error: nothing fits" >&2; exit 3';
+    const folder = process.env['KAON_CACHE']!;
+    const job = new Job({ node: nodeModules()!, env: process.env, folder, script, args: [], limitMilliseconds: 20_000 }); // prettier-ignore
+    let result = job.poll();
+    for (; result === null; result = job.poll()) sleep(1);
+    const { code, stderr } = result;
+    console.log(JSON.stringify({ code, stderr: stderr.trim() })); // oxlint-disable-line no-console -- the answer
+    break;
+  }
   // Ends as soon as a compiler has been started.
   case 'leave': {
     const end = performance.now() + 60_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -25,12 +25,16 @@ interface Found {
   readonly lines: readonly string[];
 }
 
-function onDisk(free: number, command: readonly string[]): Found {
+function onDisk(
+  free: number,
+  command: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): Found {
   return inFolder((folder) => {
     const disk = join(folder, 'disk');
     mkdirSync(disk);
     const args = ['-rm', 'sh', '-c', within, 'sh', disk, String(free), ...command];
-    const env = { ...process.env, KAON_TIER: '', KAON_CACHE: disk };
+    const env = { ...process.env, KAON_TIER: '', KAON_CACHE: disk, ...more };
     const { status, stdout } = spawnSync('unshare', args, {
       env,
       encoding: 'utf8',
@@ -44,22 +48,51 @@ const skip = !canCompile
   ? 'no compiler'
   : onDisk(0, ['true']).status !== 0 && 'nobody but the system may mount disks here';
 
-for (const pages of [0, 1, 2, 4, 6, 8, 12]) {
+/** What a program says that runs on a disk with so many bytes left, and what it leaves there. */
+function answerOn(
+  free: number,
+  work: string,
+  env: Readonly<Record<string, string>> = {},
+): { readonly answer: Readonly<Record<string, unknown>>; readonly left: readonly string[] } {
+  const { status, lines } = onDisk(free, [process.execPath, script, work], env);
+  assert.equal(status, 0, lines.join('\n'));
+  const [answer, ...left] = lines;
+  return { answer: JSON.parse(answer) as Readonly<Record<string, unknown>>, left };
+}
+
+function isNativeAllTheSame(
+  { answer: { tier, reason, note, result }, left }: ReturnType<typeof answerOn>,
+  why: RegExp,
+): void {
+  assert.deepEqual([tier, reason], ['native', null]);
+  assert.match(String(note), why);
+  const sum = (result as number[]).reduce((a, b) => a + b, 0);
+  assert.ok(Math.abs(sum - 6) < 1e-5, 'rows of softmax add up to one');
+  assert.deepEqual(left, ['fill'], 'nothing is left half-done');
+}
+
+for (const pages of [0, 2, 6, 12]) {
   test(
     `a disk with ${4 * pages} KiB left: native all the same, and a note that says why`,
     { skip },
     () => {
-      const { status, lines } = onDisk(4096 * pages, [process.execPath, script, 'at once']);
-      assert.equal(status, 0, lines.join('\n'));
-      const [answer, ...left] = lines;
-      const { tier, reason, note, result } = JSON.parse(answer) as Readonly<
-        Record<string, unknown>
-      >;
-      assert.deepEqual([tier, reason], ['native', null]);
-      assert.match(String(note), /^the cache folder takes nothing: .*no space left on device/i);
-      const sum = (result as number[]).reduce((a, b) => a + b, 0);
-      assert.ok(Math.abs(sum - 6) < 1e-5, 'rows of softmax add up to one');
-      assert.deepEqual(left, ['fill'], 'nothing is left half-done');
+      const why = /^the cache folder takes nothing: .*no space left on device/i;
+      isNativeAllTheSame(answerOn(4096 * pages, 'at once'), why);
     },
   );
 }
+
+test('a compiler that a full disk ends without a word: native all the same', { skip }, () => {
+  inFolder((folder) => {
+    const compiler = join(folder, 'compiler');
+    const dies = 'case "$PWD" in */disk/*) kill -BUS $$;; esac';
+    writeFileSync(compiler, `#!/bin/sh\n${dies}\nexec cc "$@"\n`, { mode: 0o755 });
+    const found = answerOn(2 ** 16, 'at once', { KAON_CC: compiler });
+    isNativeAllTheSame(found, /^the cache folder takes nothing: ENOSPC/);
+  });
+});
+
+test('a job says how it ended, and what was wrong, where not a byte is left', { skip }, () => {
+  const { answer } = answerOn(2 ** 15, 'fill');
+  assert.deepEqual(answer, { code: 3, stderr: 'error: nothing fits' });
+});
