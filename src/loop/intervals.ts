@@ -1,3 +1,4 @@
+import { greater, hull, type Interval, lesser, times } from '../base/interval.js';
 import { storageBytes } from './build.js';
 import type { Expr, For, Load, Var } from './nodes.js';
 import {
@@ -14,12 +15,6 @@ import {
 } from './polynomial.js';
 import { children, visitNew } from './visit.js';
 
-/** What an i32 expression may be worth, both ends included. */
-export interface Interval {
-  readonly min: number;
-  readonly max: number;
-}
-
 interface Traits {
   readonly depth: number;
   readonly readsMemory: boolean;
@@ -34,7 +29,7 @@ const mostTerms = 24;
 const mostFactors = 8;
 
 /**
- * Which polynomials i32 expressions are, and between which numbers they lie. Expressions must be interned,
+ * Which polynomials i32 expressions are, and between which numbers they lie, both ends included. Expressions must be interned,
  * and a variable must be bound in one place only. Everything known of an expression holds wherever it is
  * evaluated: an expression that mentions a loop variable is inside that loop.
  */
@@ -140,9 +135,9 @@ export class Intervals {
     let [min, max] = [0, 0];
     for (const [key, { coefficient, atoms }] of p) {
       let span: Interval = { min: 1, max: 1 };
-      for (const atom of atoms) span = product(span, this.interval(atom));
+      for (const atom of atoms) span = times(span, this.interval(atom));
       span = { min: Math.max(span.min, known.get(key) ?? -Infinity), max: span.max };
-      span = product(span, { min: coefficient, max: coefficient });
+      span = times(span, { min: coefficient, max: coefficient });
       min += span.min;
       max += span.max;
     }
@@ -174,9 +169,9 @@ export class Intervals {
     const [x, y] = [this.#promised(a), this.#promised(b)];
     switch (op) {
       case 'min':
-        return { min: Math.min(x.min, y.min), max: Math.min(x.max, y.max) };
+        return lesser(x, y);
       case 'max':
-        return { min: Math.max(x.min, y.min), max: Math.max(x.max, y.max) };
+        return greater(x, y);
       case 'div':
         if (y.min < 1) return anything;
         if (y.max !== y.min) return x.min >= 0 ? { min: 0, max: x.max } : anything;
@@ -277,21 +272,6 @@ export class Intervals {
     }
     return found;
   }
-}
-
-function product(x: Interval, y: Interval): Interval {
-  const [a, b] = [corner(x.min, y.min), corner(x.min, y.max)];
-  const [c, d] = [corner(x.max, y.min), corner(x.max, y.max)];
-  return { min: Math.min(a, b, c, d), max: Math.max(a, b, c, d) };
-}
-
-/** The product of two ends, where nothing times an unbounded end is nothing. */
-function corner(x: number, y: number): number {
-  return x === 0 || y === 0 ? 0 : x * y;
-}
-
-function hull(x: Interval, y: Interval): Interval {
-  return { min: Math.min(x.min, y.min), max: Math.max(x.max, y.max) };
 }
 
 /** Narrow elements are loaded as i32 but keep their range. */

@@ -1,3 +1,4 @@
+import { greater, lesser, plus, times } from '../interval.js';
 import { type Bounds, type Dim, fromAtom } from './expression.js';
 import { fold } from './fold.js';
 import { addDim, mulDim, subDim } from './polynomial.js';
@@ -26,27 +27,19 @@ function rangeOf(dim: Dim): Bounds {
   return fold<Bounds>(dim, {
     constant: (value) => ({ min: value, max: value }),
     symbol: (_name, bounds) => bounds,
-    add: (a, b) => ({ min: a.min + b.min, max: a.max + b.max }),
-    mul: (a, b) =>
-      hull([times(a.min, b.min), times(a.min, b.max), times(a.max, b.min), times(a.max, b.max)]),
+    add: plus,
+    mul: times,
     operation: (kind, a, b) => {
-      if (kind === 'max') return { min: Math.max(a.min, b.min), max: Math.max(a.max, b.max) };
-      if (kind === 'min') return { min: Math.min(a.min, b.min), max: Math.min(a.max, b.max) };
+      if (kind === 'max') return greater(a, b);
+      if (kind === 'min') return lesser(a, b);
       if (b.min <= 0) return { min: -Infinity, max: Infinity };
       if (kind === 'mod') return { min: 0, max: b.max - 1 };
-      return hull([a.min, a.max].flatMap((x) => [b.min, b.max].map((y) => floorQuotient(x, y))));
+      const ends = [a.min, a.max].flatMap((x) => [b.min, b.max].map((y) => floorQuotient(x, y)));
+      return { min: Math.min(...ends), max: Math.max(...ends) };
     },
   });
 }
 
-function times(a: number, b: number): number {
-  return a === 0 || b === 0 ? 0 : a * b;
-}
-
 function floorQuotient(a: number, b: number): number {
   return Number.isFinite(a) ? (Number.isFinite(b) ? Math.floor(a / b) : a < 0 ? -1 : 0) : a;
-}
-
-function hull(values: readonly number[]): Bounds {
-  return { min: Math.min(...values), max: Math.max(...values) };
 }

@@ -1,3 +1,5 @@
+import type { Interval } from '../interval.js';
+
 /**
  * One extent of a shape: a number, or an integer expression over named, bounded symbols.
  *
@@ -8,10 +10,7 @@
 export type Dim = number | DimExpr;
 
 /** The least and the greatest value a dimension may take. */
-export interface Bounds {
-  readonly min: number;
-  readonly max: number;
-}
+export type Bounds = Interval;
 
 /** What polynomials lack. `floorDiv` and `mod` round towards minus infinity. */
 export type DimOperation = 'floorDiv' | 'mod' | 'max' | 'min';
