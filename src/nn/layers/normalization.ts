@@ -1,6 +1,7 @@
 import { pause, isTraining } from '../../front/autograd/index.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { groupNorm, layerNorm, rmsNorm } from '../../ops/index.js';
+import { defaultEpsilon } from '../../ops/normalisation/affine.js';
 import { HybridBlock } from '../block.js';
 import { ones, zeros } from '../initializer.js';
 import { Parameter } from '../parameter.js';
@@ -31,7 +32,7 @@ export class BatchNorm extends HybridBlock {
     super();
     this.#axis = options.axis ?? 1;
     this.#momentum = options.momentum ?? 0.9;
-    this.#epsilon = options.epsilon ?? 1e-5;
+    this.#epsilon = options.epsilon ?? defaultEpsilon;
   }
 
   override inferShape(x: NDArray): void {
@@ -82,7 +83,7 @@ export class LayerNorm extends HybridBlock {
 
   constructor(options: NormOptions = {}) {
     super();
-    this.#epsilon = options.epsilon ?? 1e-5;
+    this.#epsilon = options.epsilon ?? defaultEpsilon;
   }
 
   override inferShape(x: NDArray): void {
@@ -102,7 +103,7 @@ export class RMSNorm extends HybridBlock {
 
   constructor(options: NormOptions = {}) {
     super();
-    this.#epsilon = options.epsilon ?? 1e-5;
+    this.#epsilon = options.epsilon ?? defaultEpsilon;
   }
 
   override inferShape(x: NDArray): void {
@@ -124,7 +125,7 @@ export class GroupNorm extends HybridBlock {
   constructor(groups: number, options: NormOptions = {}) {
     super();
     this.#groups = groups;
-    this.#epsilon = options.epsilon ?? 1e-5;
+    this.#epsilon = options.epsilon ?? defaultEpsilon;
   }
 
   override inferShape(x: NDArray): void {

@@ -18,7 +18,8 @@ export interface NormalisationOptions {
   readonly epsilon?: number;
 }
 
-const defaultEpsilon = 1e-5;
+/** What normalisations add to the variance unless they are told otherwise. */
+export const defaultEpsilon = 1e-5;
 
 /** Which parameters an operator's operands hold. */
 export interface Affine {
