@@ -109,6 +109,7 @@ export const mish: OperatorFunction<Unary> = unary({
     const tangent = div(mul(s, add(q, 1)), add(square(q), 1));
     return mul(g, add(tangent, mul(mul(x, s), sub(1, square(tangent)))));
   },
+  onnx: ({ onnx, inputs: [x] }) => (onnx.opset < 18 ? null : onnx.node('Mish', [x])),
   samples: withIntegers,
 });
 
@@ -133,6 +134,8 @@ export const hardSwish: OperatorFunction<Unary> = unary({
     const bent = add(mul(x, 1 / 3), 0.5);
     return where(insideBend(x), mul(g, bent), where(greater(x, 0), g, 0));
   },
+  // The slope is a float32 there.
+  onnx: ({ onnx, inputs: [x] }) => (x.dtype === 'float64' ? null : onnx.node('HardSwish', [x])),
   samples: [
     { args: [tensor(['n', 3], { low: -2.9, high: 2.9 })] },
     { args: [tensor(['n', 3], { low: 3.1, high: 4 })] },
@@ -146,6 +149,8 @@ export const selu: OperatorFunction<Unary> = unary({
   value: (x) =>
     e.select(e.gt(x, 0), e.mul(x, seluScale), e.mul(exponentialMinusOne(e.min(x, 0)), seluScale * seluAlpha)), // prettier-ignore
   gradient: (g, x, y) => mul(g, where(greater(x, 0), seluScale, add(y, seluScale * seluAlpha))),
+  // The scales are float32 there.
+  onnx: ({ onnx, inputs: [x] }) => (x.dtype === 'float64' ? null : onnx.node('Selu', [x])),
   samples: withIntegers,
 });
 

@@ -49,6 +49,16 @@ export const oneHot: OperatorFunction<
       return e.select(isHot, e.constant(scalar, 1), e.constant(scalar, 0));
     },
   },
+  onnx: ({ onnx, inputs: [indices], attributes: { depth, dtype } }) => {
+    const at = onnx.cast(indices, 'int64');
+    const [zero, count] = [onnx.scalar('int64', 0), onnx.size(depth)];
+    // Negative indices would count from the end; that of the depth is outside.
+    const inside = onnx.node('Where', [onnx.node('Less', [at, zero], {}, 'bool'), count, at], {}, 'int64'); // prettier-ignore
+    // onnxruntime has few dtypes for the values.
+    const own = dtype === 'float32' ? dtype : 'int64';
+    const values = onnx.cast(onnx.ints([0, 1]), own);
+    return onnx.cast(onnx.node('OneHot', [inside, count, values], {}, own), dtype);
+  },
   samples: [
     { args: [tensor(['n'], { dtype: 'int32', low: -1, high: 4 }), 4] },
     { args: [tensor(['n', 2], { dtype: 'int64', low: 0, high: 2 }), 3, { dtype: 'bool' }] },

@@ -18,6 +18,7 @@ export type Triangle = <T extends Tensor = DefaultTensor>(x: Input<T>, k?: numbe
 
 function triangle(
   name: string,
+  isUpper: boolean,
   keeps: (diagonal: Expr, k: number) => Expr,
 ): OperatorFunction<Triangle> {
   const self: OperatorFunction<Triangle> = operator({
@@ -44,6 +45,8 @@ function triangle(
         return e.select(keeps(e.sub(column, row), k), x.at(index), zero);
       },
     },
+    onnx: ({ onnx, inputs: [x], attributes: { k } }) =>
+      onnx.node('Trilu', [x, onnx.scalar('int64', k)], { upper: Number(isUpper) }),
     samples: [
       { args: [tensor(['n', 'm'])] },
       { args: [tensor([2, 3, 'm']), 1] },
@@ -54,11 +57,11 @@ function triangle(
 }
 
 /** Matrices with zeros above diagonal `k`; leading axes are batches. */
-export const tril: OperatorFunction<Triangle> = triangle('tril', (diagonal, k) =>
+export const tril: OperatorFunction<Triangle> = triangle('tril', false, (diagonal, k) =>
   e.le(diagonal, k),
 );
 
 /** Matrices with zeros below diagonal `k`; leading axes are batches. */
-export const triu: OperatorFunction<Triangle> = triangle('triu', (diagonal, k) =>
+export const triu: OperatorFunction<Triangle> = triangle('triu', true, (diagonal, k) =>
   e.ge(diagonal, k),
 );

@@ -11,6 +11,7 @@ import {
 } from '../declare.js';
 import { shapeToString } from '../infer.js';
 import { reshape } from '../movement/reshape.js';
+import type { OnnxValue } from '../onnx.js';
 import {
   affineAttributes,
   affineCall,
@@ -72,6 +73,19 @@ export const groupNorm: OperatorFunction<
       const normal = standardForm.of(split(x, options.groups), withinGroup(shape), options.epsilon);
       return [applyAffine(reshape(normal, shape), parameters, options, channelsOf(shape))];
     },
+  },
+  onnx: ({ onnx, inputs: [x, ...parameters], inputTypes: [{ shape }], attributes }) => {
+    const { groups, epsilon, scaled, shifted } = attributes;
+    // Before opset 21 its parameters belong to groups; statistics and epsilon are float32.
+    if (onnx.opset < 21 || shape.length < 3 || x.dtype === 'float64') return null;
+    const alike = (value: number): OnnxValue =>
+      onnx.node('Expand', [onnx.scalar(x.dtype, value), onnx.sizes([shape[1]])]);
+    const operands = [
+      x,
+      scaled ? parameters[0] : alike(1),
+      shifted ? parameters[scaled ? 1 : 0] : alike(0),
+    ];
+    return onnx.node('GroupNormalization', operands, { num_groups: groups, epsilon: { float: epsilon } }); // prettier-ignore
   },
   samples: [
     { args: [tensor(['n', 4, 3]), 2, tensor([4]), tensor([4])] },

@@ -325,3 +325,61 @@ test('without the library for protocol buffers the error says what to install', 
   });
   assert.equal(stdout.trim(), 'UnsupportedError npm install @bufbuild/protobuf');
 });
+
+test('windows of a convolution may have symbolic sizes', () => {
+  const conv = node('Conv', ['x', 'w'], 'y', { pads: [1, 2], dilations: [2], strides: [2] });
+  const graph = fromOnnx(
+    model({
+      name: 'g',
+      node: [conv],
+      input: [value('x', ['n', 2, 'time']), value('w', [3, 2, 'taps'])],
+      output: [value('y', [null, 3, null])],
+    }),
+  );
+  for (const [n, time, taps] of [
+    [2, 9, 3],
+    [1, 4, 1],
+    [2, 12, 5],
+  ]) {
+    const x = kn.random.normal([n, 2, time]);
+    const w = kn.random.normal([3, 2, taps]);
+    const [rows, filters] = [x.tolist(), w.tolist()] as [number[][][], number[][][]];
+    const count = Math.floor((time + 3 - (2 * (taps - 1) + 1)) / 2) + 1;
+    const { y } = graph.run({ x, w });
+    assert.deepEqual(y.shape, [n, 3, count]);
+    (y.tolist() as number[][][]).forEach((image, i) =>
+      image.forEach((row, filter) =>
+        row.forEach((found, place) => {
+          let expected = 0;
+          for (const channel of [0, 1]) {
+            for (let tap = 0; tap < taps; tap++) {
+              const at = 2 * place - 1 + 2 * tap;
+              expected += filters[filter][channel][tap] * (rows[i][channel][at] ?? 0);
+            }
+          }
+          assert.ok(Math.abs(found - expected) < 1e-5, `${found}, not ${expected}`);
+        }),
+      ),
+    );
+  }
+});
+
+test('borders whose width is not known are refused where they count', () => {
+  const pool = node('AveragePool', ['x'], 'y', {
+    kernel_shape: [3],
+    strides: [2],
+    auto_pad: 'SAME_UPPER',
+    count_include_pad: 1,
+  });
+  const bytes = model({
+    name: 'g',
+    node: [pool],
+    input: [value('x', [1, 1, 'time'])],
+    output: [value('y', [1, 1, null])],
+  });
+  assert.throws(() => fromOnnx(bytes), /AveragePool \(opset 17\).*width of the border/);
+  // x = 1 1 1 1 and a zero behind it: windows 1 1 1 and 1 1 0.
+  const known = fromOnnx(bytes, { inputs: { x: { shape: [1, 1, 4] } } });
+  const [means] = (known.run({ x: kn.ones([1, 1, 4]) })['y'].tolist() as number[][][])[0];
+  assert.ok(Math.abs(means[0] - 1) < 1e-6 && Math.abs(means[1] - 2 / 3) < 1e-6, String(means));
+});

@@ -43,6 +43,7 @@ const carried: Readonly<Record<string, readonly number[]>> = {
   ),
   Compress: [0],
   NonMaxSuppression: [0, 1, 3, 4],
+  OneHot: [0, 1],
   Pad: [0, 2],
   ScatterElements: [0, 2],
   ScatterND: [0, 2],

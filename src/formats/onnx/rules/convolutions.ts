@@ -4,7 +4,7 @@ import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { cornersAt } from './sampling.js';
 import { rule, type Rules } from './rule.js';
-import { windowsOf } from './windows.js';
+import { knownPadding, windowsOf, windowsOfAnySize } from './windows.js';
 
 /** A number for each channel, beside the spatial axes. */
 export function perChannel(bias: Value, axes: number): Value {
@@ -14,7 +14,7 @@ export function perChannel(bias: Value, axes: number): Value {
 /** A convolution of the operands of a node. */
 export function convolved(node: ImportedNode, x: Value, w: Value): Value {
   const spatial = x.type.shape.slice(2);
-  const { strides, dilation, padding } = windowsOf(node, spatial, w.type.shape.slice(2));
+  const { strides, dilation, padding } = windowsOfAnySize(node, spatial, w.type.shape.slice(2));
   return ops.conv(x, w, { strides, dilation, padding, groups: node.attributes.int('group', 1) });
 }
 
@@ -103,7 +103,9 @@ function deformable(node: ImportedNode): Value {
   for (const index of [0, 1, 2, 4]) node.expectRank(index, Math.max(rank, 3));
   const [x, w, offsets] = [node.value(0), node.value(1), node.value(2)];
   const spatial = x.type.shape.slice(2);
-  const { kernel, strides, dilation, padding } = windowsOf(node, spatial, w.type.shape.slice(2));
+  const windows = windowsOf(node, spatial, w.type.shape.slice(2));
+  const { kernel, strides, dilation } = windows;
+  const padding = knownPadding(node, windows);
   const [images, channels] = x.type.shape;
   const places = offsets.type.shape.slice(2);
   const axes = spatial.length;
@@ -118,10 +120,7 @@ function deformable(node: ImportedNode): Value {
     const window = ops.reshape(
       ops.broadcastTo(
         ops.reshape(
-          ops.sub(
-            ops.mul(node.iota(places[axis], 'float32'), strides[axis]),
-            Number(padding[axis][0]),
-          ),
+          ops.sub(ops.mul(node.iota(places[axis], 'float32'), strides[axis]), padding[axis][0]),
           places.map((dim, k) => (k === axis ? dim : 1)),
         ),
         places,

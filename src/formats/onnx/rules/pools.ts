@@ -1,10 +1,10 @@
-import { isStatic, sizeOf } from '../../../base/dim.js';
+import { type Dim, isStatic, sizeOf, subDim } from '../../../base/dim.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode, Results } from '../node.js';
 import { rule, type Rules } from './rule.js';
-import { coveringPadding, type Windows, windowsOf } from './windows.js';
+import { coveringPadding, knownPadding, type Windows, windowsOf } from './windows.js';
 
 /** The axes of windows, after images and channels. */
 function windowAxes({ kernel }: Windows): readonly number[] {
@@ -32,7 +32,8 @@ function greatest(node: ImportedNode): Results {
 
 /** Where in the whole operand the greatest element of each window lies. */
 function greatestPlaces(node: ImportedNode, x: Value, windows: Windows, y: Value): Value {
-  const { kernel, strides, dilation, padding } = windows;
+  const { kernel, strides, dilation } = windows;
+  const padding = knownPadding(node, windows);
   const spatial = spatialOf(node);
   if (!spatial.every(isStatic)) throw node.unsized('the sizes of the images are not known');
   const [images, channels, ...places] = y.type.shape;
@@ -53,7 +54,7 @@ function greatestPlaces(node: ImportedNode, x: Value, windows: Windows, y: Value
     const within = ops.mod(tap, kernel[axis]);
     tap = ops.floorDivide(tap, kernel[axis]);
     const start = ops.reshape(
-      ops.sub(ops.mul(node.iota(places[axis]), strides[axis]), Number(padding[axis][0])),
+      ops.sub(ops.mul(node.iota(places[axis]), strides[axis]), padding[axis][0]),
       places.map((dim, k) => (k === axis ? dim : 1)),
     );
     const at = ops.add(ops.mul(within, dilation[axis]), start);
@@ -71,17 +72,13 @@ function average(node: ImportedNode): Value {
   const options = { strides, dilation, padding: covered(node).padding };
   const total = ops.sum(ops.slidingWindows(x, kernel, options), windowAxes(windows));
   const ones = ops.onesLike(x, { shape: [1, 1, ...spatialOf(node)] });
-  const border = [[0, 0], [0, 0], ...windows.padding].map((pair) => pair.map(Number));
-  const beyond = options.padding.map(([, after], axis): [number, number] => [
-    0,
-    Number(after) - Number(windows.padding[axis][1]),
-  ]);
-  const counted = countIncludePad
-    ? ops.slidingWindows(ops.pad(ones, border, { value: 1 }), kernel, {
-        ...options,
-        padding: beyond,
-      })
-    : ops.slidingWindows(ones, kernel, options);
+  const withBorder = (): Value => {
+    const within = knownPadding(node, windows);
+    const beyond = options.padding.map(([, after], axis): [Dim, Dim] => [0, subDim(after, within[axis][1])]); // prettier-ignore
+    const bordered = ops.pad(ones, [[0, 0], [0, 0], ...within], { value: 1 });
+    return ops.slidingWindows(bordered, kernel, { ...options, padding: beyond });
+  };
+  const counted = countIncludePad ? withBorder() : ops.slidingWindows(ones, kernel, options);
   return ops.div(total, ops.sum(counted, windowAxes(windows)));
 }
 
@@ -122,10 +119,12 @@ function unpooled(node: ImportedNode): Value {
   node.expectRank(1, node.rank(0));
   const [x, places] = [node.value(0), node.value(1)];
   const [images, channels, ...counts] = x.type.shape;
-  const { kernel, strides, padding } = windowsOf(node, counts);
+  const windows = windowsOf(node, counts);
+  const { kernel, strides } = windows;
+  const padding = knownPadding(node, windows);
   const inferred = counts.map((count, axis) => {
     if (!isStatic(count)) throw node.unsized('the sizes of the images are not known');
-    const [before, after] = padding[axis].map(Number);
+    const [before, after] = padding[axis];
     return (count - 1) * strides[axis] + kernel[axis] - before - after;
   });
   const shape = [images, channels, ...inferred];

@@ -3,22 +3,32 @@ import type { Shape } from '../../../ir/types.js';
 import type { ImportedNode } from '../node.js';
 
 /** How windows of a convolution or a pool move, as Kaon's operators take it. */
-export interface Windows {
-  readonly kernel: readonly number[];
+export interface Windows<Size extends Dim = number> {
+  readonly kernel: readonly Size[];
   readonly strides: readonly number[];
   readonly dilation: readonly number[];
   readonly padding: readonly (readonly [Dim, Dim])[];
 }
 
-/** The attributes that convolutions and pools share. */
+/** The attributes that convolutions and pools share, where the sizes of windows must be known. */
 export function windowsOf(
   node: ImportedNode,
   spatial: Shape,
   kernelShape: Shape | null = null,
 ): Windows {
-  const given = node.attributes.ints('kernel_shape', null) ?? kernelShape;
-  if (given === null || !given.every(isStatic)) throw node.unsized('the size of the windows is not known'); // prettier-ignore
-  const kernel = given;
+  const { kernel, ...rest } = windowsOfAnySize(node, spatial, kernelShape);
+  if (!kernel.every(isStatic)) throw node.unsized('the size of the windows is not known');
+  return { kernel, ...rest };
+}
+
+/** The same, where the sizes of windows may be symbols. */
+export function windowsOfAnySize(
+  node: ImportedNode,
+  spatial: Shape,
+  kernelShape: Shape | null = null,
+): Windows<Dim> {
+  const kernel = node.attributes.ints('kernel_shape', null) ?? kernelShape;
+  if (kernel === null) throw node.unsized('the size of the windows is not known');
   const axes = spatial.length;
   const list = (name: string, otherwise: number): readonly number[] => {
     const found = node.attributes.ints(name, null);
@@ -30,12 +40,12 @@ export function windowsOf(
   if (axes < 1 || kernel.length !== axes) throw node.refuse('the windows do not fit the axes', `${axes} sizes`, `${kernel.length}`); // prettier-ignore
   const strides = list('strides', 1);
   const dilation = list('dilations', 1);
-  if ([...strides, ...dilation, ...kernel].some((each) => each < 1)) throw node.refuse('a size, stride or dilation is less than 1'); // prettier-ignore
+  if ([...strides, ...dilation, ...kernel].some((each) => isStatic(each) && each < 1)) throw node.refuse('a size, stride or dilation is less than 1'); // prettier-ignore
   const mode = node.attributes.string('auto_pad', 'NOTSET');
   const explicit = node.attributes.ints('pads', null);
   if (mode === 'SAME_UPPER' || mode === 'SAME_LOWER') {
     const padding = spatial.map((size, axis): readonly [Dim, Dim] => {
-      const reach = (kernel[axis] - 1) * dilation[axis] + 1;
+      const reach = addDim(mulDim(subDim(kernel[axis], 1), dilation[axis]), 1);
       const covered = addDim(
         mulDim(subDim(ceilDivDim(size, strides[axis]), 1), strides[axis]),
         reach,
@@ -54,6 +64,17 @@ export function windowsOf(
       : [explicit[axis], explicit[axis + axes]],
   );
   return { kernel, strides, dilation, padding };
+}
+
+/** The widths of a border, where they must be known. */
+export function knownPadding(
+  node: ImportedNode,
+  { padding }: Pick<Windows<Dim>, 'padding'>,
+): readonly (readonly [number, number])[] {
+  return padding.map(([before, after]) => {
+    if (isStatic(before) && isStatic(after)) return [before, after];
+    throw node.unsized('the width of the border is not known');
+  });
 }
 
 /** The padding that also covers windows which begin inside of the padded input and end beyond it. */
