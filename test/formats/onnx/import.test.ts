@@ -383,3 +383,40 @@ test('borders whose width is not known are refused where they count', () => {
   const [means] = (known.run({ x: kn.ones([1, 1, 4]) })['y'].tolist() as number[][][])[0];
   assert.ok(Math.abs(means[0] - 1) < 1e-6 && Math.abs(means[1] - 2 / 3) < 1e-6, String(means));
 });
+
+test('sequences of a pool are counted in rows, at each distance, and weighed', () => {
+  const pool = [[2], [5], [5, 4], [2, 5], [3, 3]];
+  const weights = [1, 0.5, 2, -3, 4];
+  const graphIn = (mode: string): kn.StaticGraph => {
+    const count = node('TfIdfVectorizer', ['x'], 'y', {
+      mode,
+      min_gram_length: 1,
+      max_gram_length: 2,
+      max_skip_count: 2,
+      ngram_counts: [0, 2],
+      ngram_indexes: [0, 1, 2, 3, 4],
+      pool_int64s: pool.flat(),
+    });
+    count.attribute!.push({ name: 'weights', type: 6, floats: weights });
+    const graph = { name: 'g', node: [count], input: [value('x', ['n', 7], 6)], output: [value('y', ['n', 5])] }; // prettier-ignore
+    return fromOnnx(model(graph));
+  };
+  const rows = [
+    [2, 5, 4, 4, 2, 5, 5],
+    [3, 3, 3, 1, 3, 0, 2],
+  ];
+  const counts = rows.map((row) =>
+    pool.map((pattern) => {
+      const steps = pattern.length === 1 ? [1] : [1, 2, 3];
+      const starts = steps.flatMap((step) => row.map((_, at) => ({ at, step })));
+      return starts.filter(({ at, step }) => pattern.every((each, k) => row[at + k * step] === each)).length; // prettier-ignore
+    }),
+  );
+  const x = kn.array(rows, { dtype: 'int32' });
+  const weighed = (of: (count: number) => number): number[][] =>
+    counts.map((row) => row.map((count, k) => of(count) * weights[k]));
+  assert.deepEqual(graphIn('TF').run({ x })['y'].tolist(), counts);
+  assert.deepEqual(graphIn('TFIDF').run({ x })['y'].tolist(), weighed((count) => count)); // prettier-ignore
+  assert.deepEqual(graphIn('IDF').run({ x })['y'].tolist(), weighed((count) => Math.min(count, 1))); // prettier-ignore
+  assert.throws(() => graphIn('BM25'), /TfIdfVectorizer \(opset 17\): no such mode/);
+});

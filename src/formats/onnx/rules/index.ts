@@ -10,6 +10,7 @@ import { elementwise } from './elementwise.js';
 import { indexing } from './indexing.js';
 import { linearAttention } from './linear-attention.js';
 import { losses } from './losses.js';
+import { ngrams } from './ngrams.js';
 import { machineLearning } from './ml.js';
 import { normalisations } from './normalisations.js';
 import { pools } from './pools.js';
@@ -50,6 +51,7 @@ const own: Rules = {
   ...attention,
   ...linearAttention,
   ...losses,
+  ...ngrams,
 };
 
 /** The rules by the domains of operators. */
