@@ -16,7 +16,7 @@ const arenaStep = 2 ** 24;
 
 /** What residents may take unless said: a part of the whole, and never more than this. */
 const residentPart = 1 / 4;
-const mostResidentBytes = 2 ** 28;
+const mostResidentBytes = 2 ** 29;
 
 /**
  * The memory that compiled programs work on: one growable `WebAssembly.Memory`, divided into regions

@@ -3,15 +3,19 @@ import type { Residence } from './residents.js';
 /** The bytes of results that share a witness: the fewer, the sooner one array that lives on is alone. */
 const generationBytes = 2 ** 23;
 
-/** References that are kept in stock, at most: for so many generations a synchronous piece of code. */
-const mostStock = 2048;
-const leastStock = 256;
+/** References that are kept in stock: for so many generations a synchronous piece of code. */
+const stockSize = 2048;
 
-/** After so many looks that tell nothing, there is nothing to be told. */
-const mostSilence = 4;
+/** After so many looks that tell nothing, there is nothing to be told. Several are usual between collections. */
+const mostSilence = 32;
 
-/** Address space that the engine is told of, since its collector does not see the memory of devices. */
-const ballastBytes = 2 ** 26;
+/**
+ * Address space that the engine is told of for so many bytes of results, since its collector does not see the
+ * memory of devices. Engines look for dead objects after some hundreds of megabytes; twice as much is told
+ * as there is, so that they look before the budget is full.
+ */
+const weighedBytes = 2 ** 26;
+const ballastBytes = 2 * weighedBytes;
 
 /** Results that were made one after the other. */
 export interface Generation {
@@ -129,7 +133,7 @@ export class Generations {
   /** Lets the engine know that objects hold memory which it does not see, so that it looks for dead ones. */
   #weigh(): void {
     this.#bytesSinceBallast += this.#bytesSinceLook;
-    if (this.#bytesSinceBallast < ballastBytes) return;
+    if (this.#bytesSinceBallast < weighedBytes) return;
     this.#bytesSinceBallast = 0;
     this.#ballast.length = 0;
     try {
@@ -141,9 +145,8 @@ export class Generations {
 
   /** A reference that was made some time ago, since the newest ones tell nothing yet. */
   #take(): Stocked {
-    const wanted = this.#stock.length < leastStock ? leastStock : Math.min(this.#stock.length + 1, mostStock); // prettier-ignore
     const taken = this.#stock.shift();
-    while (this.#stock.length < wanted) {
+    while (this.#stock.length < stockSize) {
       const object = {};
       this.#stock.push({ object, reference: new WeakRef(object) });
     }
