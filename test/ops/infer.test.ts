@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { symbol } from '../../src/base/dim.js';
 import { ArgumentError, ShapeError } from '../../src/base/errors.js';
-import { broadcastTo, sumTo } from '../../src/ops/index.js';
+import { broadcastTo, sumTo } from '../../src/ops/reduction/sum.js';
 import {
   broadcastShapes,
   checkShape,

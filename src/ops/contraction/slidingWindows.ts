@@ -14,7 +14,7 @@ import {
 import { shapeToString } from '../infer.js';
 import { clamped, scatterLoops } from '../loops.js';
 import { computeScalar } from '../lowering.js';
-import { worst } from '../reduction/extremum.js';
+import { worst } from '../reduction/best.js';
 import {
   perAxis,
   type PerAxis,

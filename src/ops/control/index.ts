@@ -1,3 +1,3 @@
 export * from './cond.js';
-export * from './foreach.js';
+export { foreach, type ForeachOperands, type LoopSave } from './foreach.js';
 export * from './whileLoop.js';

@@ -10,11 +10,14 @@ import {
 } from '../declare.js';
 import { inferElementwise } from '../infer.js';
 import { elementwise } from '../lowering.js';
-import { logistic, sigmoid } from './activation.js';
+import { sigmoid } from './activation.js';
 import { add, mul, square, sub } from './arithmetic.js';
 import { greater } from './comparison.js';
-import { normalCumulative, normalDensity, normalProbability } from './error-function.js';
-import { exp, exponentialMinusOne } from './exponential.js';
+import { erfc } from './error-function.js';
+import { normalProbability } from './expressions/error-function.js';
+import { logistic } from './expressions/logistic.js';
+import { exp } from './exponential.js';
+import { exponentialMinusOne } from './expressions/exponential.js';
 import { where } from './selection.js';
 
 const bothSides = [
@@ -125,3 +128,13 @@ export const gelu: OperatorFunction<Gelu> = operator({
 
 const cubic = 0.044715;
 const steepness = 2 * Math.sqrt(2 / Math.PI);
+
+/** The probability that a standard normal number is below `x`. */
+function normalCumulative<T extends Tensor>(x: T): T {
+  return mul(erfc(mul(x, -Math.SQRT1_2)), 0.5);
+}
+
+/** The density of a standard normal number at `x`. */
+function normalDensity<T extends Tensor>(x: T): T {
+  return mul(exp(mul(square(x), -0.5)), 1 / Math.sqrt(2 * Math.PI));
+}

@@ -4,8 +4,9 @@ import { type OperatorFunction, type Sample, tensor } from '../declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
 import { greater, less } from './comparison.js';
-import { exponential, exponentialMinusOne } from './exponential.js';
-import { logarithmOfOnePlus } from './logarithm.js';
+import { exponential, exponentialMinusOne } from './expressions/exponential.js';
+import { logarithmOfOnePlus } from './expressions/logarithm.js';
+import { logistic } from './expressions/logistic.js';
 import { logicalAnd } from './logic.js';
 import { knownAs } from './known.js';
 import { unary } from './point.js';
@@ -159,12 +160,6 @@ const seluScale = 1.0507009873554805;
 
 const insideBend = <T extends Parameters<typeof abs>[0]>(x: T): T =>
   logicalAnd(greater(x, -3), less(x, 3)) as T;
-
-/** sigmoid of a float expression. */
-export function logistic(x: Expr): Expr {
-  const decay = exponential(e.neg(e.abs(x)));
-  return knownAs('Sigmoid', [x], e.div(e.select(e.lt(x, 0), decay, 1), e.add(decay, 1)));
-}
 
 function softened(x: Expr): Expr {
   const rest = logarithmOfOnePlus(exponential(e.neg(e.abs(x))));

@@ -15,9 +15,9 @@ import { elementwise } from '../lowering.js';
 import type { Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
 import { formatOf, polynomial } from './format.js';
-import { logarithm } from './logarithm.js';
+import { logarithm } from './expressions/logarithm.js';
 import { unary } from './point.js';
-import { cotangentOfHalfTurns, sineOfHalfTurns } from './trigonometric.js';
+import { cotangentOfHalfTurns, sineOfHalfTurns } from './expressions/trigonometric.js';
 
 /*
  * The logarithm of the gamma function and its derivatives. Large arguments by Stirling's series and its

@@ -3,9 +3,9 @@ import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, square, sub } from './arithmetic.js';
-import { moderateExponentialMinusOne, scaledExponential } from './exponential.js';
+import { moderateExponentialMinusOne, scaledExponential } from './expressions/exponential.js';
 import { formatOf, keepingZero } from './format.js';
-import { logarithm, logarithmOfOnePlus } from './logarithm.js';
+import { logarithm, logarithmOfOnePlus } from './expressions/logarithm.js';
 import { unary } from './point.js';
 import { rsqrt } from './root.js';
 

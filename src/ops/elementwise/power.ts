@@ -17,9 +17,10 @@ import { sumTo } from '../reduction/sum.js';
 import { everywhere } from '../uniform.js';
 import { mul, reciprocal, square, sub } from './arithmetic.js';
 import { equal, greaterEqual } from './comparison.js';
-import { binaryExponential, binaryExponentialOfSum } from './exponential.js';
+import { binaryExponential, binaryExponentialOfSum } from './expressions/exponential.js';
 import { exactProduct, exactSum, formatOf, polynomial } from './format.js';
-import { binaryLogarithm, log, logarithmTail, splitLogarithm } from './logarithm.js';
+import { log } from './logarithm.js';
+import { binaryLogarithm, logarithmTail, splitLogarithm } from './expressions/logarithm.js';
 import { logicalAnd } from './logic.js';
 import { where } from './selection.js';
 

@@ -1,19 +1,11 @@
 import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Unary } from '../signatures.js';
-import { type Angle, splitAngle, splitHalfTurns } from './angle.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
 import { equal } from './comparison.js';
-import { type Coefficients, keepingZero, polynomial } from './format.js';
+import { cosine, sine, sineOfHalfTurns, tangent } from './expressions/trigonometric.js';
 import { unary } from './point.js';
 import { where } from './selection.js';
-
-/*
- * Polynomials on [-pi/4, pi/4] (Chebyshev fits in 60-digit arithmetic) after an exact reduction of the
- * angle, for every finite argument. f32 is computed in f64: within 0.51 ulp; f64 within 2, the
- * tangent within 3.
- */
 
 const samples = [
   { args: [tensor(['n', 3], { low: -10, high: 10 })] },
@@ -24,7 +16,7 @@ const samples = [
 export const sin: OperatorFunction<Unary> = unary({
   name: 'sin',
   operands: 'float',
-  value: (x) => keepingZero(x, e.cast(x.type.scalar, sineOf(splitAngle(x), x))),
+  value: sine,
   gradient: (g, x) => mul(g, cos(x)),
   onnx: 'Sin',
   samples,
@@ -34,7 +26,7 @@ export const sin: OperatorFunction<Unary> = unary({
 export const cos: OperatorFunction<Unary> = unary({
   name: 'cos',
   operands: 'float',
-  value: (x) => e.cast(x.type.scalar, cosineOf(splitAngle(x), x)),
+  value: cosine,
   gradient: (g, x) => neg(mul(g, sin(x))),
   onnx: 'Cos',
   samples,
@@ -44,13 +36,7 @@ export const cos: OperatorFunction<Unary> = unary({
 export const tan: OperatorFunction<Unary> = unary({
   name: 'tan',
   operands: 'float',
-  value: (x) => {
-    const angle = splitAngle(x);
-    const [s, c] = nearZero(angle, x);
-    const odd = isOdd(angle);
-    const quotient = e.div(e.select(odd, c, s), e.select(odd, e.neg(s), c));
-    return keepingZero(x, e.cast(x.type.scalar, quotient));
-  },
+  value: tangent,
   gradient: (g, _x, y) => mul(g, add(square(y), 1)),
   onnx: 'Tan',
   samples: [{ args: [tensor(['n', 3], { low: -1.4, high: 1.4 })] }, samples[1]],
@@ -74,75 +60,3 @@ export const sinc: OperatorFunction<Unary> = unary({
     { args: [tensor(['n'], { dtype: 'int32' })] },
   ],
 });
-
-/** The sine of half turns: 0 at whole numbers exactly. */
-export function sineOfHalfTurns(x: Expr): Expr {
-  return e.cast(x.type.scalar, sineOf(splitHalfTurns(x), x));
-}
-
-/** The cotangent of half turns. */
-export function cotangentOfHalfTurns(x: Expr): Expr {
-  const angle = splitHalfTurns(x);
-  return e.cast(x.type.scalar, e.div(cosineOf(angle, x), sineOf(angle, x)));
-}
-
-const isOdd = ({ quarter }: Angle): Expr => e.eq(e.abs(quarter), 1);
-
-/** The sine and the cosine of the rest of an angle. */
-function nearZero({ rest, error }: Angle, x: Expr): readonly [sine: Expr, cosine: Expr] {
-  const sine = sineNearZero(rest, x);
-  const cosine = cosineNearZero(rest, x);
-  if (error === null) return [sine, cosine];
-  return [e.add(sine, e.mul(error, cosine)), e.sub(cosine, e.mul(error, sine))];
-}
-
-function sineOf(angle: Angle, x: Expr): Expr {
-  const [sine, cosine] = nearZero(angle, x);
-  const value = e.select(isOdd(angle), cosine, sine);
-  const negative = e.or(e.eq(e.abs(angle.quarter), 2), e.eq(angle.quarter, -1));
-  return e.select(negative, e.neg(value), value);
-}
-
-function cosineOf(angle: Angle, x: Expr): Expr {
-  const [sine, cosine] = nearZero(angle, x);
-  const value = e.select(isOdd(angle), sine, cosine);
-  const negative = e.or(e.eq(e.abs(angle.quarter), 2), e.eq(angle.quarter, 1));
-  return e.select(negative, e.neg(value), value);
-}
-
-/** (sin r / r - 1) / r^2 in r^2 */
-const sineTail: Coefficients = {
-  f32: [-0.166666667, 0.00833333187, -0.000198400867, 2.72499258e-6],
-  f64: [
-    -0.16666666666666666, 0.008333333333333331, -0.00019841269841265065,
-    2.7557319219339167e-6, -2.5052106232447578e-8, 1.6058531618986147e-10, -7.586697117706918e-13,
-  ],
-}; // prettier-ignore
-
-/** (cos r - 1 + r^2/2) / r^4 in r^2 */
-const cosineTail: Coefficients = {
-  f32: [0.0416666647, -0.0013888303, 2.45479421e-5],
-  f64: [
-    0.041666666666666664, -0.0013888888888887398, 2.480158729876569e-5,
-    -2.7557317271729793e-7, 2.08761462684032e-9, -1.1382632425521717e-11,
-  ],
-}; // prettier-ignore
-
-/** The polynomial in f64 with the coefficients that the precision of `x` needs. */
-function tailOf(z: Expr, tail: Coefficients, x: Expr): Expr {
-  return polynomial(z, { f32: [], f64: x.type.scalar === 'f32' ? tail.f32 : tail.f64 });
-}
-
-function sineNearZero(r: Expr, x: Expr): Expr {
-  const z = e.mul(r, r);
-  return e.add(r, e.mul(e.mul(r, z), tailOf(z, sineTail, x)));
-}
-
-function cosineNearZero(r: Expr, x: Expr): Expr {
-  const z = e.mul(r, r);
-  const half = e.mul(z, 0.5);
-  const top = e.sub(1, half);
-  // What rounding took from 1 - z/2.
-  const lost = e.sub(e.sub(1, top), half);
-  return e.add(top, e.add(lost, e.mul(e.mul(z, z), tailOf(z, cosineTail, x))));
-}

@@ -14,7 +14,7 @@ import { normalizeAxis } from '../infer.js';
 import { computeScalar, type KernelLowering } from '../lowering.js';
 import { wideDType } from '../loops.js';
 import { zerosLike } from '../movement/fill.js';
-import { better, worst } from '../reduction/extremum.js';
+import { better, worst } from '../reduction/best.js';
 import { scanLoops } from '../reduction/scan.js';
 import { scatterAdd } from './gather.js';
 import type { OnnxValue } from '../onnx.js';

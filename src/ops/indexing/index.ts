@@ -1,4 +1,4 @@
-export * from './position.js';
+export type { AxisArgument, IndexMode } from './position.js';
 export * from './take.js';
 export * from './gather.js';
 export * from './oneHot.js';

@@ -1,7 +1,18 @@
 export * from './reshape.js';
-export * from './transpose.js';
+export { moveaxis, swapaxes, transpose } from './transpose.js';
 export * from './slice.js';
-export * from './fill.js';
+export {
+  dimLike,
+  eye,
+  type EyeOptions,
+  fill,
+  fullLike,
+  iota,
+  type LikeOptions,
+  onesLike,
+  type ProgressionOptions,
+  zerosLike,
+} from './fill.js';
 export * from './concat.js';
 export * from './repeat.js';
 export * from './turn.js';

@@ -4,7 +4,7 @@ import type { Buffer, Expr, Stmt } from '../../loop/nodes.js';
 import { alone, shareOf } from '../../loop/team.js';
 import { contract, type Contraction } from '../contraction/gemm.js';
 import { isOne, unravel, volume } from '../contraction/unravel.js';
-import { exponential } from '../elementwise/exponential.js';
+import { exponential } from '../elementwise/expressions/exponential.js';
 import { wideDType } from '../loops.js';
 import { type Access, computeScalar, type KernelContext, type Sink } from '../lowering.js';
 

@@ -1,6 +1,6 @@
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
-import { logarithm } from '../elementwise/logarithm.js';
+import { logarithm } from '../elementwise/expressions/logarithm.js';
 import { type Coefficients, polynomial } from '../elementwise/format.js';
 
 /*

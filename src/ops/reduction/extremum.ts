@@ -1,11 +1,9 @@
 import * as attr from '../../base/attribute.js';
 import { boundsOf, type Dim, sameDim, sizeOf } from '../../base/dim.js';
-import { type DType, isFloat } from '../../base/dtype.js';
-import { integerRange } from '../../base/numbers.js';
 import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
-import type { Const, Expr } from '../../loop/nodes.js';
+import type { Expr } from '../../loop/nodes.js';
 import {
   type DefaultTensor,
   type Input,
@@ -19,9 +17,9 @@ import { cast } from '../elementwise/conversion.js';
 import { where } from '../elementwise/selection.js';
 import { normalizeAxes, normalizeAxis, reducedShape } from '../infer.js';
 import { callOf, example, type Law, numericDTypes } from '../law.js';
-import { computeScalar } from '../lowering.js';
 import { reshape } from '../movement/reshape.js';
 import type { Reduction, ReductionOptions } from '../signatures.js';
+import { better, worst } from './best.js';
 import { overOnes } from './laws.js';
 import { checkNotEmpty, reduction, type ReductionAttributes } from './reduce.js';
 import { broadcastTo, restoreAxes, sum, unreduce } from './sum.js';
@@ -30,19 +28,6 @@ import { broadcastTo, restoreAxes, sum, unreduce } from './sum.js';
  * The greatest and the least element, and where they are. NaN counts as greater and less than any
  * number, as in NumPy. Where there is a result there must be an element: anything else is a `ShapeError`.
  */
-
-/** The element that loses against, or ties with, every other. */
-export function worst(side: 'max' | 'min', dtype: DType): Const {
-  const scalar = computeScalar(dtype);
-  const [low, high] = integerRange(dtype) ?? (isFloat(dtype) ? [-Infinity, Infinity] : [0, 1]);
-  return e.constant(scalar, side === 'max' ? low : high);
-}
-
-/** The better of two elements; NaN wins. */
-export function better(side: 'max' | 'min', a: Expr, b: Expr): Expr {
-  if (a.type.scalar === 'bool') return side === 'max' ? e.or(a, b) : e.and(a, b);
-  return side === 'max' ? e.max(a, b) : e.min(a, b);
-}
 
 function extremum(name: string, side: 'max' | 'min'): OperatorFunction<Reduction> {
   return reduction({

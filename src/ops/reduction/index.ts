@@ -1,6 +1,6 @@
-export * from './sum.js';
+export { broadcastTo, sum } from './sum.js';
 export * from './extremum.js';
-export * from './cumulative.js';
+export { type Cumulative, type CumulativeOptions, cumsum, recurrence } from './cumulative.js';
 export * from './average.js';
 export * from './logic.js';
 export * from './product.js';

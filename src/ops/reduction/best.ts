@@ -1,0 +1,18 @@
+import { type DType, isFloat } from '../../base/dtype.js';
+import { integerRange } from '../../base/numbers.js';
+import * as e from '../../loop/build.js';
+import type { Const, Expr } from '../../loop/nodes.js';
+import { computeScalar } from '../lowering.js';
+
+/** The element that loses against, or ties with, every other. */
+export function worst(side: 'max' | 'min', dtype: DType): Const {
+  const scalar = computeScalar(dtype);
+  const [low, high] = integerRange(dtype) ?? (isFloat(dtype) ? [-Infinity, Infinity] : [0, 1]);
+  return e.constant(scalar, side === 'max' ? low : high);
+}
+
+/** The better of two elements; NaN wins. */
+export function better(side: 'max' | 'min', a: Expr, b: Expr): Expr {
+  if (a.type.scalar === 'bool') return side === 'max' ? e.or(a, b) : e.and(a, b);
+  return side === 'max' ? e.max(a, b) : e.min(a, b);
+}
