@@ -191,9 +191,7 @@ export class Importer {
     if (version === undefined) {
       throw illFormed(`${place} uses operators of domain ${shown(domain)}, which the model does not import`); // prettier-ignore
     }
-    const node = new ImportedNode({
-      importer: this, scope, proto, version, inputs, attributes, place,
-    }); // prettier-ignore
+    const node = new ImportedNode(this, scope, proto, version, inputs, attributes, place);
     const rule = ruleFor(node);
     const foreign = inputs.find((input) => input?.kind === 'tensor' && !input.element.isOwn);
     if (foreign?.kind === 'tensor' && rule.foreign !== true) {

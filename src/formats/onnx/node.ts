@@ -27,33 +27,17 @@ export type Results = Value | Operand | readonly (Value | Operand | null)[];
 
 /** A node while a rule turns it into operators. */
 export class ImportedNode {
-  readonly importer: Importer;
-  readonly scope: Scope;
-  readonly proto: NodeProto;
-  /** The version of the operator's domain. */
-  readonly version: number;
-  /** The operands in order; null where one is left out. */
-  readonly inputs: readonly (Operand | null)[];
-  readonly attributes: AttributeList;
-  readonly place: string;
-
-  constructor(parts: {
-    readonly importer: Importer;
-    readonly scope: Scope;
-    readonly proto: NodeProto;
-    readonly version: number;
-    readonly inputs: readonly (Operand | null)[];
-    readonly attributes: AttributeList;
-    readonly place: string;
-  }) {
-    this.importer = parts.importer;
-    this.scope = parts.scope;
-    this.proto = parts.proto;
-    this.version = parts.version;
-    this.inputs = parts.inputs;
-    this.attributes = parts.attributes;
-    this.place = parts.place;
-  }
+  constructor(
+    readonly importer: Importer,
+    readonly scope: Scope,
+    readonly proto: NodeProto,
+    /** The version of the operator's domain. */
+    readonly version: number,
+    /** The operands in order; null where one is left out. */
+    readonly inputs: readonly (Operand | null)[],
+    readonly attributes: AttributeList,
+    readonly place: string,
+  ) {}
 
   get region(): Region {
     return this.scope.region;

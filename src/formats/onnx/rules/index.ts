@@ -3,7 +3,9 @@ import type { ImportedNode } from '../node.js';
 import { op } from '../place.js';
 import { activations } from './activations.js';
 import { attention } from './attention.js';
-import { controlFlow } from './control.js';
+import { branches } from './branch.js';
+import { loopRules } from './loop.js';
+import { scans } from './scan.js';
 import { conversions } from './conversions.js';
 import { convolutions } from './convolutions.js';
 import { elementwise } from './elementwise.js';
@@ -43,7 +45,9 @@ const own: Rules = {
   ...quantised,
   ...randomness,
   ...recurrent,
-  ...controlFlow,
+  ...branches,
+  ...loopRules,
+  ...scans,
   ...sequences,
   ...resizing,
   ...resampling,

@@ -1,6 +1,8 @@
+import { isStatic, sameDim } from '../../../base/dim.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
+import type { Operand, TensorOperand } from '../operand.js';
 import { Region } from '../region.js';
 
 export interface LoopOperands {
@@ -42,4 +44,17 @@ export function foreachRow(
   const results = ops.foreach<Value>(region.program, { data, states, captures, reverse });
   const count = made.rows.length;
   return { rows: results.slice(0, count), states: results.slice(count) };
+}
+
+/** Whether a state keeps its type, as loops demand. */
+export function keepsType(before: TensorOperand, after: Operand): boolean {
+  return (
+    after.kind === 'tensor' &&
+    after.element === before.element &&
+    after.type.shape.length === before.type.shape.length &&
+    after.type.shape.every((dim, axis) => {
+      const other = before.type.shape[axis];
+      return sameDim(dim, other) || !(isStatic(dim) && isStatic(other));
+    })
+  );
 }

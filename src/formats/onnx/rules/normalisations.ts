@@ -12,13 +12,26 @@ function computing(node: ImportedNode, x: Value): Value {
   return x.type.dtype === 'float64' ? x : ops.cast(x, carrier);
 }
 
-function layer(node: ImportedNode): Results {
+/** What layer norms share: the operand, the same in the dtype of statistics, and the last axes. */
+function overLastAxes(node: ImportedNode): {
+  readonly given: Value;
+  readonly x: Value;
+  readonly axes: readonly number[];
+  readonly epsilon: number;
+} {
   const given = node.value(0);
-  const x = computing(node, given);
-  const rank = x.type.shape.length;
+  const rank = given.type.shape.length;
   const first = node.axis(node.attributes.int('axis', -1), rank);
-  const axes = Array.from({ length: rank - first }, (_, k) => first + k);
-  const epsilon = node.attributes.float('epsilon', 1e-5);
+  return {
+    given,
+    x: computing(node, given),
+    axes: Array.from({ length: rank - first }, (_, k) => first + k),
+    epsilon: node.attributes.float('epsilon', 1e-5),
+  };
+}
+
+function layer(node: ImportedNode): Results {
+  const { given, x, axes, epsilon } = overLastAxes(node);
   const isPlain = !node.wants(1) && !node.wants(2) && x.type.dtype === given.type.dtype;
   if (isPlain && [1, 2].every((index) => coversAxes(node, index, axes))) {
     return ops.layerNorm(x, node.value(1), node.optional(2), { axes, epsilon });
@@ -41,12 +54,7 @@ function coversAxes(node: ImportedNode, index: number, axes: readonly number[]):
 }
 
 function rootMeanSquare(node: ImportedNode): Value {
-  const given = node.value(0);
-  const x = computing(node, given);
-  const rank = x.type.shape.length;
-  const first = node.axis(node.attributes.int('axis', -1), rank);
-  const axes = Array.from({ length: rank - first }, (_, k) => first + k);
-  const epsilon = node.attributes.float('epsilon', 1e-5);
+  const { given, x, axes, epsilon } = overLastAxes(node);
   if (x.type.dtype === given.type.dtype && coversAxes(node, 1, axes)) {
     return ops.rmsNorm(x, node.value(1), { axes, epsilon });
   }

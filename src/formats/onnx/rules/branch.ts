@@ -1,0 +1,113 @@
+import type { Value } from '../../../ir/program.js';
+import * as ops from '../../../ops/index.js';
+import { freeNames } from '../model.js';
+import type { ImportedNode } from '../node.js';
+import { type Operand, TensorOperand } from '../operand.js';
+import type { GraphProto } from '../proto/onnx_pb.js';
+import { Region } from '../region.js';
+import { anyElement, type Rules } from './rule.js';
+
+/** Makes inputs of a region of everything that graphs read from outside, in one order for them all. */
+function captureFor(
+  node: ImportedNode,
+  graphs: readonly GraphProto[],
+  regions: readonly Region[],
+): void {
+  const names = new Set(graphs.flatMap((graph) => [...freeNames(graph)]));
+  const visit = (operand: Operand): void => {
+    if (operand.kind === 'sequence') operand.entries.forEach(visit);
+    else if (operand.kind === 'optional') {
+      if (operand.entry !== null) visit(operand.entry);
+    } else if (operand.made !== null) {
+      for (const region of regions) region.use(node.region.use(operand.made));
+    }
+  };
+  for (const name of names) {
+    const operand = node.scope.find(name);
+    if (operand !== undefined && operand !== null) visit(operand);
+  }
+}
+
+/** The tensors in operands, and the operands again with others in their places. */
+function flattened(operands: readonly Operand[]): readonly TensorOperand[] {
+  return operands.flatMap((operand): readonly TensorOperand[] => {
+    if (operand.kind === 'tensor') return [operand];
+    if (operand.kind === 'sequence') return flattened(operand.entries);
+    return operand.entry === null ? [] : flattened([operand.entry]);
+  });
+}
+
+function rebuilt(operand: Operand, next: () => TensorOperand): Operand {
+  if (operand.kind === 'tensor') return next();
+  if (operand.kind === 'sequence') {
+    return { kind: 'sequence', entries: operand.entries.map((entry) => rebuilt(entry, next)) };
+  }
+  if (operand.entry === null) return operand;
+  return { kind: 'optional', entry: rebuilt(operand.entry, next) as TensorOperand };
+}
+
+/** Whether operands are made alike: as many tensors in the same nesting. */
+function sameNesting(a: Operand, b: Operand): boolean {
+  if (a.kind === 'tensor' || b.kind === 'tensor') {
+    return a.kind === b.kind && (a as TensorOperand).element === (b as TensorOperand).element;
+  }
+  if (a.kind === 'sequence' && b.kind === 'sequence') {
+    return a.entries.length === b.entries.length && a.entries.every((each, k) => sameNesting(each, b.entries[k])); // prettier-ignore
+  }
+  if (a.kind !== 'optional' || b.kind !== 'optional') return false;
+  if (a.entry === null || b.entry === null) return a.entry === b.entry;
+  return sameNesting(a.entry, b.entry);
+}
+
+/** One of two graphs: at once where the condition is known. */
+function branch(node: ImportedNode): readonly Operand[] {
+  const outputs = node.proto.output.length;
+  const graphs = [node.attributes.graph('then_branch'), node.attributes.graph('else_branch')];
+  const condition = node.operand(0);
+  const known = condition.data ?? node.importer.evaluated(condition.valueIn(node.region));
+  if (known !== null) {
+    return node.importer.subgraph(graphs[known.data[0] ? 0 : 1], node.scope, [], outputs);
+  }
+  const predicate = condition.valueIn(node.region);
+  const regions = graphs.map(() => new Region(node.region));
+  captureFor(node, graphs, regions);
+  const results = graphs.map((graph, k) =>
+    node.importer.subgraph(graph, node.scope, [], outputs, regions[k]),
+  );
+  if (results[0].length !== results[1].length)
+    throw node.refuse('the branches have different numbers of outputs');
+  results[0].forEach((result, k) => {
+    if (!sameNesting(result, results[1][k])) {
+      throw node.unknown(0, `the branches give output ${k} of different kinds or lengths`);
+    }
+  });
+  const flat = results.map(flattened);
+  flat[0].forEach(({ type }, k) => {
+    const other = flat[1][k].type;
+    if (type.shape.length !== other.shape.length) throw node.unknown(0, `the branches give output ${k} of different ranks`); // prettier-ignore
+  });
+  regions.forEach((region, k) => {
+    region.program.setOutputs(
+      flat[k].map((operand, i) => ({ name: `y${i}`, value: operand.valueIn(region) })),
+    );
+  });
+  checkCaptures(node, regions);
+  const made = ops.cond<Value>(predicate, regions[0].program, regions[1].program, [
+    ...regions[0].captures.keys(),
+  ]);
+  let at = 0;
+  return results[0].map((result) =>
+    rebuilt(result, () => TensorOperand.of(made[at], flat[0][at++].element)),
+  );
+}
+
+/** The regions of one operator read the same values in the same order. */
+function checkCaptures(node: ImportedNode, regions: readonly Region[]): void {
+  const [first, ...others] = regions.map(({ captures }) => [...captures.keys()]);
+  const isSame = others.every((each) => each.length === first.length && each.every((value, k) => value === first[k])); // prettier-ignore
+  if (!isSame) throw node.unsupported('its graphs compute with what lies outside of them');
+}
+
+export const branches: Rules = {
+  If: anyElement(branch),
+};
