@@ -5,25 +5,24 @@ import { readElement } from '../../src/base/element.js';
 import { registry } from '../../src/ops/registry.js';
 import { checkProgram, isFlowing, oracleOf, programOf } from './check.js';
 import { excluded } from './facts.js';
+import { dealt, settings } from '../support/settings.js';
 import { formsOf, wantedForms } from './forms.js';
 import type { Generated } from './generate.js';
 import { allSteps } from './program.js';
-
-const { KAON_SEED: seedGiven, KAON_PROGRAMS: countGiven, KAON_LONG_TESTS: long } = process.env;
 
 /** How many files share the programs, so that they run side by side. */
 const parts = 3;
 
 /**
- * The seeds of a part: 300 fixed ones in all, 10,000 fresh ones at night (`KAON_LONG_TESTS=1`), or those
- * that `KAON_SEED` and `KAON_PROGRAMS` ask for.
+ * The seeds of a part: 300 fixed ones in all, 10,000 fresh ones at night, or those that settings ask for.
  */
 function seedsOf(part: number): readonly number[] {
-  const isLong = long === '1';
-  const first = Number(seedGiven ?? (isLong ? Date.now() % 2 ** 31 : 1));
-  const count = Number(countGiven ?? (isLong ? 10_000 : 300));
-  const at = (k: number): number => Math.floor((count * k) / parts);
-  return Array.from({ length: at(part + 1) - at(part) }, (_, i) => first + at(part) + i);
+  const { seed, programs, isLong } = settings;
+  const first = seed ?? (isLong ? Date.now() % 2 ** 31 : 1);
+  const count = programs ?? (isLong ? 10_000 : 300);
+  const all = dealt(Array.from({ length: count }, (_, i) => first + i));
+  const at = (k: number): number => Math.floor((all.length * k) / parts);
+  return all.slice(at(part), at(part + 1));
 }
 
 /** What a row of programs was made of. */
@@ -74,7 +73,7 @@ export class Census {
 export function testPrograms(part: number): void {
   const seeds = seedsOf(part);
   if (seeds.length === 0) return;
-  test(`random programs of the seeds ${seeds[0]} to ${seeds.at(-1)} agree however they are run`, () => {
+  test(`${seeds.length} random programs of the seeds ${seeds[0]} to ${seeds.at(-1)} agree however they are run`, () => {
     const census = new Census();
     for (const seed of seeds) {
       const generated = programOf(seed);
@@ -82,6 +81,6 @@ export function testPrograms(part: number): void {
       assert.equal(checkProgram(generated.program, oracleOf(seed)), null);
     }
     // What a person asks to see again need not hold every operator.
-    if (countGiven === undefined) census.check();
+    if (settings.programs === null && settings.shard.count === 1) census.check();
   });
 }

@@ -2,6 +2,7 @@ import { GraphError } from '../../src/base/errors.js';
 import { flatten } from '../../src/base/tree.js';
 import * as kn from '../../src/index.js';
 import { generator } from '../support/samples.js';
+import { settings } from '../support/settings.js';
 import { assertReached } from '../support/tiers.js';
 import { outcomeOf } from './compare.js';
 import { Choices } from './pool.js';
@@ -35,7 +36,7 @@ interface Compiled {
  * The tier that captured code runs on (`KAON_FUZZ_TIER`), while what it is compared with runs step by step on
  * that of everything: a compiler called for every step would take hours.
  */
-const isNative = process.env['KAON_FUZZ_TIER'] === 'native';
+const isNative = settings.isFuzzNative;
 const tried = isNative ? ({ tier: 'native' } as const) : {};
 const hybridized: Capture = (fn) => kn.hybridize(fn, tried);
 
