@@ -30,7 +30,8 @@ else show(await measureAll());
 async function measureAll() {
   const folder = mkdtempSync(join(tmpdir(), 'kaon-bench-'));
   const team = new Team();
-  const limits = await Limits.start(folder, options.threads);
+  const most = Math.max(...asked.flatMap(({ threads = [] }) => threads), 1);
+  const limits = await Limits.start(folder, options.threads, most);
   const report = {
     date: new Date().toISOString().slice(0, 10),
     processor: cpus()[0].model,

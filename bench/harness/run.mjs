@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kaon, peers } from '../contestants.mjs';
+import { withThreads } from '../limits/index.mjs';
 import { measureEntries } from './measure.mjs';
 import { wanted } from './options.mjs';
 import { leastMilliseconds } from './statistics.mjs';
@@ -24,8 +25,9 @@ function ownContestants(row, options) {
   if (threads === undefined) return tiers.map((tier) => kaon(tier, options));
   return tiers.flatMap((tier) =>
     threads.map((count) => {
-      const name = `kaon ${tier}, ${count} ${count === 1 ? 'thread' : 'threads'}`;
-      return kaon(tier, { ...options, threads: count, name });
+      const name = withThreads(`kaon ${tier}`, count);
+      const contestant = kaon(tier, { ...options, threads: count, name });
+      return { ...contestant, technology: withThreads(contestant.technology, count) };
     }),
   );
 }
@@ -74,7 +76,7 @@ export async function runRow(row, { options, team, limits, folder }) {
       }
     }
     const technologies = new Map(entries.map(({ name, technology }) => [name, technology]));
-    const limited = row.threads === undefined && (row.operations ?? row.bytes) !== undefined;
+    const limited = (row.operations ?? row.bytes) !== undefined;
     const measuredOn = new Set(row.technologies ?? technologies.values());
     const meters = limited ? await limits.metersFor(row, measuredOn) : [];
     const rounds = Math.min(options.rounds, row.rounds ?? Infinity);

@@ -5,6 +5,10 @@ import { compileLimits, nativeRate } from './native.mjs';
 
 const worker = fileURLToPath(new URL('wasm.mjs', import.meta.url));
 
+/** What bounds a contestant that has so many threads: as many processes at the same time. */
+export const withThreads = (technology, count) =>
+  `${technology}, ${count} ${count === 1 ? 'thread' : 'threads'}`;
+
 /** Operations in a run of the peak: a fraction of a millisecond. */
 const peakOperations = 2e7;
 
@@ -21,13 +25,13 @@ export class Limits {
   /** Whether the engine has fused multiply-add in WebAssembly. */
   relaxed = false;
 
-  /** `folder` may be written to; `dist` is the folder of the compiled library. */
-  static async start(folder, threads) {
+  /** `folder` may be written to; `threads` is for rows that say nothing, `most` what any row says. */
+  static async start(folder, threads, most) {
     const limits = new Limits();
     limits.#threads = threads;
     limits.#native = compileLimits(folder);
     limits.compiler = limits.#native?.version ?? limits.compiler;
-    for (let i = 0; i < threads; i++) {
+    for (let i = 0; i < Math.max(threads, most); i++) {
       limits.#workers.push(new ContestantProcess(process.execPath, [worker]));
     }
     const hellos = await Promise.all(limits.#workers.map((one) => one.request({ do: 'hello' })));
@@ -35,42 +39,53 @@ export class Limits {
     return limits;
   }
 
-  /** What bounds so many operations and bytes, by technology. */
-  async metersFor({ operations, bytes }, technologies) {
+  /** What bounds so many operations and bytes, for `wasm`, `native`, or one of them `withThreads`. */
+  async metersFor(work, technologies) {
     const meters = [];
-    if (technologies.has('wasm')) {
-      const compute = this.relaxed ? ['simd', 'relaxed'] : ['simd'];
-      const kinds = [
-        ...(operations ? compute.map((form) => ['compute', form]) : []),
-        ...(bytes ? ['engine', 'simd'].map((form) => ['copy', form]) : []),
-      ];
-      for (const [quantity, form] of kinds) {
-        meters.push(await this.#wasmMeter(quantity, form, bytes));
-      }
-    }
-    if (technologies.has('native') && this.#native !== null) {
-      const { program } = this.#native;
-      const native = (quantity, words) => ({
-        technology: 'native',
-        quantity,
-        form: 'vectors',
-        round: (milliseconds) => nativeRate(program, words, milliseconds, this.#threads),
-        release: async () => {},
-      });
-      if (operations) meters.push(native('compute', ['compute']));
-      if (bytes) meters.push(native('copy', ['copy', bytes]));
+    for (const label of technologies) {
+      const [technology, count] = label.split(', ');
+      const threads = count === undefined ? this.#threads : Number.parseInt(count);
+      const found =
+        technology === 'wasm'
+          ? await this.#wasmMeters(work, threads)
+          : this.#nativeMeters(work, threads);
+      meters.push(...found.map((meter) => ({ ...meter, technology: label })));
     }
     return meters;
   }
 
-  async #wasmMeter(quantity, form, bytes) {
+  #nativeMeters({ operations, bytes }, threads) {
+    if (this.#native === null) return [];
+    const meter = (quantity, words) => ({
+      quantity,
+      form: 'vectors',
+      round: (milliseconds) => nativeRate(this.#native.program, words, milliseconds, threads),
+      release: async () => {},
+    });
+    return [
+      ...(operations ? [meter('compute', ['compute'])] : []),
+      ...(bytes ? [meter('copy', ['copy', bytes])] : []),
+    ];
+  }
+
+  #wasmMeters({ operations, bytes }, threads) {
+    const compute = this.relaxed ? ['simd', 'relaxed'] : ['simd'];
+    const kinds = [
+      ...(operations ? compute.map((form) => ['compute', form]) : []),
+      ...(bytes ? ['engine', 'simd'].map((form) => ['copy', form]) : []),
+    ];
+    return Promise.all(
+      kinds.map(([quantity, form]) => this.#wasmMeter(quantity, form, bytes, threads)),
+    );
+  }
+
+  async #wasmMeter(quantity, form, bytes, threads) {
     const amount = quantity === 'compute' ? peakOperations : bytes;
     const work = { kind: quantity, operations: peakOperations, bytes };
-    const everywhere = (message) =>
-      Promise.all(this.#workers.map((one, i) => one.request(message(i))));
+    const workers = this.#workers.slice(0, threads);
+    const everywhere = (message) => Promise.all(workers.map((one, i) => one.request(message(i))));
     const ids = (await everywhere(() => ({ do: 'prepare', case: work, form }))).map(({ id }) => id);
     return {
-      technology: 'wasm',
       quantity,
       form,
       round: async (milliseconds) => {

@@ -63,7 +63,7 @@ export function asMarkdown(report) {
   const sections = [...new Set(report.rows.map((row) => row.section))];
   return `${[
     '# Measured',
-    'Printed by `npm run bench -- --markdown`. Contestants take turns in short rounds of one run, each in a process of its own, after their results were compared with a float64 reference. Best and median of the rounds; both are times, or rates where the unit is one. Columns such as "kaon wasm is" say how many times as fast as that contestant the fastest form of Kaon is on the tier, by the best rounds. "Of the limit" is the share of what the machine reaches in the same rounds, for contestants in WebAssembly what WebAssembly reaches: multiply-add on registers where computing takes longer, else copying as many bytes as the work must read and write.',
+    'Printed by `npm run bench -- --markdown`. Contestants take turns in short rounds of one run, each in a process of its own, after their results were compared with a float64 reference. Best and median of the rounds; both are times, or rates where the unit is one. Columns such as "kaon wasm is" say how many times as fast as that contestant the fastest form of Kaon is on the tier, by the best rounds. "Of the limit" is the share of what the machine reaches in the same rounds, for contestants in WebAssembly what WebAssembly reaches: multiply-add on registers where computing takes longer, else copying as many bytes as the work must read and write. Two threads are held against two processes at the same time.',
     machine(report),
     '## Targets',
     targetTable(report.rows),

@@ -26,6 +26,7 @@ export const rows = [
     title: 'mul, add, tanh, mul, sub over 16 M floats',
     kind: 'chain',
     unit: 'ms',
+    bytes: 3 * 4 * length,
     build() {
       const [x, y] = [input([length], 1), input([length], 2)];
       const reference = x.data.map((u, i) => Math.tanh(u * y.data[i] + y.data[i]) * u - y.data[i]);
