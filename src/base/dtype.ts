@@ -13,6 +13,7 @@ export const dtypes = [
   'float64',
 ] as const;
 
+/** The type of an array's elements. */
 export type DType = (typeof dtypes)[number];
 
 /** The typed arrays that hold elements at rest. 16-bit floats are stored as their bits. */

@@ -10,6 +10,7 @@ export interface ErrorDetails {
   readonly advice?: string;
   /** The user's source line, `file:line:column`; found from the stack when absent. */
   readonly source?: string;
+  /** The error behind this one. */
   readonly cause?: unknown;
 }
 
@@ -18,9 +19,11 @@ const deepest = 40;
 
 /** The common class of every error that Kaon throws on purpose. */
 export abstract class KaonError extends Error {
+  /** What kind of error it is, the same in every version: `KAON_SHAPE` and the like. */
   abstract readonly code: string;
   /** What is wrong, without the details; `message` has both. */
   readonly problem: string;
+  /** See `ErrorDetails` for this and the others. */
   readonly op: string | undefined;
   readonly expected: string | undefined;
   readonly actual: string | undefined;

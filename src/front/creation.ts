@@ -17,6 +17,7 @@ install();
 
 export { fullLike, onesLike, zerosLike };
 
+/** How `array` takes its elements. */
 export interface ArrayOptions {
   /** Default float32; bool for booleans, int64 for bigints, a typed array's own. */
   readonly dtype?: DType;
@@ -24,6 +25,7 @@ export interface ArrayOptions {
   readonly shape?: readonly number[];
 }
 
+/** What an array of a given shape is made of. */
 export interface CreationOptions {
   /** Default float32. */
   readonly dtype?: DType;
@@ -78,12 +80,18 @@ function fitted(shape: readonly number[], from: readonly number[]): readonly num
 /** A shape as numbers, or as an integer array: in captured code, sizes that only the data decides. */
 export type CreationShape = number | readonly number[] | NDArray;
 
-/** An array of zeros. */
+/**
+ * An array of zeros.
+ * @throws ShapeError for a negative extent; ArgumentError for what is no shape at all.
+ */
 export function zeros(shape: CreationShape, options: CreationOptions = {}): NDArray {
   return filled('zeros', shape, 0, options);
 }
 
-/** An array of ones. */
+/**
+ * An array of ones.
+ * @throws ShapeError for a negative extent; ArgumentError for what is no shape at all.
+ */
 export function ones(shape: CreationShape, options: CreationOptions = {}): NDArray {
   return filled('ones', shape, 1, options);
 }

@@ -49,6 +49,7 @@ function installed(): ArrayRuntime {
   return runtime;
 }
 
+/** How `backward` goes through what was recorded. */
 export interface BackwardOptions {
   /** Keep what the pass needs, so that there can be another one. Default false. */
   readonly retainGraph?: boolean;
@@ -115,6 +116,7 @@ export class NDArray extends Tensor implements Operand {
     return (staticType(this.type) ?? installed().sizedType(this)).shape;
   }
 
+  /** The type of the elements. */
   get dtype(): DType {
     return this.type.dtype;
   }

@@ -54,7 +54,10 @@ export function getState(): GeneratorState {
   return generatorState();
 }
 
-/** Puts the generator back to where `getState` was called. */
+/**
+ * Puts the generator back to where `getState` was called.
+ * @throws ArgumentError for what is no state; TraceError inside of captured code.
+ */
 export function setState(state: GeneratorState): void {
   if (typeof state?.seed !== 'bigint' || typeof state.counter !== 'bigint') {
     throw new ArgumentError('this is no state of the generator', {

@@ -21,6 +21,7 @@ import { summarize } from './summary.js';
  * says in `forward` what it computes. Write `forward`, call `call`.
  */
 export abstract class Block implements Capturable {
+  /** What the block computes. Users ask for it by `call`, which sees to parameters and capture. */
   abstract forward(...args: never[]): unknown;
 
   /** Runs the block. Parameters whose sizes are still unknown get them here. */

@@ -139,7 +139,10 @@ export async function saveCheckpoint(path: string, checkpoint: Checkpoint): Prom
   await replaceFile('saveCheckpoint', path, encodeCheckpoint(checkpoint));
 }
 
-/** Reads what `saveCheckpoint` wrote; training then continues bit for bit. */
+/**
+ * Reads what `saveCheckpoint` wrote; training then continues bit for bit.
+ * @throws FormatError for a file that is no checkpoint, or one of another version.
+ */
 export async function loadCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
   const op = 'loadCheckpoint';
   restore(op, await readFile(op, path), checkpoint);

@@ -13,7 +13,9 @@ export function constant(value: number): Initializer {
   return drawingNothing((shape, dtype) => full(shape, value, { dtype }));
 }
 
+/** 0 everywhere. */
 export const zeros: Initializer = constant(0);
+/** 1 everywhere. */
 export const ones: Initializer = constant(1);
 
 /** Uniform in [-scale, scale). */

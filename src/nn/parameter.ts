@@ -10,6 +10,7 @@ import type { HostValue } from '../ir/host.js';
 import { type Initializer, zeros } from './initializer.js';
 import { drawFrom, drawsNothing, reserveStream } from './stream.js';
 
+/** What a parameter is before it has a value. */
 export interface ParameterOptions {
   /** Extents; null where only the first call will tell. */
   readonly shape: readonly (number | null)[];
@@ -35,7 +36,9 @@ export function parameterOf(array: NDArray): Parameter | undefined {
 export class Parameter {
   /** The dotted path from the block whose `parameters()` was asked last. */
   name = '';
+  /** The type of its elements. */
   readonly dtype: DType;
+  /** What backward passes do with its gradient; `null` for state that is not trained. */
   readonly gradReq: GradReq;
   readonly #init: Initializer;
   #shape: readonly (number | null)[];
@@ -69,6 +72,7 @@ export class Parameter {
     return `[${this.#shape.map((extent) => extent ?? '?').join(', ')}]`;
   }
 
+  /** Whether it has a value. */
   get isInitialized(): boolean {
     return this.#value !== undefined;
   }

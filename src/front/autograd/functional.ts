@@ -31,6 +31,8 @@ export type Gradients<P extends readonly unknown[], A> = A extends number
  * The function that computes the gradient of `f` with respect to some of its arguments: the first one,
  * or those whose numbers are given. Like `backward`, it starts from ones where the result is no scalar.
  * It nests: `grad(grad(f))` is the second derivative.
+ *
+ * @throws ArgumentError, from the function it gives, when there is no argument of a number.
  */
 export function grad<P extends readonly unknown[], const A extends number | readonly number[] = 0>(
   f: (...args: P) => NDArray,

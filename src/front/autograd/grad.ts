@@ -7,6 +7,7 @@ import { aliasOf } from '../values.js';
 import { checkedHeadGrad } from './backward.js';
 import { gradientsOf, layOutRecording, release, sessionsOf } from './tape.js';
 
+/** How a pass through what was recorded begins, and what it leaves. */
 export interface GradOptions {
   /** The gradients that enter at `ys`; ones unless given. */
   readonly headGrads?: NDArray | readonly (NDArray | null)[] | null;

@@ -1,17 +1,22 @@
 import { Session } from '../history.js';
 import { mode, withMode } from '../mode.js';
 
+/** How layers behave while calls are recorded. */
 export interface RecordOptions {
   /** Whether layers behave as in training meanwhile. Default true. */
   readonly trainMode?: boolean;
 }
 
+/** How layers behave while nothing is recorded. */
 export interface PauseOptions {
   /** Whether layers behave as in training meanwhile. Default false. */
   readonly trainMode?: boolean;
 }
 
-/** Runs `fn` and records its operator calls, so that gradients of what it computes can be asked for. */
+/**
+ * Runs `fn` and records its operator calls, so that gradients of what it computes can be asked for. Inside
+ * another `record` it goes on with that one's recording.
+ */
 export function record<R>(fn: () => R, options: RecordOptions = {}): R {
   const session = mode.session ?? new Session();
   return withMode(
@@ -40,10 +45,12 @@ export function predictMode<R>(fn: () => R): R {
   return withMode({ training: false }, 'autograd.predictMode', fn);
 }
 
+/** Whether operator calls are being recorded: inside `record`, unless `pause` lies in between. */
 export function isRecording(): boolean {
   return mode.session !== null;
 }
 
+/** Whether layers are to behave as in training; false outside of all scopes. */
 export function isTraining(): boolean {
   return mode.training;
 }

@@ -4,6 +4,7 @@ import { stack, take } from '../../ops/index.js';
 
 /** Numbered samples. */
 export interface Dataset<S> {
+  /** How many samples there are. */
   readonly length: number;
   /** One sample; may be asynchronous. */
   get(index: number): S | Promise<S>;
@@ -14,7 +15,7 @@ export interface Dataset<S> {
 /** A record or list of arrays whose first axis counts samples. */
 export type ArrayRecord = NDArray | readonly NDArray[] | { readonly [name: string]: NDArray };
 
-/** The dataset of the rows of arrays. */
+/** The dataset of the rows of arrays. A `ShapeError` for arrays of different lengths, and for scalars. */
 export class ArrayDataset<R extends ArrayRecord> implements Dataset<R> {
   readonly length: number;
   readonly #arrays: R;

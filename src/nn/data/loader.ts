@@ -2,7 +2,9 @@ import { ArgumentError, FormatError } from '../../base/errors.js';
 import { type ArrayRecord, collate, type Dataset } from './dataset.js';
 import { shuffledOrder } from './shuffle.js';
 
+/** How a dataset becomes batches. */
 export interface LoaderOptions<S, B> {
+  /** Samples in a batch; at least 1. */
   readonly batchSize: number;
   /** A new order every epoch. Default false. */
   readonly shuffle?: boolean;
@@ -20,7 +22,9 @@ export interface LoaderOptions<S, B> {
   readonly progress?: (position: LoaderProgress) => void;
 }
 
+/** How far a loader has come. */
 export interface LoaderProgress {
+  /** Counted from 0. */
   readonly epoch: number;
   /** Batches handed out in this epoch, and in all of it. */
   readonly batch: number;

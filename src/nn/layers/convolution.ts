@@ -9,6 +9,7 @@ import { type Activation, activationFunction } from './activation.js';
 /** One number for every spatial axis, or one for each. */
 export type Extents = number | readonly number[];
 
+/** The geometry of a convolution, and what its parameters are. */
 export interface ConvolutionOptions {
   /** Default 1. */
   readonly strides?: Extents;
@@ -20,10 +21,13 @@ export interface ConvolutionOptions {
   readonly groups?: number;
   /** Default true. */
   readonly useBias?: boolean;
+  /** Applied to the result. Default none. */
   readonly activation?: Activation | null;
   /** Channels of the input; else taken from the first call. */
   readonly inputs?: number;
+  /** Of the parameters. Default float32. */
   readonly dtype?: DType;
+  /** Default `xavier`. */
   readonly weightInit?: Initializer;
 }
 
@@ -101,27 +105,37 @@ abstract class ForwardConvolution extends Convolution<ConvolutionOptions> {
   }
 }
 
-/** Convolution over (batch, channels, width). */
+/**
+ * Convolution from (batch, inputs, width) to (batch, channels, width'). `weight` is
+ * (channels, inputs / groups, kernel).
+ */
 export class Conv1d extends ForwardConvolution {
   constructor(channels: number, kernelSize: Extents, options: ConvolutionOptions = {}) {
     super(channels, kernelSize, options, 1, conv1d);
   }
 }
 
-/** Convolution over (batch, channels, height, width). */
+/**
+ * Convolution from (batch, inputs, height, width) to (batch, channels, height', width'). `weight` is
+ * (channels, inputs / groups, ...kernel).
+ */
 export class Conv2d extends ForwardConvolution {
   constructor(channels: number, kernelSize: Extents, options: ConvolutionOptions = {}) {
     super(channels, kernelSize, options, 2, conv2d);
   }
 }
 
-/** Convolution over (batch, channels, depth, height, width). */
+/**
+ * Convolution from (batch, inputs, depth, height, width) to (batch, channels, depth', height', width').
+ * `weight` is (channels, inputs / groups, ...kernel).
+ */
 export class Conv3d extends ForwardConvolution {
   constructor(channels: number, kernelSize: Extents, options: ConvolutionOptions = {}) {
     super(channels, kernelSize, options, 3, conv3d);
   }
 }
 
+/** What `ConvTranspose2d` takes besides what convolutions do. */
 export interface ConvTransposeOptions extends ConvolutionOptions {
   /** Rows and columns added at the end of the result. Default 0. */
   readonly outputPadding?: Extents;

@@ -6,6 +6,7 @@ import { type Initializer, xavier } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 import { type Activation, activationFunction } from './activation.js';
 
+/** What `Dense` does besides multiplying, and what its parameters are. */
 export interface DenseOptions {
   /** Applied to the result. Default none. */
   readonly activation?: Activation | null;
@@ -15,14 +16,18 @@ export interface DenseOptions {
   readonly flatten?: boolean;
   /** The size of the input; else taken from the first call. */
   readonly inputs?: number;
+  /** Of the parameters. Default float32. */
   readonly dtype?: DType;
+  /** Default `xavier`. */
   readonly weightInit?: Initializer;
 }
 
-/** A linear layer: `x W' + b`, (..., inputs) to (..., units). `weight` is (units, inputs). */
+/** A linear layer: `x W' + b`, (..., inputs) to (..., units). */
 export class Dense extends HybridBlock {
   readonly units: number;
+  /** (units, inputs). */
   weight: Parameter;
+  /** (units); null without one. */
   bias: Parameter | null;
   readonly #activation: ((x: NDArray) => NDArray) | null;
   readonly #flatten: boolean;

@@ -4,12 +4,15 @@ import { HybridBlock } from '../block.js';
 import { type Initializer, normal } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 
+/** How the vectors begin. */
 export interface EmbeddingOptions {
+  /** Default normal numbers of variance 1. */
   readonly weightInit?: Initializer;
 }
 
 /** A learned vector for each of `count` symbols: integer (...) to (..., size). */
 export class Embedding extends HybridBlock {
+  /** (count, size). */
   weight: Parameter;
 
   constructor(count: number, size: number, options: EmbeddingOptions = {}) {

@@ -6,6 +6,7 @@ import { HybridBlock } from '../block.js';
 import { ones, zeros } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 
+/** What `BatchNorm` normalizes, and how fast its statistics follow. */
 export interface BatchNormOptions {
   /** The axis of the channels. Default 1. */
   readonly axis?: number;
@@ -70,6 +71,7 @@ export class BatchNorm extends HybridBlock {
   }
 }
 
+/** What the other normalizing layers share. */
 export interface NormOptions {
   /** Added to the variance. Default 1e-5. */
   readonly epsilon?: number;

@@ -3,6 +3,7 @@ import { avgPool2d, maxPool2d } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import type { Extents } from './convolution.js';
 
+/** Where the windows of a pool lie. */
 export interface PoolOptions {
   /** Default: the pool size. */
   readonly strides?: Extents;

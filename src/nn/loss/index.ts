@@ -29,6 +29,7 @@ function sameSizes(a: NDArray, b: NDArray): boolean {
   return a.ndim === b.ndim && a.type.shape.every(isSame);
 }
 
+/** What `softmaxCrossEntropy` takes besides. */
 export interface CrossEntropyOptions extends LossOptions {
   /** The axis of `logits` that holds the classes. Default -1. */
   readonly axis?: number;
@@ -84,6 +85,7 @@ export function l1(predictions: NDArray, targets: NDArray, options: LossOptions 
   return reduce(abs(sub(predictions, targets)), options);
 }
 
+/** What `huber` takes besides. */
 export interface HuberOptions extends LossOptions {
   /** Where the loss turns from quadratic to linear. Default 1. */
   readonly delta?: number;
@@ -99,6 +101,7 @@ export function huber(predictions: NDArray, targets: NDArray, options: HuberOpti
   return reduce(losses, options);
 }
 
+/** What `binaryCrossEntropy` takes besides. */
 export interface BinaryCrossEntropyOptions extends LossOptions {
   /** Whether predictions are logits (default) rather than probabilities. */
   readonly fromLogits?: boolean;
@@ -126,6 +129,7 @@ export function binaryCrossEntropy(
   return reduce(neg(add(yes, no)), options);
 }
 
+/** What `kl` takes besides. */
 export interface KlOptions extends LossOptions {
   /** The axis of the distributions. Default -1. */
   readonly axis?: number;

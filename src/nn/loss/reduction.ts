@@ -1,5 +1,6 @@
 import type { NDArray } from '../../front/ndarray.js';
 
+/** What every loss function takes. */
 export interface LossOptions {
   /** `mean` over all examples (default), their `sum`, or `none`: one loss an example. */
   readonly reduction?: 'mean' | 'sum' | 'none';

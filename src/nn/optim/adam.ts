@@ -3,6 +3,7 @@ import type { NDArray } from '../../front/ndarray.js';
 import type { Parameter } from '../parameter.js';
 import { Optimizer, type OptimizerOptions, type UpdateContext } from './optimizer.js';
 
+/** What `Adam` and `AdamW` takes besides what every optimizer does. */
 export interface AdamOptions extends OptimizerOptions {
   /** Decay of the mean of gradients. Default 0.9. */
   readonly beta1?: number;

@@ -2,6 +2,7 @@ import type { NDArray } from '../../front/ndarray.js';
 import type { Parameter } from '../parameter.js';
 import { Optimizer, type OptimizerOptions, type UpdateContext } from './optimizer.js';
 
+/** What `RMSProp` takes besides what every optimizer does. */
 export interface RMSPropOptions extends OptimizerOptions {
   /** Decay of the mean of squared gradients. Default 0.99. */
   readonly decay?: number;
@@ -33,6 +34,7 @@ export class RMSProp extends Optimizer {
   }
 }
 
+/** What `Adagrad` takes besides what every optimizer does. */
 export interface AdagradOptions extends OptimizerOptions {
   /** Added to the root of the sum. Default 1e-10. */
   readonly epsilon?: number;
@@ -60,6 +62,7 @@ export class Adagrad extends Optimizer {
   }
 }
 
+/** What `Lion` takes besides what every optimizer does. */
 export interface LionOptions extends OptimizerOptions {
   /** Share of the momentum in the direction of a step. Default 0.9. */
   readonly beta1?: number;

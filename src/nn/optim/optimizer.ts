@@ -17,7 +17,9 @@ import type { Parameter } from '../parameter.js';
 /** A learning rate, or a function from the number of steps taken so far to one. */
 export type LearningRate = number | ((step: number) => number);
 
+/** What every optimizer takes. */
 export interface OptimizerOptions {
+  /** By how much of the direction of a step weights move. */
   readonly learningRate: LearningRate;
   /** The share of each weight added to its gradient (or, in AdamW and Lion, taken off directly). Default 0. */
   readonly weightDecay?: number;
@@ -25,7 +27,9 @@ export interface OptimizerOptions {
 
 /** What the update of one parameter reads, and what it yields. */
 export interface UpdateContext {
+  /** The weight before the step. */
   readonly weight: NDArray;
+  /** Its gradient. */
   readonly grad: NDArray;
   /** The optimizer's state for this parameter, by slot. */
   readonly slots: readonly NDArray[];

@@ -2,6 +2,7 @@ import type { NDArray } from '../../front/ndarray.js';
 import type { Parameter } from '../parameter.js';
 import { Optimizer, type OptimizerOptions, type UpdateContext } from './optimizer.js';
 
+/** What `SGD` takes besides what every optimizer does. */
 export interface SGDOptions extends OptimizerOptions {
   /** The share of the last step that is kept. Default 0. */
   readonly momentum?: number;

@@ -53,7 +53,7 @@ const absorbing = (words: string, constant: number, build: LawCase['build']): La
     inEitherOrder(inputs, (x, y) => (isAll(y, constant) ? everywhere(constant, type, x) : null)),
 });
 
-/** Whether both are true. */
+/** Whether both are true; bool. Of other dtypes, whatever is not 0 is true. */
 export const logicalAnd: OperatorFunction<Binary> = binary({
   name: 'logicalAnd',
   operands: toBool,
@@ -67,7 +67,7 @@ export const logicalAnd: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether at least one is true. */
+/** Whether at least one is true; bool. Of other dtypes, whatever is not 0 is true. */
 export const logicalOr: OperatorFunction<Binary> = binary({
   name: 'logicalOr',
   operands: toBool,
@@ -81,7 +81,7 @@ export const logicalOr: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether exactly one is true. */
+/** Whether exactly one is true; bool. Of other dtypes, whatever is not 0 is true. */
 export const logicalXor: OperatorFunction<Binary> = binary({
   name: 'logicalXor',
   operands: toBool,

@@ -32,7 +32,7 @@ export const rsqrt: OperatorFunction<Unary> = unary({
   samples,
 });
 
-/** The cube root, of negative numbers too. The gradient at 0 is infinite. */
+/** The cube root, of negative numbers too. The gradient at 0 is infinite. Integers become float32. */
 export const cbrt: OperatorFunction<Unary> = unary({
   name: 'cbrt',
   operands: 'float',

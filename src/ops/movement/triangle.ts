@@ -56,12 +56,12 @@ function triangle(
   return self;
 }
 
-/** Matrices with zeros above diagonal `k`; leading axes are batches. */
+/** Matrices with zeros above diagonal `k`; leading axes are batches. A `ShapeError` below rank 2. */
 export const tril: OperatorFunction<Triangle> = triangle('tril', false, (diagonal, k) =>
   e.le(diagonal, k),
 );
 
-/** Matrices with zeros below diagonal `k`; leading axes are batches. */
+/** Matrices with zeros below diagonal `k`; leading axes are batches. A `ShapeError` below rank 2. */
 export const triu: OperatorFunction<Triangle> = triangle('triu', true, (diagonal, k) =>
   e.ge(diagonal, k),
 );

@@ -186,8 +186,14 @@ function precedes(
   return e.or(onTie, e.and(isNaN, e.or(e.eq(b, b), isEarlier)));
 }
 
-/** The position of the greatest element, int64; the first of several, and the first NaN if any. */
+/**
+ * The position of the greatest element along an axis, or in the flattened `x`: int64. The first of several, and
+ * the first NaN if any. A `ShapeError` where there is no element.
+ */
 export const argmax: OperatorFunction<ArgReduction> = argExtremum('argmax', 'max');
 
-/** The position of the least element, int64; the first of several, and the first NaN if any. */
+/**
+ * The position of the least element along an axis, or in the flattened `x`: int64. The first of several, and
+ * the first NaN if any. A `ShapeError` where there is no element.
+ */
 export const argmin: OperatorFunction<ArgReduction> = argExtremum('argmin', 'min');
