@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { importsOf, sourceFiles } from '../support/sources.js';
+import { checkout, importsOf, sourceFiles } from '../support/sources.js';
 
 /** What each room may import besides itself. `base` is open to all. */
 const below: Readonly<Record<string, readonly string[]>> = {
@@ -12,7 +14,6 @@ const below: Readonly<Record<string, readonly string[]>> = {
   passes: ['ops', 'ir', 'graph', 'loop'],
   codegen: ['loop'],
   formats: ['ops', 'ir', 'graph', 'loop'],
-  source: [],
   runtime: ['passes', 'codegen', 'formats', 'ops', 'loop', 'ir', 'graph'],
   front: ['runtime', 'passes', 'formats', 'ops', 'ir', 'graph'],
   nn: ['front', 'formats', 'ops', 'ir'],
@@ -41,6 +42,20 @@ test('imports go down the floors and nowhere else', () => {
     }
   }
   assert.deepEqual(wrong, []);
+});
+
+test('the page about the architecture names every room', () => {
+  const page = readFileSync(join(checkout, 'docs/architecture.md'), 'utf8');
+  const table = page.slice(page.indexOf('```\nF0 '), page.indexOf('```\n\nFiles'));
+  assert.ok(table.length > 0);
+  const files = sourceFiles('src');
+  for (const name of Object.keys(below)) {
+    assert.ok(
+      files.some(({ path }) => room(path) === name),
+      `there is no ${name}`,
+    );
+    assert.ok(table.includes(name.endsWith('.ts') ? name : ` ${name}/ `), `${name} is not there`);
+  }
 });
 
 /** What only some entry points load, and where that is. */
