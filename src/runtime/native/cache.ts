@@ -16,7 +16,7 @@ interface Entry {
 const digestForm = /^[0-9a-f]{64}$/;
 
 /** What libraries are called in the cache. */
-export const libraryEnding = '.so';
+const libraryEnding = '.so';
 const entryEnding = '.json';
 
 /** The name of the function of a program. */
