@@ -19,6 +19,8 @@ export interface Comparison {
   readonly nearby: Operand | null;
   /** The relative difference that says nothing. */
   readonly slack: number;
+  /** What no difference may exceed, whatever else excuses it. Default: nothing. */
+  readonly most?: number;
 }
 
 /** How much further from the truth than code on operands that are a little off the other code may be. */
@@ -47,9 +49,9 @@ function valuesOf({ storage }: Operand): ArrayLike<number> {
  * Integers and truth values are equal, unless the code itself decides some of them otherwise when its
  * operands are a little off: `argmax` of two numbers that are nearly equal.
  */
-function exactDifference({ expected, actual, nearby }: Comparison): string | null {
+function exactDifference({ expected, actual, nearby, most }: Comparison): string | null {
   const [want, have] = [elementsOf(expected), elementsOf(actual)];
-  const near = nearby === null ? null : elementsOf(nearby);
+  const near = nearby === null || most !== undefined ? null : elementsOf(nearby);
   if (near !== null && near.length !== want.length) return null;
   let first = -1;
   let wrong = 0;
@@ -90,7 +92,8 @@ class Deviation {
  * that shows. This holds for the greatest difference and for the mean, so that one element which is
  * undecided excuses no others.
  */
-function floatDifference({ expected, actual, nearby, slack }: Comparison): string | null {
+function floatDifference(comparison: Comparison): string | null {
+  const { expected, actual, nearby, slack, most = Infinity } = comparison;
   const [want, have] = [valuesOf(expected), valuesOf(actual)];
   const near = nearby === null ? null : valuesOf(nearby);
   if (near !== null && near.length !== want.length) return null;
@@ -108,6 +111,7 @@ function floatDifference({ expected, actual, nearby, slack }: Comparison): strin
   // What comes out as zero though its parts are not.
   const floor = near === null ? 0 : slack * slack ** 0.5 * scale;
   const isClose =
+    off.greatest <= most &&
     off.broken <= allowance * moved.broken &&
     off.greatest <= allowance * moved.greatest + floor &&
     Math.sqrt(off.squares) <= allowance * Math.sqrt(moved.squares) + floor * Math.sqrt(want.length);

@@ -1,8 +1,8 @@
-import type { HostArray } from '../../base/dtype.js';
+import { type HostArray, isFloat } from '../../base/dtype.js';
 import type { Device } from '../device.js';
 import type { Executable, Operand } from '../executable.js';
 import { Storage } from '../storage.js';
-import { difference } from './compare.js';
+import { difference, numbersOf } from './compare.js';
 import { onPerturbed } from './perturb.js';
 import { slackOf } from './slack.js';
 
@@ -68,24 +68,47 @@ function objectionTo(
 ): string | null {
   const { program } = old;
   const slack = slackOf(program);
-  const objectionWith = (nearby: readonly Operand[] | null): string | null => {
+  const objectionWith = (nearby: readonly Operand[] | null, most?: number): string | null => {
     for (let k = 0; k < results.length; k++) {
       const [expected, near] = [results[k], nearby?.[k] ?? null];
-      const found = difference({ expected, actual: actual[k], nearby: near, slack });
+      const found = difference({ expected, actual: actual[k], nearby: near, slack, most });
       if (found !== null) return `its result ${program.outputs[k].name} is wrong: ${found}`;
     }
     return null;
   };
+  const runNear = (wholes: 'stay' | 'move'): readonly Operand[] => {
+    const after = contentsOf(into);
+    try {
+      restore(before);
+      const run = (near: readonly Operand[]): readonly Operand[] =>
+        copied(old.run(near, into), into);
+      return onPerturbed(inputs, slack, run, wholes);
+    } finally {
+      restore(after);
+    }
+  };
   if (objectionWith(null) === null) return null;
-  const after = contentsOf(into);
-  let nearby: readonly Operand[];
-  try {
-    restore(before);
-    nearby = onPerturbed(inputs, slack, (operands) => copied(old.run(operands, into), into));
-  } finally {
-    restore(after);
+  const objection = objectionWith(runNear('stay'));
+  if (objection === null) return null;
+  // What is nothing but rounding, as a gradient that is zero, may need all operands to move; then it is small.
+  return objectionWith(runNear('move'), (slack / wholesPart) * greatestOf(inputs));
+}
+
+/** Whole numbers excuse no more than this part of the slack: some roundings of the greatest operand. */
+const wholesPart = 2 ** 6;
+
+/** The greatest magnitude of floats among operands, infinite ones aside. */
+function greatestOf(inputs: readonly Operand[]): number {
+  let greatest = 0;
+  for (const { storage } of inputs) {
+    if (!isFloat(storage.dtype)) continue;
+    const values = numbersOf(storage.dtype, storage.host);
+    for (let i = 0; i < values.length; i++) {
+      const size = Math.abs(values[i]);
+      if (size > greatest && size !== Infinity) greatest = size;
+    }
   }
-  return objectionWith(nearby);
+  return greatest;
 }
 
 function contentsOf(into: Into): ReadonlyMap<Storage, HostArray> {

@@ -3,7 +3,17 @@ import { test } from 'node:test';
 import type { HostArray } from '../../../src/base/dtype.js';
 import type { Value } from '../../../src/ir/program.js';
 import type { TensorType } from '../../../src/ir/types.js';
-import { add, argmax, flip, greater, matmul, mul, sub, sum } from '../../../src/ops/index.js';
+import {
+  add,
+  argmax,
+  equal,
+  flip,
+  greater,
+  matmul,
+  mul,
+  sub,
+  sum,
+} from '../../../src/ops/index.js';
 import { compile } from '../../../src/runtime/compile.js';
 import { cpu } from '../../../src/runtime/device.js';
 import type { Executable, Operand } from '../../../src/runtime/executable.js';
@@ -110,6 +120,29 @@ test('what cancels may come out differently by as much as its terms are uncertai
   };
   assert.equal(by(1e-6), null);
   assert.match(by(0.5)!, /wrong: element 4/);
+});
+
+test('what is nothing but rounding may come out differently where all operands are whole numbers, too', () => {
+  const whole = floats([16, 900], Array.from({ length: 16 * 900 }, (_, i) => 1 + ((7 * i) % 9))); // prettier-ignore
+  const nothing = compiled({ x: float(16, 900) }, ({ x: a }) => ({
+    y: sub(sum(mul(a, 0.001), 1), mul(sum(a, 1), 0.001)),
+  }));
+  const by = (error: number): string | null => {
+    const next = altered(nothing, (elements) => void (elements[4] = Number(elements[4]) + error));
+    return trial(nothing, next, [whole]).objection;
+  };
+  assert.equal(by(2e-7), null);
+  // One term is a thousandth at least.
+  for (const error of [0.001, -0.009]) assert.match(by(error)!, /wrong: element 4/);
+});
+
+test('whole numbers that choose excuse nothing', () => {
+  const labels = floats([900], Array.from({ length: 900 }, (_, i) => i % 3)); // prettier-ignore
+  const chosen = compiled({ l: float(900), x: float(900) }, ({ l, x: a }) => ({
+    y: mul(equal(l, 1), a),
+  }));
+  const next = altered(chosen, (elements) => void (elements[4] = 0));
+  assert.match(trial(chosen, next, [labels, noise(900)]).objection!, /wrong: element 4 is 0/);
 });
 
 test('integers and truth values are equal, unless the code itself cannot decide', () => {
