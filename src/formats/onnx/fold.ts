@@ -2,6 +2,7 @@ import {
   addDim, type Dim, floorDivDim, isStatic, maxDim, minDim, modDim, mulDim, sameDim, subDim,
 } from '../../base/dim.js'; // prettier-ignore
 import { isFloat } from '../../base/dtype.js';
+import { integerRange } from '../../base/numbers.js';
 import type { Value } from '../../ir/program.js';
 import { elementByCode, elementNamed, type Element } from './elements.js';
 import { type ImportedNode, inNode, type Results } from './node.js';
@@ -81,18 +82,9 @@ function elementAfter(node: ImportedNode): Element | null {
 /** Whether an element type holds a number. Sizes are held by wide integers only. */
 function fits({ carrier }: Element, each: Dim): boolean {
   if (!isStatic(each)) return carrier === 'int64' || carrier === 'int32';
-  switch (carrier) {
-    case 'int64':
-      return true;
-    case 'int32':
-      return each >= -(2 ** 31) && each < 2 ** 31;
-    case 'int8':
-      return each >= -128 && each < 128;
-    case 'uint8':
-      return each >= 0 && each < 256;
-    default:
-      return each === 0 || each === 1;
-  }
+  if (carrier === 'int64') return true;
+  const [least, greatest] = integerRange(carrier) ?? [0n, 1n];
+  return each >= least && each <= greatest;
 }
 
 const folds: Readonly<Record<string, Fold>> = {

@@ -10,6 +10,7 @@ import {
 } from '../../base/errors.js';
 import type { Program, Value } from '../../ir/program.js';
 import type { ConstantData, Shape } from '../../ir/types.js';
+import { mostAxes } from '../../ops/dynamic/extents.js';
 import * as ops from '../../ops/index.js';
 import type { AttributeList } from './attributes.js';
 import type { Element } from './elements.js';
@@ -18,9 +19,6 @@ import { type Operand, TensorOperand } from './operand.js';
 import { damaged, op } from './place.js';
 import type { NodeProto } from './proto/onnx_pb.js';
 import type { Region, Scope } from './region.js';
-
-/** The most axes that a result may have by the length of a vector: a size costs nothing, an axis does. */
-const mostAxes = 256;
 
 /** What a rule makes of a node: a value or an operand for each output, null for outputs left out. */
 export type Results = Value | Operand | readonly (Value | Operand | null)[];

@@ -14,6 +14,9 @@ import {
 import { shapeToString } from '../infer.js';
 import { writeExtents } from './onnx.js';
 
+/** The most axes that a result may have by the length of a vector: a size costs nothing, an axis does. */
+export const mostAxes = 256;
+
 export interface ExtentsOptions {
   /** For each size the most it can be, null where nobody knows. Default unknown. */
   readonly most?: readonly (Dim | null)[];
@@ -45,6 +48,13 @@ export const extents: OperatorFunction<
       throw new ShapeError('the number of axes is not known', {
         op,
         expected: 'an array of rank 1 and known length',
+        actual: shapeToString(shape),
+      });
+    }
+    if (rank > mostAxes) {
+      throw new ShapeError('the result would have too many axes', {
+        op,
+        expected: `at most ${mostAxes} sizes`,
         actual: shapeToString(shape),
       });
     }

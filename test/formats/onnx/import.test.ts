@@ -100,6 +100,30 @@ test('what is computed from sizes stays a size', () => {
   assert.deepEqual(graph.run({ x })['y'].shape, [6, 2]);
 });
 
+test('extrema of nothing are the ends of what a type holds', () => {
+  for (const [dtype, code, least, greatest] of [
+    ['int64', 7, -(2n ** 63n), 2n ** 63n - 1n],
+    ['int32', 6, -(2 ** 31), 2 ** 31 - 1],
+    ['uint8', 2, 0, 255],
+    ['int8', 3, -128, 127],
+    ['float32', 1, -Infinity, Infinity],
+  ] as const) {
+    const graph = fromOnnx(
+      model({
+        name: 'nothing',
+        node: [
+          node('ReduceMax', ['x'], 'max', { keepdims: 0 }),
+          node('ReduceMin', ['x'], 'min', { keepdims: 0 }),
+        ],
+        input: [value('x', [0], code)],
+        output: [value('max', [], code), value('min', [], code)],
+      }),
+    );
+    const { max, min } = graph.run({ x: kn.zeros([0], { dtype }) });
+    assert.deepEqual([max.item(), min.item()], [least, greatest], dtype);
+  }
+});
+
 test('loops and branches are operators of the graph, with gradients', () => {
   const body: Graph = {
     name: 'body',

@@ -276,3 +276,11 @@ test('side-effect code is given arrays whose sizes the data decides', () => {
   }
   assert.equal(seen.length, 3);
 });
+
+test('a vector of sizes makes so many axes and no more', () => {
+  const sizes = kn.ones([257], { dtype: 'int32' });
+  const refused = (error: unknown): boolean =>
+    error instanceof kn.ShapeError && /at most 256 sizes/.test(error.message);
+  assert.throws(() => kn.deferredCompute(() => kn.zeros(sizes)), refused);
+  assert.throws(() => kn.hybridize((shape: kn.NDArray) => kn.zeros(shape))(sizes), refused);
+});

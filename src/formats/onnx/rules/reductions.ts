@@ -1,4 +1,6 @@
-import { type DType, isFloat } from '../../../base/dtype.js';
+import type { Dim } from '../../../base/dim.js';
+import { isFloat } from '../../../base/dtype.js';
+import { integerRange, isSigned } from '../../../base/numbers.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
@@ -100,7 +102,7 @@ function extreme(
   ofTruths: typeof ops.any | typeof ops.all,
 ): Value {
   if (x.type.dtype === 'bool') return ofTruths(x, axes, { keepdims });
-  const { shape, dtype } = x.type;
+  const { shape } = x.type;
   const reduced =
     axes?.map((axis) => (axis < 0 ? axis + shape.length : axis)) ?? shape.map((_, axis) => axis);
   if (!reduced.some((axis) => shape[axis] === 0)) return ofNumbers(x);
@@ -108,9 +110,17 @@ function extreme(
   const left = shape.flatMap((dim, axis) =>
     reduced.includes(axis) ? (keepdims ? [1] : []) : [dim],
   );
-  const greatest: Partial<Record<DType, readonly [number, number]>> = {
-    int8: [-128, 127], uint8: [0, 255], int32: [-(2 ** 31), 2 ** 31 - 1],
-  }; // prettier-ignore
-  const [lowest, highest] = greatest[dtype] ?? [-Infinity, Infinity];
-  return ops.fullLike(x, ofTruths === ops.any ? lowest : highest, { shape: left });
+  return neutral(x, ofTruths === ops.any, left);
+}
+
+/** The least number of a dtype, or the greatest. */
+function neutral(like: Value, isLeast: boolean, shape: readonly Dim[]): Value {
+  const range = integerRange(like.type.dtype);
+  if (range === null) return ops.fullLike(like, isLeast ? -Infinity : Infinity, { shape });
+  const least = ops.fullLike(like, Number(range[0]), { shape });
+  if (isLeast) return least;
+  // The greatest 64-bit integer is no number of JavaScript; it is the complement of the least one.
+  return isSigned(like.type.dtype)
+    ? ops.bitwiseNot(least)
+    : ops.fullLike(like, Number(range[1]), { shape });
 }
