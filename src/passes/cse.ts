@@ -17,6 +17,9 @@ import { throughRegions, transform } from './transform.js';
 export function eliminateCommonSubexpressions(program: Program): Program {
   const labels = new Labels();
   return throughRegions(program, (inner, region) => {
+    // Nothing is built before it is clear that something is computed twice: the first of what is, in the
+    // order of the program, reads the same values as what it repeats.
+    if (!hasRepeats(inner, labels, region)) return inner;
     const calls = new CallTable();
     const constants = new ConstantTable();
     return transform(
@@ -29,6 +32,30 @@ export function eliminateCommonSubexpressions(program: Program): Program {
       { region },
     );
   });
+}
+
+/** Whether something is computed twice, or a region is to be replaced. */
+function hasRepeats(
+  program: Program,
+  labels: Labels,
+  region: (region: Program) => Program,
+): boolean {
+  const calls = new CallTable();
+  const constants = new ConstantTable();
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind === 'variable') continue;
+    const results = program.results(id);
+    const own = (): readonly Value[] => results;
+    if (node.kind === 'constant') {
+      if (constants.firstLike(node.data, own) !== results) return true;
+      continue;
+    }
+    if (node.regions.some((inner) => region(inner) !== inner)) return true;
+    const first = calls.firstLike(program, labels.of(node), program.operands(id), own);
+    if (first !== results) return true;
+  }
+  return false;
 }
 
 /** A number for all that calls have besides operands: equal exactly where all of it is equal. */

@@ -41,7 +41,7 @@ export interface TransformOptions {
   /** Nodes for which this is false are left out; nothing that stays may read them. */
   readonly keep?: (id: NodeId) => boolean;
   /** Calls to visit; everything else is copied. Nothing is built where there are none. Default all nodes. */
-  readonly wanted?: (call: CallNode) => boolean;
+  readonly wanted?: (call: CallNode, id: NodeId) => boolean;
 }
 
 /**
@@ -74,7 +74,7 @@ export function transform(program: Program, visit: Visit, options: TransformOpti
       const node = old.kind === 'call' ? adapt(old, dims, region) : old;
       if (node.kind === 'call' && node.regions !== (old as CallNode).regions) changed = true;
       const operands = program.operands(id).map(moved);
-      if (wanted !== undefined && !(node.kind === 'call' && wanted(node))) {
+      if (wanted !== undefined && !(node.kind === 'call' && wanted(node, id))) {
         results.push(append(node, operands, into));
         continue;
       }
@@ -94,7 +94,10 @@ export function transform(program: Program, visit: Visit, options: TransformOpti
   return changed ? rebuilt : program;
 }
 
-/** Whether it is plain before anything is built that a program will stay as it is. */
+/**
+ * Whether it is plain before anything is built that a program will stay as it is. Passes that say what they
+ * want cost nothing where there is none of it, as in most programs for most passes.
+ */
 function hasNothingToDo(program: Program, { region, keep, wanted }: TransformOptions): boolean {
   if (wanted === undefined) return false;
   for (const id of program.graph.nodes()) {
@@ -102,7 +105,7 @@ function hasNothingToDo(program: Program, { region, keep, wanted }: TransformOpt
     if (node.kind === 'variable') continue;
     if (keep?.(id) === false) return false;
     if (node.kind === 'constant') continue;
-    if (wanted(node)) return false;
+    if (wanted(node, id)) return false;
     if (region !== undefined && node.regions.some((inner) => region(inner) !== inner)) return false;
   }
   return true;

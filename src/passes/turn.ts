@@ -1,5 +1,5 @@
 import type { NodeId } from '../graph/graph.js';
-import { type Program, sameType } from '../ir/program.js';
+import { type CallNode, type Program, sameType } from '../ir/program.js';
 import { turnedFrom } from '../ops/movement/transpose.js';
 import { declarationOf } from './facets.js';
 import { throughRegions, transform } from './transform.js';
@@ -12,23 +12,38 @@ import { throughRegions, transform } from './transform.js';
  */
 export function turnProducts(program: Program): Program {
   return throughRegions(program, (inner, region) => {
-    const reads = countReads(inner);
+    const candidates = turnable(inner);
     return transform(
       inner,
-      ({ id, operands: [operand], into }) => {
-        const [result] = inner.results(id);
-        const made = turnedFrom(result);
-        if (made === null || reads[made.node] !== 1) return undefined;
+      ({ operands: [operand], into, node }) => {
         const producer = into.node(operand.node);
         if (producer.kind !== 'call') return undefined;
         const { turned } = declarationOf(producer.op);
         const inputs = into.operands(operand.node);
         const value = turned === undefined ? null : into.assuming(() => turned(inputs));
-        return value === null || !sameType(value.type, result.type) ? undefined : [value];
+        const [type] = (node as CallNode).types;
+        return value === null || !sameType(value.type, type) ? undefined : [value];
       },
-      { region, wanted: (call) => call.types.length === 1 && call.types[0].shape.length >= 2 },
+      { region, wanted: (_, id) => candidates.has(id) },
     );
   });
+}
+
+/** The transpositions that read alone what could have been made in their order. */
+function turnable(program: Program): ReadonlySet<NodeId> {
+  const found = new Set<NodeId>();
+  let reads: readonly number[] | null = null;
+  for (const id of program.graph.nodes()) {
+    const results = program.results(id);
+    if (results.length !== 1) continue;
+    const made = turnedFrom(results[0]);
+    if (made === null) continue;
+    const producer = program.node(made.node);
+    if (producer.kind !== 'call' || declarationOf(producer.op).turned === undefined) continue;
+    reads ??= countReads(program);
+    if (reads[made.node] === 1) found.add(id);
+  }
+  return found;
 }
 
 /** How often the results of each node are read, outputs included. */

@@ -14,9 +14,8 @@ const mostPages = 32768;
 
 const arenaStep = 2 ** 24;
 
-/** What residents may take unless said: a part of the whole, and never more than this. */
-const residentPart = 1 / 4;
-const mostResidentBytes = 2 ** 29;
+/** What residents may take unless said, of the whole: they give way to whatever else needs memory. */
+const residentPart = 1 / 2;
 
 /**
  * The memory that compiled programs work on: one growable `WebAssembly.Memory`, divided into regions
@@ -55,14 +54,13 @@ export class Device {
       /** How threads are started. Default: as this platform does. */
       readonly spawn?: Spawn;
       /**
-       * The bytes that arrays may take which are not pinned. Default: a quarter of what there may be in all,
-       * at most 256 MiB.
+       * The bytes that arrays may take which are not pinned. Default: half of what there may be in all.
        */
       readonly residentBytes?: number;
     } = {},
   ) {
     const { maximumBytes = mostPages * pageBytes, threads = 1 } = options;
-    const { residentBytes = Math.min(maximumBytes * residentPart, mostResidentBytes) } = options;
+    const { residentBytes = maximumBytes * residentPart } = options;
     this.residents = new Residents(this, residentBytes);
     this.#grain = options.grain;
     this.#spawn = options.spawn;

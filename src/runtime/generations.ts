@@ -80,7 +80,7 @@ export class Generations {
   enroll(residence: Residence): object {
     const { bytes } = residence;
     this.#bytesSinceLook += bytes;
-    if (this.#bytesSinceLook >= this.budget / 8) this.#look();
+    if (this.#bytesSinceLook >= Math.min(weighedBytes, this.budget / 8)) this.#look();
     let current = this.#current;
     if (current === null || current.bytes + bytes > generationBytes) current = this.#open();
     current.bytes += bytes;

@@ -87,11 +87,17 @@ function objectionTo(
       restore(after);
     }
   };
-  if (objectionWith(null) === null) return null;
-  const objection = objectionWith(runNear('stay'));
-  if (objection === null) return null;
-  // What is nothing but rounding, as a gradient that is zero, may need all operands to move; then it is small.
-  return objectionWith(runNear('move'), (slack / wholesPart) * greatestOf(inputs));
+  const plain = objectionWith(null);
+  if (plain === null) return null;
+  try {
+    const objection = objectionWith(runNear('stay'));
+    if (objection === null) return null;
+    // What is nothing but rounding, as a gradient that is zero, may need all operands to move; then it is small.
+    return objectionWith(runNear('move'), (slack / wholesPart) * greatestOf(inputs));
+  } catch (error) {
+    // Nobody has asked for a run on other operands: where it is refused, there is no second opinion.
+    return `${plain}; on operands a little off the program fails: ${(error as Error).message}`;
+  }
 }
 
 /** Whole numbers excuse no more than this part of the slack: some roundings of the greatest operand. */

@@ -221,3 +221,19 @@ for (const isPinned of [false, true]) {
     }
   }); // prettier-ignore
 }
+
+test('a program that refuses operands a little off gives no second opinion, and no error', () => {
+  const sums = compiled({ x: { dtype: 'float32', shape: [64] } }, ({ x }) => ({ y: sum(x) }));
+  const given = [noise(64)];
+  const picky: Executable = {
+    ...altered(sums, () => undefined),
+    run: (inputs, into) => {
+      if (inputs[0].storage !== given[0].storage) throw new RangeError('not these');
+      return sums.run(inputs, into);
+    },
+  };
+  const wrong = altered(sums, (elements) => (elements[0] = Number(elements[0]) + 1));
+  const { results, objection } = trial(picky, wrong, given);
+  assert.match(objection ?? '', /^its result y is wrong: .*; on operands a little off the program fails: not these$/); // prettier-ignore
+  assert.deepEqual(elementsOf(results[0]), elementsOf(sums.run(given)[0]));
+});
