@@ -50,6 +50,13 @@ export function isFixed({ arrays }: Known): boolean {
   return arrays.every(({ shape }) => shape.join() === arrays[0].shape.join());
 }
 
+/** Whether one of some axes has one size in all trials. */
+export function hasFixedAxis({ arrays }: Known, isMeant: (axis: number) => boolean): boolean {
+  return arrays[0].shape.some(
+    (size, axis) => isMeant(axis) && arrays.every(({ shape }) => shape[axis] === size),
+  );
+}
+
 /** Whether two values have one shape, whatever it is in each of the trials. */
 export function sameShapes(a: Known, b: Known): boolean {
   return a.extents.join(';') === b.extents.join(';');

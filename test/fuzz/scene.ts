@@ -6,7 +6,7 @@ import { byHand } from './control.js';
 import { calls, resultArrays } from './calls.js';
 import { isBySizes } from './dynamic.js';
 import { needsExact, readsNothing, taintOf, taintsOfStep } from './facts.js';
-import { type Choices, extentsOf, isFixed, isOpen, type Known, knownValue, openExtent, type Palette } from './pool.js'; // prettier-ignore
+import { type Choices, extentsOf, hasFixedAxis, isFixed, isOpen, type Known, knownValue, openExtent, type Palette } from './pool.js'; // prettier-ignore
 import { type Argument, type Input, allSteps, mapRefs, refsOf, type Sizes, type Step } from './program.js'; // prettier-ignore
 import { copyOf, inputArray, Runner } from './run.js';
 
@@ -170,7 +170,9 @@ export class Scene {
     if (this.isExact && made.some(({ taint }) => taint > 0)) return null;
     const operands = refsOf(step).map((id) => this.#known.get(id)!);
     // A size that data decides, but the same in all trials, would be taken for a known one.
-    const isUnsure = (known: Known, k: number): boolean => isDeciding && k < deciding && isFixed(known); // prettier-ignore
+    const decided = step.regions === undefined ? decidedAxes(step) : () => false;
+    const isUnsure = (known: Known, k: number): boolean =>
+      isDeciding && k < deciding && (isFixed(known) || hasFixedAxis(known, decided));
     if (step.regions === undefined && made.every(isUnsure) && made.length > 0) return null;
     const inherited = Math.max(0, ...operands.map(({ sized }) => sized));
     const around = operands.flatMap(({ arrays, extents }) => extents.map((extent, axis) => ({ extent, sizes: extentsOf(arrays)[axis] }))); // prettier-ignore
