@@ -38,8 +38,14 @@ test('of finite intervals the ends are reached', () => {
         return { min: Math.min(...all), max: Math.max(...all) };
       };
       const { min, max } = times(x, y);
-      assert.deepEqual(plus(x, y), exact((a, b) => a + b));
-      assert.deepEqual({ min: min + 0, max: max + 0 }, exact((a, b) => a * b));
+      assert.deepEqual(
+        plus(x, y),
+        exact((a, b) => a + b),
+      );
+      assert.deepEqual(
+        { min: min + 0, max: max + 0 },
+        exact((a, b) => a * b),
+      );
       assert.deepEqual(lesser(x, y), exact(Math.min));
       assert.deepEqual(greater(x, y), exact(Math.max));
     }),
