@@ -29,9 +29,9 @@ const mostTerms = 24;
 const mostFactors = 8;
 
 /**
- * Which polynomials i32 expressions are, and between which numbers they lie, both ends included. Expressions must be interned,
- * and a variable must be bound in one place only. Everything known of an expression holds wherever it is
- * evaluated: an expression that mentions a loop variable is inside that loop.
+ * Which polynomials i32 expressions are, and between which numbers they lie, both ends included. Expressions
+ * must be interned, and a variable must be bound in one place only. Everything known of an expression holds
+ * wherever it is evaluated: an expression that mentions a loop variable is inside that loop.
  */
 export class Intervals {
   protected readonly numberOf: NumberOf;

@@ -11,9 +11,10 @@ export interface VectorOptions {
 
 /**
  * Turns loops of mode `vector` into a main loop whose iterations are lanes, and loops for the rest, of
- * narrower vectors where there are some, and of single elements. Whoever asks for `vector` promises that iterations are independent. A loop that cannot be
- * vectorised becomes serial: one with a `while`, a branch or a nested bound that differs between lanes,
- * a call, an assignment to a local from outside, a store to one place from all lanes, or vectors.
+ * narrower vectors where there are some, and of single elements. Whoever asks for `vector` promises that
+ * iterations are independent. A loop that cannot be vectorised becomes serial: one with a `while`, a branch
+ * or a nested bound that differs between lanes, a call, an assignment to a local from outside, a store to
+ * one place from all lanes, or vectors.
  */
 export function vectorize(kernel: Kernel, { vectorBytes }: VectorOptions): Kernel {
   const separate = separateBindings(kernel);

@@ -22,14 +22,16 @@ export interface Effort {
   readonly width: number;
 }
 
+const nothing: Effort = { work: 0, width: 0 };
+
+export function together(a: Effort, b: Effort): Effort {
+  return { work: a.work + b.work, width: Math.max(a.width, b.width) };
+}
+
 export function effortOf(members: Iterable<NodeId>, costs: Costs): Effort {
-  let [work, width] = [0, 0];
-  for (const id of members) {
-    const cost = costs.of(id);
-    work += cost.work;
-    width = Math.max(width, cost.width);
-  }
-  return { work, width };
+  let effort = nothing;
+  for (const id of members) effort = together(effort, costs.of(id));
+  return effort;
 }
 
 /**
@@ -69,11 +71,7 @@ export function continuations(
       if (!sameShape(operand.type.shape, type.shape)) continue;
       const before = found.get(operand.node) ?? beginning(program, operand);
       if (before === null || bytesOf(type.dtype) > bytesOf(before.kernel.type.dtype)) continue;
-      const own = costs.of(id);
-      const effort = {
-        work: before.effort.work + own.work,
-        width: Math.max(before.effort.width, own.width),
-      };
+      const effort = together(before.effort, costs.of(id));
       if (fitsBehind(before.kernel, effort)) found.set(id, { kernel: before.kernel, effort });
     }
   }
@@ -85,5 +83,5 @@ function beginning(program: Program, value: Value): Continuation | null {
   const node = program.node(value.node);
   if (node.kind !== 'call' || program.results(value.node).length > 1) return null;
   if (declarationOf(node.op).lowering.kind !== 'kernel') return null;
-  return { kernel: value, effort: { work: 0, width: 0 } };
+  return { kernel: value, effort: nothing };
 }

@@ -4,7 +4,7 @@ import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import { declarationOf } from '../facets.js';
 import type { Costs } from './cost.js';
-import { type Continuation, continuations, effortOf, fitsBehind } from './epilogue.js';
+import { type Continuation, continuations, effortOf, fitsBehind, together } from './epilogue.js';
 import { isExtents } from '../measure.js';
 import { isView, sameButForOnes, viewed } from '../views.js';
 
@@ -120,12 +120,7 @@ function wouldBeTooLong(
   costs: Costs,
 ): boolean {
   if (before === undefined || kind !== 'point') return false;
-  const rest = effortOf(members, costs);
-  const whole = {
-    work: before.effort.work + rest.work,
-    width: Math.max(before.effort.width, rest.width),
-  };
-  return !fitsBehind(before.kernel, whole);
+  return !fitsBehind(before.kernel, together(before.effort, effortOf(members, costs)));
 }
 
 function newDraft(program: Program, id: NodeId, node: CallNode): Draft {
