@@ -64,7 +64,7 @@ export interface Routine {
 }
 
 /** A statement with all values in it replaced. */
-export function mapValues(statement: Statement, map: (value: Dim) => Dim): Statement {
+function mapValues(statement: Statement, map: (value: Dim) => Dim): Statement {
   const all = (values: readonly Dim[]): readonly Dim[] => values.map(map);
   const test = ({ dim, relation }: Test): Test => ({ dim: map(dim), relation });
   const inside = (body: readonly Statement[]): readonly Statement[] =>

@@ -327,7 +327,7 @@ function functionKey(domain: string, name: string, overload: string): string {
   return JSON.stringify([domain === 'ai.onnx' ? '' : domain, name, overload]);
 }
 
-export function listOf(results: Results): readonly (Value | Operand | null)[] {
+function listOf(results: Results): readonly (Value | Operand | null)[] {
   return Array.isArray(results)
     ? (results as readonly (Value | Operand | null)[])
     : [results as Value | Operand];

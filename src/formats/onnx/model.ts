@@ -4,7 +4,7 @@ import { protobufFor } from './proto/library.js';
 import type { GraphProto, ModelProto, NodeProto } from './proto/onnx_pb.js';
 
 /** The newest version of ONNX's own operators that is read. */
-export const newestOpset = 28;
+const newestOpset = 28;
 
 /** Reads a model's bytes. @throws FormatError for anything that is not a model. */
 export function readModel(bytes: Uint8Array): ModelProto {

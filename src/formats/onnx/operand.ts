@@ -1,5 +1,5 @@
-import { type Dim, isStatic, sizeOf } from '../../base/dim.js';
-import { allocate, isFloat, kindOf } from '../../base/dtype.js';
+import { type Dim, isStatic } from '../../base/dim.js';
+import { allocate, isFloat } from '../../base/dtype.js';
 import { readElement, writeElement } from '../../base/element.js';
 import type { Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
@@ -143,10 +143,4 @@ export function integers(values: readonly number[], shape?: readonly number[]): 
     type: { dtype: 'int64', shape: shape ?? [values.length] },
     data: BigInt64Array.from(values, BigInt),
   };
-}
-
-/** Whether elements of the type may be known: few, and integers. */
-export function mayBeKnown({ dtype, shape }: TensorType): boolean {
-  const size = sizeOf(shape);
-  return kindOf(dtype) !== 'float' && isStatic(size) && size <= mostKnown;
 }

@@ -24,7 +24,7 @@ export function elementFor(code: number, what: string): Element {
 }
 
 /** Refuses extents that are no sizes, and returns how many elements they make. */
-export function checkedShape(
+function checkedShape(
   dims: readonly bigint[],
   what: string,
 ): { shape: readonly number[]; count: number } {

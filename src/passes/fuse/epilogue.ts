@@ -24,6 +24,7 @@ export interface Effort {
 
 const nothing: Effort = { work: 0, width: 0 };
 
+/** What two chains take, one behind the other. */
 export function together(a: Effort, b: Effort): Effort {
   return { work: a.work + b.work, width: Math.max(a.width, b.width) };
 }

@@ -34,7 +34,7 @@ export interface ExportRequest {
 }
 
 /** The sizes that a model declares: numbers, and the text of what they depend on. */
-export function declaredSizes(shape: Shape): readonly (number | string)[] {
+function declaredSizes(shape: Shape): readonly (number | string)[] {
   return shape.map((dim) => (dim instanceof DimExpr ? String(dim) : dim));
 }
 

@@ -59,7 +59,7 @@ const own: Rules = {
 };
 
 /** The rules by the domains of operators. */
-export const rules: ReadonlyMap<string, Rules> = new Map([
+const rules: ReadonlyMap<string, Rules> = new Map([
   ['', own],
   ['ai.onnx.ml', machineLearning],
   ['ai.onnx.preview', { ...attention, ...linearAttention }],
