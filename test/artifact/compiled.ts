@@ -3,16 +3,21 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { compilers } from '../codegen/c/compiler.js';
 
 const strict = ['-std=c99', '-ffp-contract=off', '-Wall', '-Wextra', '-pedantic', '-Werror'];
 
 const isLong = process.env['KAON_LONG_TESTS'] === '1';
 
-/** How each compiler is asked: to optimise, or to look for what C leaves undefined. */
-const waysOf: Readonly<Record<string, readonly string[]>> = {
-  gcc: [isLong ? '-O2' : '-O1'],
-  clang: [isLong ? '-O1' : '-O0', '-fsanitize=undefined,address', '-fno-sanitize-recover=all'],
-};
+/**
+ * How a compiler is asked: the last one found to look for what C leaves undefined, those before it to
+ * optimise. One that is alone does both.
+ */
+function waysOf(compiler: string): readonly string[] {
+  if (compiler !== compilers.at(-1)) return [isLong ? '-O2' : '-O1'];
+  const level = isLong || compilers.length === 1 ? '-O1' : '-O0';
+  return [level, '-fsanitize=undefined,address', '-fno-sanitize-recover=all'];
+}
 
 /** Optimising more text than this takes seconds, and all that is in it is in smaller files too. */
 const mostOptimized = 30_000;
@@ -50,7 +55,7 @@ export class Program {
     const cwd = join(this.#folder, compiler);
     mkdirSync(cwd);
     const call = (...args: readonly string[]): Promise<unknown> =>
-      promisify(execFile)(compiler, [...strict, ...waysOf[compiler], ...args], { cwd });
+      promisify(execFile)(compiler, [...strict, ...waysOf(compiler), ...args], { cwd });
     const isLarge = (length: number): boolean => length > mostOptimized && !isLong;
     const files = (large: boolean): readonly string[] =>
       this.#sources.flatMap(({ file, length }) =>
