@@ -1,14 +1,13 @@
 import { sameDim, symbolsOf } from '../../base/dim.js';
-import { symbolsOfAttributes } from '../../base/schema.js';
 import type { NodeId } from '../../graph/graph.js';
-import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
+import { determinedSymbols } from '../../ir/bind.js';
 import type { Output, Program, Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { fill } from '../../ops/movement/fill.js';
 import { eliminateDeadCode } from '../dce.js';
-import { carve, nodesBehind } from './carve.js';
-import { build, carvedInput, editLoopSites, type Entry, type Loop, type State } from './loop.js';
-import { liveStates, valuesBehind } from './liveness.js';
+import { nodesBehind } from './carve.js';
+import { build, editLoopSites, type Entry, type Loop, type State } from './loop.js';
+import { liveStates, sizeCarriers, valuesBehind } from './liveness.js';
 
 /**
  * Dead code elimination through loops, until nothing is left to drop: rows that nobody reads, states
@@ -72,21 +71,16 @@ function unread(into: Program, { dtype, shape }: TensorType): Value {
   return into.append(fill.declaration, [], { shape, value: 0, dtype })[0];
 }
 
-/** The inputs that the regions of a loop read for what is alive, if only in loops of their own. */
-function inputsRead(
+/** By region of a loop, the nodes behind what is alive there. */
+function nodesRead(
   { body, condition }: Loop,
   rows: readonly Output[],
   states: readonly State[],
-): ReadonlySet<Value> {
-  const found = new Set<Value>();
-  const reach = (region: Program, ends: readonly Output[]): void => {
-    const values = ends.map(({ value }) => value);
-    for (const id of nodesBehind(region, values)) {
-      if (region.node(id).kind === 'variable') found.add(region.results(id)[0]);
-    }
-  };
-  if (condition !== null) reach(condition, condition.outputs);
-  reach(body, [...rows, ...states.map(({ next }) => next)]);
+): ReadonlyMap<Program, ReadonlySet<NodeId>> {
+  const behind = (region: Program, ends: readonly Output[]): ReadonlySet<NodeId> =>
+    new Set(nodesBehind(region, ends.map(({ value }) => value))); // prettier-ignore
+  const found = new Map([[body, behind(body, [...rows, ...states.map(({ next }) => next)])]]);
+  if (condition !== null) found.set(condition, behind(condition, condition.outputs));
   return found;
 }
 
@@ -95,62 +89,29 @@ function keptOperands(
   rows: readonly Output[],
   states: readonly State[],
 ): Pick<Loop, 'data' | 'captures'> {
-  const reached = inputsRead(loop, rows, states);
-  const isReached = ({ stands }: Entry): boolean => stands.some((value) => reached.has(value));
+  const read = nodesRead(loop, rows, states);
+  const isReached = ({ stands }: Entry): boolean =>
+    stands.some(({ program, node }) => read.get(program)?.has(node));
   const dead = loop.states.filter((state) => !states.includes(state));
   let data = loop.data.filter(isReached);
   // What reads a dead state is dead, but dies only when its turn comes: any value will do until then.
   let captures = [...loop.captures, ...dead].filter(isReached);
   // Dimensions that the regions speak of must still be found from what they are given.
   const dropped = [...loop.data, ...dead, ...loop.captures].filter((entry) => !isReached(entry));
-  for (const region of [loop.body, ...(loop.condition === null ? [] : [loop.condition])]) {
-    const ends =
-      region === loop.body ? [...rows, ...states.map(({ next }) => next)] : region.outputs;
-    const carriers = carriersOfDims(region, ends, [...data, ...states, ...captures], dropped);
-    data = loop.data.filter((entry) => data.includes(entry) || carriers.includes(entry));
-    captures = [...loop.captures, ...dead].filter(
-      (entry) => captures.includes(entry) || carriers.includes(entry),
-    );
+  for (const [region, nodes] of read) {
+    const inputsOf = (entries: readonly Entry[]): readonly Value[] =>
+      entries.flatMap(({ stands }) => stands.filter(({ program }) => program === region));
+    const kept = inputsOf([...data, ...states, ...captures]);
+    const carriers = sizeCarriers(region, nodes, kept, inputsOf(dropped));
+    const isKept = (entry: Entry): boolean =>
+      data.includes(entry) ||
+      captures.includes(entry) ||
+      entry.stands.some((value) => carriers.includes(value));
+    data = loop.data.filter(isKept);
+    captures = [...loop.captures, ...dead].filter(isKept);
   }
   if (data.length === 0 && loop.data.length > 0) data = [shortest(loop)];
   return { data, captures };
-}
-
-/** Those of the entries that are dropped without which a region could not know its dimensions. */
-function carriersOfDims(
-  region: Program,
-  ends: readonly Output[],
-  kept: readonly Entry[],
-  dropped: readonly Entry[],
-): readonly Entry[] {
-  const declared = symbolsOfTypes(region.inputs.map(({ type }) => type));
-  if (declared.size === 0) return [];
-  const typesOf = (entries: readonly Entry[]): readonly TensorType[] =>
-    entries.flatMap(({ stands }) =>
-      stands.filter(({ program }) => program === region).map(({ type }) => type),
-    );
-  const all = [...kept, ...dropped];
-  const remaining = carve(region, {
-    inputs: all.map((entry) => carvedInput(entry)),
-    outputs: ends,
-  });
-  const spoken = symbolsOfTypes(typesOf(kept));
-  for (const id of remaining.graph.nodes()) {
-    const node = remaining.node(id);
-    if (node.kind !== 'call') continue;
-    symbolsOfTypes(node.types).forEach((bounds, name) => spoken.set(name, bounds));
-    symbolsOfAttributes(node.op.attributes, node.attributes, spoken);
-  }
-  const carriers: Entry[] = [];
-  for (const name of spoken.keys()) {
-    if (!declared.has(name)) continue;
-    const isKnown = (): boolean => determinedSymbols(typesOf([...kept, ...carriers])).has(name);
-    for (const entry of dropped) {
-      if (isKnown()) break;
-      if (symbolsOfTypes(typesOf([entry])).has(name)) carriers.push(entry);
-    }
-  }
-  return carriers;
 }
 
 /**

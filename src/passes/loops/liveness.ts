@@ -1,6 +1,7 @@
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import { symbolsOfTypes } from '../../ir/bind.js';
+import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
+import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../facets.js';
 import { ownSymbols, symbolsOfCall } from '../ownsymbols.js';
 
@@ -36,19 +37,55 @@ export function valuesBehind(program: Program, ends: readonly Value[]): Readonly
   return needed;
 }
 
+/**
+ * Those of a region's inputs `others` without which `kept` would not tell the sizes that they and some
+ * nodes speak of.
+ */
+export function sizeCarriers(
+  region: Program,
+  nodes: Iterable<NodeId>,
+  kept: readonly Value[],
+  others: readonly Value[],
+): readonly Value[] {
+  const declared = symbolsOfTypes(typesOf(region.inputs));
+  if (declared.size === 0) return [];
+  const spoken = new Set(symbolsOfTypes(typesOf(kept)).keys());
+  for (const id of nodes) {
+    const node = region.node(id);
+    if (node.kind === 'call') for (const name of symbolsOfCall(node)) spoken.add(name);
+  }
+  const carriers: Value[] = [];
+  for (const name of spoken) {
+    if (!declared.has(name)) continue;
+    for (const value of others) {
+      if (determinedSymbols(typesOf([...kept, ...carriers])).has(name)) break;
+      if (symbolsOfTypes([value.type]).has(name)) carriers.push(value);
+    }
+  }
+  return carriers;
+}
+
+function typesOf(values: readonly Value[]): readonly TensorType[] {
+  return values.map(({ type }) => type);
+}
+
 function firstWith(values: readonly Value[], name: string): Value {
   return values.find(({ type }) => symbolsOfTypes([type]).has(name))!;
 }
 
-/** Which states of a loop something needs, given which of its rows and states are read. */
+/**
+ * Which states of a loop something needs, given which of its rows and states are read; and which inputs
+ * of its regions, if only for the sizes that they tell.
+ */
 export function liveStates(
   { body, condition, data, states }: LoopRegions,
   isRead: readonly boolean[],
 ): { readonly states: readonly boolean[]; readonly inputs: readonly boolean[] } {
   const rows = body.outputs.length - states;
   const inputs = body.inputs.map(() => false);
+  const needed = new Set<Value>();
   const reach = (region: Program, ends: readonly Value[]): void => {
-    const needed = valuesBehind(region, ends);
+    for (const value of valuesBehind(region, ends)) needed.add(value);
     region.inputs.forEach((value, k) => (inputs[k] ||= needed.has(value)));
   };
   const results = body.outputs.map(({ value }) => value);
@@ -65,6 +102,15 @@ export function liveStates(
       live[k] = true;
       grows = true;
       reach(body, [results[rows + k]]);
+    }
+  }
+  // A dead state can tell a size: its initial value does then.
+  for (const region of condition === null ? [body] : [condition, body]) {
+    const nodes = [...needed].filter(({ program }) => program === region).map(({ node }) => node);
+    const kept = region.inputs.filter((_, k) => inputs[k]);
+    const others = region.inputs.filter((_, k) => !inputs[k]);
+    for (const carrier of sizeCarriers(region, nodes, kept, others)) {
+      inputs[region.inputs.indexOf(carrier)] = true;
     }
   }
   return { states: live, inputs };

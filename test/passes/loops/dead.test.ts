@@ -235,6 +235,29 @@ test('rows stay where their number is spoken of', () => {
   assert.equal(after, program);
 });
 
+test('rows stay where a later loop reads nothing of them but their number', () => {
+  const program = parse(
+    loop(`%5 = foreach(x, %0, %0) {data: 1, states: 0, reverse: false, counted: false, save: "auto"} [@2 {
+    input x: float32[]
+    input r: float32[k, 3]
+    input s: float32[k, 3]
+    %0 = fill() {shape: ["k"], value: 1, dtype: "float32"}: float32[k]
+    %1 = sum(%0) {axes: null, keepdims: false}: float32[]
+    %2 = mul(%1, x): float32[]
+    output y = %2
+  }]: float32[3]
+  output y = %5
+  output count = %4`),
+  );
+  const after = eliminateDeadLoopParts(program);
+  verify(after);
+  const [rows] = after.outputs.map(({ value }) => after.operands(value.node)[1]);
+  const maker = after.node(rows.node);
+  assert.ok(maker.kind === 'call');
+  assert.equal(maker.op.name, 'whileLoop');
+  agree(program, after, inputsOf(program));
+});
+
 test('what an inner loop no longer reads dies in the outer one', () => {
   const program = parse(`program {
     input x: float32[n, m]
