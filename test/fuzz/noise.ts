@@ -12,6 +12,9 @@ import type { RunOptions } from './run.js';
  * few roundings off (backward stability), so a run in which every operand of a sum, a product or the like
  * is disturbed by that much moves each result about as far as another order of summation could. What the
  * rest of the program makes of it, cancellation included, is in the disturbed results themselves.
+ *
+ * Roundings may all go one way: of equal operands, each partial sum rounds as the one before did. So every
+ * other run disturbs all elements of an operand alike, which does not average out.
  */
 
 /** Roundings by which an operand is disturbed; sums here have at most some hundred terms. */
@@ -19,9 +22,12 @@ const roundings = 8;
 
 export class Noise {
   readonly #random: () => number;
+  readonly #isAlike: boolean;
 
-  constructor(seed: number) {
-    this.#random = generator(seed);
+  /** The noise of one run of several; their numbers are `run`. */
+  constructor(seed: number, run: number) {
+    this.#random = generator(seed + run);
+    this.#isAlike = run % 2 === 1;
   }
 
   /** For the steps of a program: disturbs what those read whose order may change. */
@@ -71,11 +77,13 @@ export class Noise {
 
   #disturb(home: HostArray, dtype: string): void {
     const isDouble = dtype === 'float64';
+    const alike = this.#random() < 0.5 ? -1 : 1;
     for (let i = 0; i < home.length; i++) {
       if (home instanceof Uint16Array) home[i] = this.#neighbour(home[i], dtype === 'float16');
       else {
         const step = roundings * (isDouble ? 2 ** -53 : 2 ** -24);
-        home[i] = Number(home[i]) * (1 + step * (2 * this.#random() - 1));
+        const part = this.#isAlike ? alike : 2 * this.#random() - 1;
+        home[i] = Number(home[i]) * (1 + step * part);
       }
     }
   }

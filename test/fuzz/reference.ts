@@ -152,7 +152,7 @@ export class Reference {
       outcome.kind === 'arrays' &&
       outcome.arrays.some(({ dtype }, i) => this.#taintAt(i, dtype) > 0);
     this.#disturbed = Array.from({ length: isNoisy ? disturbances : 0 }, (_, k) => {
-      const disturbed = run({ noise: new Noise(program.seed * 5 + k) });
+      const disturbed = run({ noise: new Noise(program.seed * 5, k) });
       // Nothing in a program may depend on what the noise changes but floats.
       if (disturbed.kind === 'error') throw new Error(`disturbed: ${disturbed.message}`);
       return disturbed;

@@ -184,8 +184,10 @@ export class Scene {
       if (decides) return openExtent(this.#decider(step, id, axis));
       if (isClosed) return sizes;
       const alike = around.filter((one) => one.sizes === sizes);
-      const open = alike.find(({ extent }) => isOpen(extent));
-      if (new Set(sizes.split(',')).size > 1) return open?.extent ?? openExtent(`${id}.${axis}`);
+      const open = [...new Set(alike.map(({ extent }) => extent).filter(isOpen))];
+      // Of several that happen to be equal, nobody knows which it is.
+      if (open.length > 1) return openExtent(`${id}.${axis}`);
+      if (new Set(sizes.split(',')).size > 1) return open[0] ?? openExtent(`${id}.${axis}`);
       // What is cut off at most so long is not known to be so long.
       return isCutting && alike.length === 0 ? openExtent(`${id}.${axis}`) : sizes;
     };
