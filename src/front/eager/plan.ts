@@ -17,6 +17,8 @@ export interface Plan {
   readonly types: readonly ArrayType[] | null;
   /** Null for a view: the operand's elements are the result's. */
   readonly executable: Executable | null;
+  /** After so many calls there will be code for these very sizes; 0 where there is, or where it would not pay. */
+  callsLeft: number;
 }
 
 /**
@@ -27,6 +29,11 @@ const planCapacity = 1024;
 const executableCapacity = 512;
 /** After so many executables of one pattern of shapes, the next one is for all sizes. */
 const specializations = 3;
+/**
+ * Calls of one size before code for all sizes gives way to code for that one, where sizes choose the loops: it
+ * takes some milliseconds to compile, and code for all sizes up to twice as long to run.
+ */
+const callsBeforeOwnCode = 100;
 
 /** What is known of one operator (and, for one with regions, of those regions). */
 class OperatorCache {
@@ -42,6 +49,9 @@ class OperatorCache {
     if (plan === undefined) {
       plan = this.#make(operation, types, String(key));
       remember(this.#plans, key, plan, planCapacity);
+    } else if (plan.callsLeft > 0 && --plan.callsLeft === 0) {
+      plan = { ...plan, executable: this.#own(operation, types, String(key)) };
+      this.#plans.set(key, plan);
     }
     return plan;
   }
@@ -60,25 +70,34 @@ class OperatorCache {
       })
       .map(staticType);
     const known = inferred.every((type) => type !== undefined) ? inferred : null;
-    if (declaration.lowering.kind === 'view') return { types: known, executable: null };
+    if (declaration.lowering.kind === 'view')
+      return { types: known, executable: null, callsLeft: 0 };
     if (declaration.lowering.kind === 'inline') {
-      return { types: known, executable: executableOf(regions[0]) };
+      return { types: known, executable: executableOf(regions[0]), callsLeft: 0 };
     }
-    return { types: known, executable: this.#executable(operation, types, key) };
+    const general = this.#general(operation, types);
+    const isBetterAlone = declaration.family === 'contraction';
+    return {
+      types: known,
+      executable: general ?? this.#own(operation, types, key),
+      callsLeft: general !== null && isBetterAlone ? callsBeforeOwnCode : 0,
+    };
   }
 
-  #executable(operation: Operation, types: readonly ArrayType[], key: string): Executable {
+  /** Code for all sizes of a pattern; null where there is none, or not yet. */
+  #general(operation: Operation, types: readonly ArrayType[]): Executable | null {
     const general = operation.regions.length > 0 ? null : generalize(operation, types);
-    if (general !== null) {
-      const known = this.#executables.get(general.key);
-      if (known !== undefined) return known;
-      const times = (this.#patterns.get(general.key) ?? 0) + 1;
-      remember(this.#patterns, general.key, times, planCapacity);
-      const program = times === specializations + 1 ? general.program() : null;
-      if (program !== null) {
-        return this.#keep(general.key, compile(program));
-      }
-    }
+    if (general === null) return null;
+    const known = this.#executables.get(general.key);
+    if (known !== undefined) return known;
+    const times = (this.#patterns.get(general.key) ?? 0) + 1;
+    remember(this.#patterns, general.key, times, planCapacity);
+    const program = times === specializations + 1 ? general.program() : null;
+    return program === null ? null : this.#keep(general.key, compile(program));
+  }
+
+  /** Code for these sizes. */
+  #own(operation: Operation, types: readonly ArrayType[], key: string): Executable {
     return this.#keep(key, compile(programOf(operation, types)));
   }
 

@@ -30,8 +30,12 @@ const grainMilliseconds = 0.01;
 /** The gain below which nobody is woken. */
 const leastGain = 2;
 
-/** Who is late misses the job: waiting may cost an eighth of what it can save, and never more than this. */
-const mostPatience = 0.5;
+/**
+ * Who is late misses the job: waiting may cost an eighth of what it can save, and never more than this, which
+ * is how long another thread that has the processor may keep it. The collector's threads do, whenever large
+ * results are made one after the other.
+ */
+const mostPatience = 4;
 
 /** How often the main thread looks whether the others are done before it sleeps. */
 const looksForEnd = 20_000;

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { arrayType } from '../../../src/front/arraytype.js';
+import { isStatic } from '../../../src/base/dim.js';
+import { type ArrayType, arrayType } from '../../../src/front/arraytype.js';
 import { attributeKey } from '../../../src/front/eager/key.js';
+import { planFor } from '../../../src/front/eager/plan.js';
 import * as kn from '../../../src/index.js';
 import { slice } from '../../../src/ops/index.js';
 import { registry } from '../../../src/ops/registry.js';
@@ -101,4 +103,24 @@ test('plain data on either side', () => {
     [false, false],
     [true, true],
   ]);
+});
+
+test('a product of one size that is used again and again gets code for that size', () => {
+  const operation = { declaration: registry.get('matmul')!, attributes: {}, regions: [] };
+  const typesFor = (n: number): ArrayType[] => [
+    arrayType('float64', [n, 5]),
+    arrayType('float64', [5, n]),
+  ];
+  const isForAllSizes = (n: number): boolean => {
+    const { executable } = planFor(operation, typesFor(n));
+    return executable!.program.inputs.some(({ type }) => !type.shape.every(isStatic));
+  };
+  const sizes = [21, 22, 23, 24, 25];
+  assert.deepEqual(sizes.map(isForAllSizes), [false, false, false, true, true]);
+  const own = Array.from({ length: 200 }, () => isForAllSizes(25));
+  assert.ok(own[0]);
+  assert.ok(!own.at(-1));
+  assert.ok(isForAllSizes(24));
+  const [x, y] = typesFor(25).map(({ shape, dtype }) => kn.random.normal(shape, { dtype }));
+  near(x.matmul(y).tolist(), x.expandDims(2).mul(y).sum(1).tolist());
 });

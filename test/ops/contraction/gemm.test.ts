@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { instantiate, reservedBytes } from '../../../src/codegen/wasm/index.js';
 import * as e from '../../../src/loop/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../src/loop/nodes.js';
-import { wasmTarget } from '../../../src/loop/target.js';
+import { relaxedWasmTarget, type Target, wasmTarget } from '../../../src/loop/target.js';
 import { alone } from '../../../src/loop/team.js';
 import { optimize } from '../../../src/loop/optimize.js';
 import { contract } from '../../../src/ops/contraction/gemm.js';
@@ -40,8 +40,15 @@ const storages = { float32: 'f32', float64: 'f64', int32: 'i32', int64: 'i64' } 
 /** Small whole numbers, so that every order of summation gives the same float. */
 const sample = (at: number, spread: number): number => ((at * 7919 + 3) % spread) - (spread >> 1);
 
+type Method = (spec: Contraction) => Stmt;
+
+/** Multiplies with the loops for either kind of WebAssembly. */
+function multiplies(problem: Problem, method: Method = contract): void {
+  for (const target of [wasmTarget, relaxedWasmTarget]) multipliesFor(target, problem, method);
+}
+
 /** Multiplies in WebAssembly and by definition; the sums must be equal, and stored once each. */
-function multiplies(problem: Problem, method: (spec: Contraction) => Stmt = contract): void {
+function multipliesFor(target: Target, problem: Problem, method: Method): void {
   const { batch, m, n, k, scalar, symbolic } = problem;
   const [left, right, out, counts] = ['a', 'b', 'out'].map((name) => e.buffer(name, scalar)).concat(e.buffer('counts', 'i32')); // prettier-ignore
   const scratches: { buffer: Buffer; length: Expr }[] = [];
@@ -60,7 +67,7 @@ function multiplies(problem: Problem, method: (spec: Contraction) => Stmt = cont
   };
   const body = method({
     context: {
-      target: wasmTarget,
+      target,
       team: alone,
       scratch: (name, dtype, length) => {
         const buffer = e.buffer(name, storages[dtype as keyof typeof storages]);
@@ -121,7 +128,7 @@ function multiplies(problem: Problem, method: (spec: Contraction) => Stmt = cont
     }
     return sum;
   });
-  const what = JSON.stringify(problem);
+  const what = `${target.name}: ${JSON.stringify(problem)}`;
   assert.deepEqual(Array.from(sums, Number), expected, what);
   const stored = new Int32Array(memory.buffer, addresses[3], batch * m * n);
   assert.ok(

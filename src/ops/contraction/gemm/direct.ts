@@ -111,7 +111,7 @@ function tile(
   const sums = rows.map(() => columns.map((j) => local('sum', j.type.lanes)));
   const zero = (sum: Var): Stmt => e.declare(sum, e.constant(spec.scalar, 0, sum.type.lanes));
   const widths = [...new Set(columns.map((j) => j.type.lanes))];
-  const accumulate = e.forLoop('k', part.from, part.to, (k) => {
+  const step = (k: Expr): Stmt => {
     const right = columns.map((j) => local('b', j.type.lanes));
     return e.block(
       ...columns.map((j, c) => e.declare(right[c], e.broadcast(spec.b(batch, k, j), j.type.lanes))),
@@ -128,7 +128,11 @@ function tile(
         ];
       }),
     );
-  });
+  };
+  const depth = { begin: part.from, end: part.to };
+  const accumulate = tiled('k', depth, [spec.context.target.productSteps, 1], (k, count) =>
+    e.block(...indices(k, count).map(step)),
+  );
   const each = (visit: (i: Expr, j: Expr, sum: Var) => Stmt): Stmt =>
     e.block(...rows.flatMap((i, r) => columns.map((j, c) => visit(i, j, sums[r][c]))));
   const store = each((i, j, sum) => spec.store(batch, i, j, sum));

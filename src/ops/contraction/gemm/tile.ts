@@ -55,8 +55,7 @@ export function registerTile(
 
 /**
  * The loop that takes the time. It advances two pointers, so that everything else is the constant
- * offset of an access. It is not unrolled: V8 issues all loads of a basic block before the arithmetic,
- * so a longer body needs more registers than there are and spills.
+ * offset of an access.
  */
 function multiply(
   spec: Contraction,
@@ -66,25 +65,47 @@ function multiply(
   { i, j }: Corner,
   sums: Sums,
 ): Stmt {
-  const [a, b, end] = ['a', 'b', 'end'].map((name) => e.variable(name, 'i32'));
-  const inRow = sums[0].map(() => e.variable('right', spec.scalar, lanes));
-  const step = e.block(
-    ...inRow.map((value, v) => e.declare(value, e.load(right, vectorAt(b, v * lanes, lanes)))),
-    ...sums.flatMap((line, r) => {
-      const factor = e.variable('left', spec.scalar, lanes);
-      return [
-        e.declare(factor, e.broadcast(e.load(left, offset(a, r * layout.outer)), lanes)),
-        ...line.map((sum, v) => e.assign(sum, e.add(sum, e.mul(factor, inRow[v])))),
-      ];
-    }),
-    e.assign(a, e.add(a, layout.inner)),
-    e.assign(b, e.add(b, columns)),
-  );
+  const [a, b] = ['a', 'b'].map((name) => e.variable(name, 'i32'));
+  const step = (at: number): readonly Stmt[] => {
+    const inRow = sums[0].map(() => e.variable('right', spec.scalar, lanes));
+    return [
+      ...inRow.map((value, v) =>
+        e.declare(value, e.load(right, vectorAt(b, at * columns + v * lanes, lanes))),
+      ),
+      ...sums.flatMap((line, r) => {
+        const factor = e.variable('left', spec.scalar, lanes);
+        const place = offset(a, at * layout.inner + r * layout.outer);
+        return [
+          e.declare(factor, e.broadcast(e.load(left, place), lanes)),
+          ...line.map((sum, v) => e.assign(sum, e.add(sum, e.mul(factor, inRow[v])))),
+        ];
+      }),
+    ];
+  };
+  /** Steps while `b` has not come to an end. */
+  const steps = (end: Var, count: number): Stmt =>
+    e.whileLoop(
+      e.lt(b, end),
+      e.block(
+        ...Array.from({ length: count }, (_, at) => step(at)).flat(),
+        e.assign(a, e.add(a, count * layout.inner)),
+        e.assign(b, e.add(b, count * columns)),
+      ),
+    );
+  const atOnce = spec.context.target.productSteps;
+  const [end, whole] = ['end', 'whole'].map((name) => e.variable(name, 'i32'));
+  const isWhole = atOnce === 1 || divides(depth, atOnce);
   return e.block(
     e.declare(a, panelStart(layout, e.sub(i, i0), depth)),
     e.declare(b, e.mul(e.sub(j, j0), depth)),
     e.declare(end, e.add(b, e.mul(depth, columns))),
-    e.whileLoop(e.lt(b, end), step),
+    ...(isWhole
+      ? [steps(end, atOnce)]
+      : [
+          e.declare(whole, e.sub(end, e.mul(e.rem(depth, atOnce), columns))),
+          steps(whole, atOnce),
+          steps(end, 1),
+        ]),
   );
 }
 
