@@ -13,6 +13,8 @@ export interface Target {
   /** Bytes of data that the caches of one core hold. */
   readonly firstCache: number;
   readonly secondCache: number;
+  /** The most bytes of a product's right operand that many rows read where it is, rather than from panels. */
+  readonly inPlace: number;
 }
 
 /** WebAssembly with SIMD and nothing else: on x64, V8 hands out 15 of 16 registers (decision 4). */
@@ -24,6 +26,7 @@ export const wasmTarget: Target = {
   productSteps: 1,
   firstCache: 2 ** 15,
   secondCache: 2 ** 20,
+  inPlace: 2 ** 19,
 };
 
 /** WebAssembly with relaxed SIMD. */
@@ -44,6 +47,7 @@ export const avx512Target: Target = {
   productSteps: 1,
   firstCache: 48 * 2 ** 10,
   secondCache: 2 ** 21,
+  inPlace: 2 ** 20,
 };
 
 /** x64 with AVX2 and the multiply-add that came with it. */
@@ -55,6 +59,7 @@ export const avx2Target: Target = {
   productSteps: 1,
   firstCache: 2 ** 15,
   secondCache: 2 ** 19,
+  inPlace: 2 ** 15,
 };
 
 /** 64-bit ARM. */
@@ -66,4 +71,5 @@ export const neonTarget: Target = {
   productSteps: 1,
   firstCache: 2 ** 15,
   secondCache: 2 ** 20,
+  inPlace: 2 ** 19,
 };

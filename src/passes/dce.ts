@@ -1,6 +1,6 @@
 import type { NodeId } from '../graph/graph.js';
 import type { Program } from '../ir/program.js';
-import { ownSymbols, symbolsOfCall } from './ownsymbols.js';
+import { ownSymbols, requiredOwnSymbols, symbolsOfCall } from './ownsymbols.js';
 import { throughRegions, transform } from './transform.js';
 
 /**
@@ -24,13 +24,14 @@ export function eliminateDeadCode(
 
 /**
  * A flag for every node: 1 when an output depends on it, or a live node speaks of a size that the data of
- * this node decides. One backward sweep.
+ * this node decides, or the program requires something of such a size. One backward sweep.
  */
 function liveNodes(program: Program, telling: number = program.inputs.length): Uint8Array {
   const { graph } = program;
   const own = ownSymbols(program, program.inputs.slice(0, telling));
   const live = new Uint8Array(graph.nodeCount);
   for (const { value } of program.outputs) live[value.node] = 1;
+  for (const introducer of requiredOwnSymbols(program, own).values()) live[introducer] = 1;
   for (let id = graph.nodeCount - 1; id >= 0; id--) {
     if (live[id] === 0) continue;
     const node = program.node(id as NodeId);

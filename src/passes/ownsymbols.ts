@@ -3,6 +3,7 @@ import { symbolsOfAttributes } from '../base/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import { symbolsOfTypes } from '../ir/bind.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
+import { dimsOf } from '../ir/requirement.js';
 
 /**
  * The symbols that no input brings, by the call that introduces each: the first whose results speak of
@@ -30,6 +31,22 @@ export function ownSymbols(
     }
   }
   return own;
+}
+
+/** Those of them of which the program requires something. */
+export function requiredOwnSymbols(
+  { requirements }: Program,
+  own: ReadonlyMap<string, NodeId>,
+): ReadonlyMap<string, NodeId> {
+  const found = new Map<string, NodeId>();
+  if (own.size === 0) return found;
+  for (const dim of requirements.flatMap(dimsOf)) {
+    for (const name of symbolsOf(dim)) {
+      const introducer = own.get(name);
+      if (introducer !== undefined) found.set(name, introducer);
+    }
+  }
+  return found;
 }
 
 /** The symbols that a call's results and attributes speak of. */

@@ -3,7 +3,7 @@ import { isBySizes } from './dynamic.js';
 import { type Generated, generate, type GenerateOptions } from './generate.js';
 import { differenceIn, type OracleName } from './oracles.js';
 import { printProgram } from './print.js';
-import type { FuzzProgram } from './program.js';
+import { type FuzzProgram, neededIn } from './program.js';
 import type { Planted } from './run.js';
 import type { Refused } from './scene.js';
 import { shrink } from './shrink.js';
@@ -48,7 +48,9 @@ export function programOf(seed: number): Generated {
   const oracle = oracleOf(seed);
   const generated = generate(seed, { ...kinds[oracle], ...(isFlowing(seed) && flowing) });
   const { program, refused } = generated;
-  const wrong = refused.find((one) => isRefusedEverywhere(one));
+  const needed = neededIn(program);
+  // Nothing is required of sizes that only data decides which nothing else reads.
+  const wrong = refused.find((one) => isRefusedEverywhere(one) && one.open.every((id) => needed.has(id))); // prettier-ignore
   if (seed % 7 !== 0 || wrong === undefined || program.sizes.length > 1) return generated;
   return { ...generated, program: { ...program, steps: [...program.steps, wrong.step] } };
 }

@@ -136,6 +136,26 @@ export function readIn({ steps, outputs }: FuzzProgram): Set<number> {
   return new Set([...allSteps(steps).flatMap(refsOf), ...given, ...outputs]);
 }
 
+/**
+ * The values on which outputs, or what is assigned, depend; of a step with several results all, if they
+ * depend on one.
+ */
+export function neededIn({ steps, outputs }: Pick<FuzzProgram, 'steps' | 'outputs'>): Set<number> {
+  const needed = new Set(outputs);
+  for (const step of steps.toReversed()) {
+    const { op, args, regions = [], results } = step;
+    const isNeeded = op === 'assign' || results.some((id) => needed.has(id));
+    if (!isNeeded && !allSteps([step]).some((one) => one.op === 'assign')) continue;
+    for (const id of results) needed.add(id);
+    mapRefs(args, (id) => needed.add(id));
+    for (const region of regions) {
+      const ends = { steps: region.steps, outputs: [...region.outputs, ...region.states] };
+      for (const id of neededIn(ends)) needed.add(id);
+    }
+  }
+  return needed;
+}
+
 /** The steps, those of regions first, each replaced by what `change` makes of it. */
 export function mapSteps(steps: readonly Step[], change: (step: Step) => readonly Step[]): Step[] {
   return steps.flatMap((step) => {

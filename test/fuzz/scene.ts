@@ -14,6 +14,8 @@ import { copyOf, inputArray, Runner } from './run.js';
 export interface Refused {
   readonly step: Step;
   readonly error: KaonError;
+  /** The values it reads whose sizes data decides. */
+  readonly open: readonly number[];
 }
 
 /** Sizes and elements that every step is tried with. */
@@ -102,7 +104,8 @@ export class Scene {
       });
     } catch (error) {
       if (!(error instanceof KaonError)) throw error;
-      if (this.depth === 0) this.refused.push({ step: { op, args, results: [] }, error });
+      const open = operands.filter(({ extents }) => extents.some(isOpen)).map(({ id }) => id);
+      if (this.depth === 0) this.refused.push({ step: { op, args, results: [] }, error, open });
       return null;
     }
     const arrays = all.flat();

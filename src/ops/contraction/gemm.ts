@@ -53,8 +53,7 @@ function manyRows(spec: Contraction): Stmt {
   const layout = layoutOf(spec);
   const lanes = lanesOf(spec);
   if (lanes > narrowLanes) {
-    const isCached = bytesOfRight(spec) <= spec.context.target.secondCache / 2;
-    if (layout.isPlain && layout.alongColumns && isCached) return direct(spec);
+    if (layout.isPlain && layout.alongColumns && isReadInPlace(spec)) return direct(spec);
     const depth = layout.isPlain && layout.alongColumns ? partOfDepth(spec) : null;
     if (depth !== null) return contractDirect(spec, shapeOf(spec), { depth });
     if (!layout.alongDepth) return packed(spec);
@@ -106,8 +105,16 @@ function shapeOf(spec: Contraction): TileShape {
   return bestTile(spec.context.target, spec.m, spec.n, lanesOf(spec), 'cut');
 }
 
-/** The most rows that are read over and over in place, where all columns of `b` are too much for the cache. */
+/** More rows than that are many: a copy of `b` in panels is read often enough. */
 const mostRowsInPlace = 256;
+
+/** Whether wide vectors read `b` where it is: the cache holds it, and rows are few or panels no gain (decision 41). */
+function isReadInPlace(spec: Contraction): boolean {
+  const { inPlace, secondCache } = spec.context.target;
+  const bytes = bytesOfRight(spec);
+  const rows = known(spec.m);
+  return bytes <= inPlace || (rows !== null && rows <= mostRowsInPlace && bytes <= secondCache / 2);
+}
 
 /**
  * How much of `k` an eighth of the second cache holds of a `b` of which all is too much, where there are so few

@@ -3,7 +3,7 @@ import type { CallNode, Program, Value } from '../../ir/program.js';
 import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../facets.js';
-import { ownSymbols, symbolsOfCall } from '../ownsymbols.js';
+import { ownSymbols, requiredOwnSymbols, symbolsOfCall } from '../ownsymbols.js';
 
 /*
  * What values need, told apart by result even of loops: a state that only feeds itself is not needed for
@@ -12,11 +12,14 @@ import { ownSymbols, symbolsOfCall } from '../ownsymbols.js';
 
 /**
  * The values that some values of a program need, themselves included; among them those that bring sizes
- * that another one speaks of.
+ * that another one speaks of, or of which the program requires something.
  */
 export function valuesBehind(program: Program, ends: readonly Value[]): ReadonlySet<Value> {
   const needed = new Set(ends);
   const own = ownSymbols(program);
+  for (const [name, introducer] of requiredOwnSymbols(program, own)) {
+    needed.add(firstWith(program.results(introducer), name));
+  }
   for (let id = program.graph.nodeCount - 1; id >= 0; id--) {
     const isRead = program.results(id as NodeId).map((value) => needed.has(value));
     if (!isRead.includes(true)) continue;

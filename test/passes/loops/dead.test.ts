@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Program } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
+import { eliminateDeadCode } from '../../../src/passes/dce.js';
 import { eliminateDeadLoopParts } from '../../../src/passes/loops/dead.js';
 import { agree, counts, inputsOf, leaves, parse, turns } from './support.js';
 
@@ -258,6 +260,18 @@ test('rows stay where a later loop reads nothing of them but their number', () =
   agree(program, after, inputsOf(program));
 });
 
+test('rows stay of whose number something is required', () => {
+  const program = parse(
+    loop(`output count = %4
+  require rows_0 - 2 >= 0 {"error":"shape","op":"topK","problem":["too few"],"expected":["2"],"actual":["rows_0"]}`),
+  );
+  const after = eliminateDeadLoopParts(program);
+  verify(after);
+  assert.equal(after.requirements.length, 1);
+  const [rows] = after.results(after.outputs[0].value.node);
+  assert.equal(String(rows.type.shape[0]), 'rows_0');
+});
+
 test('what an inner loop no longer reads dies in the outer one', () => {
   const program = parse(`program {
     input x: float32[n, m]
@@ -287,4 +301,23 @@ test('what an inner loop no longer reads dies in the outer one', () => {
   assert.deepEqual(counts(after, 'exp'), { outside: 0, inside: 0 });
   assert.deepEqual(counts(after, 'add'), { outside: 0, inside: 1 });
   agree(program, after, inputsOf(program, { n: 3, m: 2 }));
+});
+
+test('what finds a size in data stays where something is required of the size', () => {
+  const program = (required: string): Program =>
+    parse(`program {
+      input x: float32[n]
+      %0 = nonzero(x): int64[found, 1]
+      %1 = neg(x): float32[n]
+      output y = %1
+      ${required}
+    }`);
+  const free = eliminateDeadCode(program(''));
+  assert.deepEqual(counts(free, 'nonzero'), { outside: 0, inside: 0 });
+  const required = program(
+    `require found - 2 >= 0 {"error":"shape","op":"topK","problem":["too few"],"expected":["2"],"actual":["found"]}`,
+  );
+  const after = eliminateDeadCode(required);
+  verify(after);
+  assert.deepEqual(counts(after, 'nonzero'), { outside: 1, inside: 0 });
 });
