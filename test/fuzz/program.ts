@@ -143,9 +143,9 @@ export function readIn({ steps, outputs }: FuzzProgram): Set<number> {
 export function neededIn({ steps, outputs }: Pick<FuzzProgram, 'steps' | 'outputs'>): Set<number> {
   const needed = new Set(outputs);
   for (const step of steps.toReversed()) {
-    const { op, args, regions = [], results } = step;
-    const isNeeded = op === 'assign' || results.some((id) => needed.has(id));
-    if (!isNeeded && !allSteps([step]).some((one) => one.op === 'assign')) continue;
+    const { args, regions = [], results } = step;
+    const writes = allSteps([step]).some(({ op }) => op === 'assign');
+    if (!writes && !results.some((id) => needed.has(id))) continue;
     for (const id of results) needed.add(id);
     mapRefs(args, (id) => needed.add(id));
     for (const region of regions) {
