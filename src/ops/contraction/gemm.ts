@@ -13,8 +13,8 @@ import { contractTurned } from './gemm/turned.js';
 export type { Contraction } from './gemm/spec.js';
 
 /**
- * The loops of a contraction. Large ones are packed (`gemm/packed.ts`), small ones and those of few
- * rows read their operands in place, with lanes along columns (`gemm/direct.ts`) or along the inner
+ * The loops of a contraction. Large ones copy `b` panel by panel (`gemm/packed.ts`), small ones and those of
+ * few rows read their operands in place, with lanes along columns (`gemm/direct.ts`) or along the inner
  * index (`gemm/dot.ts`), whichever lies side by side in memory, or a large matrix in the order of
  * memory (`gemm/streaming.ts`). The choice never changes a result by more than the rounding of another
  * order of summation. A symbolic `m` gets both forms, and the size decides when the kernel runs.
@@ -34,7 +34,7 @@ const fewRows = 4;
 /** The multiplications below which narrow vectors read operands where they are. */
 const smallVolume = 2 ** 21;
 
-/** A `b` of no more registers across is read in place: padding to whole tiles would waste too much. */
+/** A `b` of no more registers across is read in place: its rows fit few cache lines. */
 const fewVectors = 4;
 
 /** At most `fewRows`. */
@@ -59,10 +59,7 @@ function manyRows(spec: Contraction): Stmt {
     if (!layout.alongDepth) return packed(spec);
     const oriented = isCheaperTurned(spec) ? transposed(spec) : spec;
     return layout.isPlain && bytesOfRight(oriented) <= spec.context.target.secondCache / 4
-      ? contractTurned(
-          oriented,
-          bestTile(spec.context.target, oriented.m, oriented.n, lanes, 'cut'),
-        )
+      ? contractTurned(oriented, bestTile(spec.context.target, oriented.m, oriented.n, lanes))
       : packed(oriented);
   }
   const [m, n, k] = [known(spec.m), known(spec.n), known(spec.k)];
@@ -80,9 +77,16 @@ function manyRows(spec: Contraction): Stmt {
 function packed(spec: Contraction): Stmt {
   const { target } = spec.context;
   const lanes = lanesOf(spec);
-  const shape = bestTile(target, spec.m, spec.n, lanes, 'filled');
-  const blocking = blockingFor(target, shape, lanes, spec.k);
-  return contractPacked(spec, { ...shape, ...blocking, leftInRows: layoutOf(spec).leftAlongDepth });
+  const shape = bestTile(target, spec.m, spec.n, lanes);
+  const { leftAlongDepth, isLeftBare, rightAlongDepth, alongColumns } = layoutOf(spec);
+  const isWhole = bytesOfRight(spec) <= target.secondCache / 4;
+  return contractPacked(spec, {
+    ...shape,
+    ...blockingFor(target, shape, lanes, spec.k, isWhole),
+    left: !leftAlongDepth ? 'interleaved' : isLeftBare ? 'in place' : 'in rows',
+    isTurned: rightAlongDepth && !alongColumns,
+    isWhole,
+  });
 }
 
 function dot(spec: Contraction): Stmt {
@@ -102,19 +106,19 @@ function direct(spec: Contraction): Stmt {
 
 /** The tile for operands that are read in place. */
 function shapeOf(spec: Contraction): TileShape {
-  return bestTile(spec.context.target, spec.m, spec.n, lanesOf(spec), 'cut');
+  return bestTile(spec.context.target, spec.m, spec.n, lanesOf(spec));
 }
 
-/** More rows than that are many: a copy of `b` in panels is read often enough. */
-const mostRowsInPlace = 256;
-
-/** Whether wide vectors read `b` where it is: the cache holds it, and rows are few or panels no gain (decision 41). */
+/** Whether wide vectors read `b` where it is: the cache holds it, and rows are few or panels no gain (decisions 41, 42). */
 function isReadInPlace(spec: Contraction): boolean {
   const { inPlace, secondCache } = spec.context.target;
   const bytes = bytesOfRight(spec);
   const rows = known(spec.m);
-  return bytes <= inPlace || (rows !== null && rows <= mostRowsInPlace && bytes <= secondCache / 2);
+  return bytes <= inPlace || (rows !== null && rows <= 128 && bytes <= secondCache / 2);
 }
+
+/** More rows than that read a copy of `b` often enough. */
+const mostRowsInParts = 256;
 
 /**
  * How much of `k` an eighth of the second cache holds of a `b` of which all is too much, where there are so few
@@ -122,8 +126,9 @@ function isReadInPlace(spec: Contraction): boolean {
  */
 function partOfDepth({ m, n, k, scalar, context }: Contraction): number | null {
   const [rows, columns, depth] = [known(m), known(n), known(k)];
-  if (rows === null || columns === null || depth === null || rows > mostRowsInPlace) return null;
+  if (rows === null || columns === null || depth === null || rows > mostRowsInParts) return null;
   const bytes = columns * e.scalarBytes(scalar);
+  if (context.target.inPlace < context.target.secondCache / 2) return null;
   // Rows of `b` that are further apart lie on pages of their own, all in the same lines of the first cache.
   if (bytes > pageBytes / 2) return null;
   const most = Math.floor(context.target.secondCache / 8 / bytes);
@@ -151,8 +156,11 @@ interface Layout {
   readonly alongColumns: boolean;
   /** Lanes of both operands along `k` lie side by side. */
   readonly alongDepth: boolean;
-  /** Lanes of `a` along `k` lie side by side. */
+  /** Lanes of `a`, or of `b`, along `k` lie side by side. */
   readonly leftAlongDepth: boolean;
+  readonly rightAlongDepth: boolean;
+  /** Elements of `a` are read, and nothing else is done to them. */
+  readonly isLeftBare: boolean;
   /** Both operands may be computed any number of times. */
   readonly isPlain: boolean;
 }
@@ -161,10 +169,14 @@ function layoutOf(spec: Contraction): Layout {
   const [batch, i, j, k] = ['batch', 'i', 'j', 'k'].map((name) => e.variable(name, 'i32'));
   const along = (start: Expr): Expr => e.ramp(start, 1, Math.max(2, lanesOf(spec)));
   const leftAlongDepth = isContiguous(spec.a(batch, i, along(k)));
+  const rightAlongDepth = isContiguous(spec.b(batch, along(k), j));
+  const left = spec.a(batch, i, k);
   return {
     alongColumns: isContiguous(spec.b(batch, k, along(j))),
-    alongDepth: leftAlongDepth && isContiguous(spec.b(batch, along(k), j)),
+    alongDepth: leftAlongDepth && rightAlongDepth,
     leftAlongDepth,
-    isPlain: isPlain(spec.a(batch, i, k)) && isPlain(spec.b(batch, k, j)),
+    rightAlongDepth,
+    isLeftBare: left.kind === 'load',
+    isPlain: isPlain(left) && isPlain(spec.b(batch, k, j)),
   };
 }

@@ -176,10 +176,22 @@ test('every layout, type and awkward size, by the method that is chosen', () => 
 const smallBlocks = { rows: 3, vectors: 2, blockRows: 6, blockDepth: 6 } as const;
 
 const methods: Readonly<Record<string, (spec: Contraction, lanes: number) => Stmt>> = {
-  packed: (spec, lanes) =>
-    contractPacked(spec, { ...smallBlocks, blockColumns: 4 * lanes, leftInRows: false }),
-  'packed in rows': (spec, lanes) =>
-    contractPacked(spec, { ...smallBlocks, blockColumns: 4 * lanes, leftInRows: true }),
+  'packed side by side': (spec) =>
+    contractPacked(spec, { ...smallBlocks, left: 'interleaved', isTurned: false, isWhole: false }),
+  'packed in rows': (spec) =>
+    contractPacked(spec, { ...smallBlocks, left: 'in rows', isTurned: false, isWhole: false }),
+  'packed on the right alone': (spec) =>
+    contractPacked(spec, { ...smallBlocks, left: 'in place', isTurned: false, isWhole: false }),
+  'packed and turned': (spec) =>
+    contractPacked(spec, { ...smallBlocks, left: 'in place', isTurned: true, isWhole: false }),
+  'packed as a whole': (spec) =>
+    contractPacked(spec, {
+      ...smallBlocks,
+      blockDepth: 40,
+      left: 'interleaved',
+      isTurned: false,
+      isWhole: true,
+    }),
   direct: (spec) => contractDirect(spec, { rows: 3, vectors: 2 }),
   streaming: (spec) => contractStreaming(spec, 40),
   dot: (spec) => contractDot(spec, { rows: 2, columns: 3 }),
@@ -202,5 +214,6 @@ test('sizes beyond one block of each extent', () => {
   for (const symbolic of [false, true]) {
     multiplies({ ...common, m: 245, n: 530, k: 270, b: 'columns', symbolic });
     multiplies({ ...common, m: 3, n: 1100, k: 250, b: 'rows', symbolic });
+    multiplies({ ...common, m: 100, n: 20, k: 17_000, b: 'rows', symbolic });
   }
 });

@@ -1,109 +1,123 @@
 import * as e from '../../../loop/build.js';
-import type { Buffer, Expr, Stmt } from '../../../loop/nodes.js';
-import { inRows, interleaved, packPanels, panelElements } from './panels.js';
-import { type Blocking, lanesOf, type TileShape } from './shape.js';
-import { dividedOf, type Range, rangeOf } from './region.js';
-import { blockEnd, known, lesser, product, roundUp } from './sizes.js';
+import type { Expr, Stmt } from '../../../loop/nodes.js';
+import { tiled } from './cover.js';
+import { type LeftForm, leftOf, overRows, type RowBlock } from './left.js';
+import { dividedOf, rangeOf } from './region.js';
+import { type Panel, rightOf } from './right.js';
+import { balanced, type Blocking, halvings, lanesOf, type TileShape } from './shape.js';
+import { blockEnd, indices, known, lesser, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
-import { registerTile, type TileForm } from './tile.js';
+import { columnsAt, tile, type WaitingSums } from './tile.js';
 
 /** How a product is worked off. */
 export interface PackedForm extends TileShape, Blocking {
-  /** Whether the rows of `a` lie along `k`, so that their stretches are copied as they are. */
-  readonly leftInRows: boolean;
-}
-
-/** The memory that a product works in. */
-export interface Workspace {
-  readonly left: Buffer;
-  readonly right: Buffer;
-  /** One register tile, for tiles that reach beyond the edge. */
-  readonly edge: Buffer;
-  /** The sums of a block while k takes several blocks; null where one is certainly enough. */
-  readonly sums: Buffer | null;
-}
-
-/** Outer indices are `i0 <= i < i1` and `j0 <= j < j1`, inner ones `depth` many from `k0`. */
-export interface Block {
-  readonly batch: Expr;
-  /** All rows that this thread has. */
-  readonly rows: Range;
-  readonly i0: Expr;
-  readonly i1: Expr;
-  readonly j0: Expr;
-  readonly j1: Expr;
-  readonly k0: Expr;
-  readonly depth: Expr;
+  readonly left: LeftForm;
+  /** Whether columns of `b` lie along `k`, so that they have to be turned. */
+  readonly isTurned: boolean;
+  /** Whether `b` is so small that it is copied as a whole before the first row; `k` is known then, and not cut. */
+  readonly isWhole: boolean;
 }
 
 /**
- * Large products, after Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
- * (2008): blocks of the operands are copied into panels that lie in the order in which the innermost
- * loop reads them, and that loop keeps a tile of the result in registers. At the edges panels are
- * filled up with repeated rows and columns, whose sums are dropped, so the innermost loop has one form.
+ * Large products: a panel of `b`, as wide as a register tile, is copied into the order in which the innermost
+ * loop reads it, and all rows of a block of `a` pass over it at once. So `b` goes through memory once for each
+ * block, its copy stays in the caches of this core, and `a` is read in the order in which it lies. Of a small
+ * `b` all panels come first, and each row passes over all of them, so that `a` is read once.
+ *
+ * Copies and tiles are those of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
+ * (2008), whose blocks of both operands are larger than these (decision 42).
  */
-export function contractPacked(spec: Contraction, packed: PackedForm): Stmt {
-  const form = formOf(spec, packed);
-  const workspace = allocate(spec, packed, form);
-  const { blockRows, blockColumns } = packed;
-  const divided = dividedOf(spec, form.rows, form.columns);
-  const products = rangeOf(spec, divided, 'batch', 1);
-  const rows = rangeOf(spec, divided, 'rows', form.rows);
-  const columns = rangeOf(spec, divided, 'columns', form.columns);
-  return e.forLoop('batch', products.begin, products.end, (batch) =>
+export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
+  const { m, k } = spec;
+  const full = form.vectors * lanesOf(spec);
+  // One height for all tiles: rows side by side are copied for it.
+  const rows = balanced(m, form.rows);
+  const blockRows = Math.max(1, Math.floor(form.blockRows / rows)) * rows;
+  const left = leftOf(spec, form.left, rows, blockRows);
+  const right = rightOf(spec, { ...form, width: full, depth: form.blockDepth });
+  const waiting = waitingSums(spec, form, blockRows);
+
+  const multiply = (block: RowBlock, panel: Panel, first: Expr, count: number): Stmt => {
+    const { batch, from, to, start, width } = panel;
+    const operands = { ...spec, a: left.read(block, first, count), b: right.read(panel) };
+    const part = { batch, from, to, sums: waiting(block, panel) };
+    return tile(operands, part, indices(first, count), columnsAt(start, width, lanesOf(spec)));
+  };
+  const divided = dividedOf(spec, rows, full);
+  const across = acrossColumns(spec, divided, full);
+  const pass = (block: RowBlock, panel: Panel): Stmt =>
+    overRows(spec, rows, block, (i, count) => multiply(block, panel, i, count));
+  const panelByPanel = (block: RowBlock): Stmt =>
+    across((start, width) =>
+      alongDepth(k, form.blockDepth, (from, to) => {
+        const panel = { batch: block.batch, start, width, from, to };
+        return e.block(right.copy(panel), pass(block, panel));
+      }),
+    );
+  const copyAll = (batch: Expr): Stmt =>
     e.forLoop(
-      'columns',
-      columns.begin,
-      columns.end,
-      (j0) =>
-        e.forLoop(
-          'rows',
-          rows.begin,
-          rows.end,
-          (i0) => {
-            const i1 = blockEnd(i0, blockRows, rows.end);
-            const j1 = blockEnd(j0, blockColumns, columns.end);
-            return alongDepth(spec, form, workspace, { batch, rows, i0, i1, j0, j1 });
-          },
-          { step: blockRows },
-        ),
-      { step: blockColumns },
-    ),
-  );
+      'strip',
+      0,
+      k,
+      (from) => {
+        const to = blockEnd(from, strip, k);
+        return across((start, width) => right.copy({ batch, start, width, from, to }));
+      },
+      { step: strip },
+    );
+  const allCopied = (block: RowBlock): Stmt =>
+    across((start, width) =>
+      pass(block, { batch: block.batch, start, width, from: e.i32(0), to: k }),
+    );
+  const products = rangeOf(spec, divided, 'batch', 1);
+  const down = rangeOf(spec, divided, 'rows', rows);
+  return e.forLoop('batch', products.begin, products.end, (batch) => {
+    const blocks = e.forLoop(
+      'rows',
+      down.begin,
+      down.end,
+      (i0) => {
+        const block = { batch, i0, i1: blockEnd(i0, blockRows, down.end) };
+        return e.block(left.prepare(block), form.isWhole ? allCopied(block) : panelByPanel(block));
+      },
+      { step: blockRows },
+    );
+    return form.isWhole ? e.block(copyAll(batch), blocks) : blocks;
+  });
 }
 
-function formOf(
+/** So much of all columns is copied at a time: rows of `b` are read in the order in which they lie. */
+const strip = 16;
+
+/** Covers the columns that this thread has with panels. */
+function acrossColumns(
   spec: Contraction,
-  { rows, vectors, blockDepth, leftInRows }: PackedForm,
-): TileForm {
-  const lanes = lanesOf(spec);
-  const mostDepth = Math.min(blockDepth, known(spec.k) ?? blockDepth);
-  return {
-    rows,
-    columns: vectors * lanes,
-    lanes,
-    blockDepth,
-    left: leftInRows ? inRows(rows, mostDepth) : interleaved(rows),
+  divided: ReturnType<typeof dividedOf>,
+  full: number,
+): (body: (start: Expr, width: number) => Stmt) => Stmt {
+  const { team } = spec.context;
+  const size = known(spec.n);
+  if (size === null) {
+    const range = rangeOf(spec, divided, 'columns', full);
+    return (body) => tiled('j', range, [full, ...halvings(lanesOf(spec))], body);
+  }
+  const whole = e.i32(size - (size % full));
+  const { begin, end } = rangeOf({ ...spec, n: whole }, divided, 'columns', full);
+  return (body) => {
+    const tiles = e.forLoop('j', begin, end, (j) => body(j, full), { step: full });
+    if (size % full === 0) return tiles;
+    const rest = body(whole, size % full);
+    const isLast = e.eq(e.add(team.index, 1), team.count);
+    return e.block(tiles, divided === 'columns' ? e.ifThen(isLast, rest) : rest);
   };
 }
 
-/** Blocks are no larger than the matrices need. */
-function allocate(
-  { m, n, k, scalar, context }: Contraction,
-  { blockRows, blockColumns }: Blocking,
-  { rows, columns, blockDepth, left }: TileForm,
-): Workspace {
-  const height = lesser(roundUp(m, rows), blockRows);
-  const width = lesser(roundUp(n, columns), blockColumns);
-  const depth = lesser(k, blockDepth);
-  const scratch = (name: string, ...extents: readonly (Expr | number)[]): Buffer =>
-    context.scratch(name, sumDTypes[scalar], product(...extents));
-  return {
-    left: scratch('packedLeft', panelElements(left, height, depth)),
-    right: scratch('packedRight', width, depth),
-    edge: scratch('edgeTile', rows, columns),
-    sums: isWithin(k, blockDepth) ? null : scratch('partialSums', height, width),
-  };
+/** All of `k`, or one stretch after the other; at least one, since empty sums are stored too. */
+function alongDepth(k: Expr, step: number, body: (from: Expr, to: Expr) => Stmt): Stmt {
+  if (isWithin(k, step)) return body(e.i32(0), k);
+  return e.forLoop('depth', 0, e.max(k, 1), (from) => body(from, blockEnd(from, step, k)), {
+    step,
+  });
 }
 
 function isWithin(size: Expr, limit: number): boolean {
@@ -111,59 +125,17 @@ function isWithin(size: Expr, limit: number): boolean {
   return value !== null && value <= limit;
 }
 
-/** One block of the result, in one or more blocks of k. */
-function alongDepth(
+/** Where the sums of a block and a panel wait; nowhere while one stretch of `k` is certainly enough. */
+function waitingSums(
   spec: Contraction,
-  form: TileForm,
-  workspace: Workspace,
-  region: Omit<Block, 'k0' | 'depth'>,
-): Stmt {
-  const { k } = spec;
-  const { blockDepth } = form;
-  if (workspace.sums === null)
-    return oneBlock(spec, form, workspace, { ...region, k0: e.i32(0), depth: k });
-  return e.forLoop(
-    'depth',
-    0,
-    e.max(k, 1), // at least one block: with k = 0 the empty sums must be stored too
-    (k0) => {
-      const depth = e.sub(blockEnd(k0, blockDepth, k), k0);
-      return oneBlock(spec, form, workspace, { ...region, k0, depth });
-    },
-    { step: blockDepth },
-  );
-}
-
-function oneBlock(spec: Contraction, form: TileForm, workspace: Workspace, block: Block): Stmt {
-  const { m, n, k } = spec;
-  const { rows, columns, lanes, blockDepth, left } = form;
-  const { batch, i0, i1, j0, j1, k0, depth } = block;
-  const packLeft = packPanels(
-    workspace.left,
-    { read: (i, at) => spec.a(batch, i, at), extent: m, begin: i0, end: i1, from: k0, depth },
-    left,
-    lanes,
-  );
-  const packRight = packPanels(
-    workspace.right,
-    { read: (j, at) => spec.b(batch, at, j), extent: n, begin: j0, end: j1, from: k0, depth },
-    interleaved(columns),
-    lanes,
-  );
-  // A block of `b` that spans all of k stays valid from one block of rows to the next.
-  const isStale = e.or(e.eq(i0, block.rows.begin), e.gt(k, blockDepth));
-  return e.block(
-    e.ifThen(isStale, packRight),
-    packLeft,
-    e.forLoop(
-      'j',
-      j0,
-      j1,
-      (j) =>
-        e.forLoop('i', i0, i1, (i) => registerTile(spec, form, workspace, block, { i, j }), {
-          step: rows,
-        }),
-      { step: columns },
-    ),
-  );
+  { vectors, blockDepth, isWhole }: PackedForm,
+  blockRows: number,
+): (block: RowBlock, panel: Panel) => WaitingSums | null {
+  const { m, k, scalar, context } = spec;
+  if (isWhole || isWithin(k, blockDepth)) return () => null;
+  const size = product(lesser(m, blockRows), vectors * lanesOf(spec));
+  const buffer = context.scratch('partialSums', sumDTypes[scalar], size);
+  return ({ i0 }, { start, width }) => {
+    return { buffer, row: (i) => e.mul(e.sub(i, i0), width), first: start };
+  };
 }

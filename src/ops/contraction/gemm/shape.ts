@@ -10,10 +10,11 @@ export interface TileShape {
   readonly vectors: number;
 }
 
-/** How much is packed at a time; rows and columns in whole tiles. */
+/** How much is worked off at a time. */
 export interface Blocking {
+  /** Rows of `a` that pass over a panel of `b`. */
   readonly blockRows: number;
-  readonly blockColumns: number;
+  /** The most of `k` that a panel holds. */
   readonly blockDepth: number;
 }
 
@@ -49,17 +50,14 @@ export function halvings(lanes: number): readonly number[] {
 /** Vectors of no more lanes are narrow: what is done lane by lane costs little. */
 export const narrowLanes = 4;
 
-/** What becomes of rows and columns that make no whole tile: they get tiles of their own, or are filled up. */
-export type Edges = 'cut' | 'filled';
-
 /**
  * The tile that takes the least time for so many rows and columns, by what limits its innermost loop, of
  * all tiles whose sums and operands fit the registers. Without sizes, the one that is best for large ones.
  */
-export function bestTile(target: Target, m: Expr, n: Expr, lanes: number, edges: Edges): TileShape {
+export function bestTile(target: Target, m: Expr, n: Expr, lanes: number): TileShape {
   const tiles = (size: number | null, extent: number): number => {
     if (size === null) return 1 / extent;
-    return edges === 'cut' ? Math.max(1, size / extent) : Math.ceil(size / extent);
+    return Math.max(1, size / extent);
   };
   let best: TileShape = { rows: 1, vectors: 1 };
   let least = Infinity;
@@ -67,12 +65,15 @@ export function bestTile(target: Target, m: Expr, n: Expr, lanes: number, edges:
     for (let rows = 1; fits(target, rows, vectors); rows++) {
       const count = tiles(known(m), rows) * tiles(known(n), vectors * lanes);
       const cost = count * stepCost(target, rows, vectors);
-      if (cost >= least) continue;
+      if (cost >= least * equal) continue;
       [best, least] = [{ rows, vectors }, cost];
     }
   }
   return best;
 }
+
+/** What rounding makes of costs that are alike: of those, narrower tiles are better at the edge. */
+const equal = 1 - 1e-9;
 
 /** Wider tiles are all limited by arithmetic, as narrower ones are, and waste more at the edge. */
 const mostVectors = 4;
@@ -114,28 +115,32 @@ const latency = 8;
 const counting = 1;
 
 /**
- * Blocks after the second cache: half of it for a block of `a`, a quarter for the panels that are being
- * multiplied, which the first cache is given ahead of time since they are read in order. `k` is cut as
- * rarely as possible: between its parts all sums go to memory and come back.
+ * Blocks after the caches: half of the second one for a panel of `b`. `k` is cut as rarely as possible: between
+ * its parts all sums go to memory and come back. Rows of `a` come back for each panel, soon enough to stay in
+ * the cache behind it and in order, so that they are fetched ahead of time; where all of `b` is copied only once,
+ * blocks of them stay in the second cache.
  */
-export function blockingFor(target: Target, shape: TileShape, lanes: number, k: Expr): Blocking {
+export function blockingFor(
+  target: Target,
+  shape: TileShape,
+  lanes: number,
+  k: Expr,
+  isWhole: boolean,
+): Blocking {
   const { secondCache, vectorBytes } = target;
-  const bytes = vectorBytes / lanes;
-  const columns = shape.vectors * lanes;
-  const most = Math.min(mostDepth, secondCache / 4 / ((shape.rows + columns) * bytes));
-  const blockDepth = Math.max(64, Math.floor(most / 64) * 64);
-  const depth = Math.max(1, Math.min(blockDepth, known(k) ?? blockDepth));
-  const height = Math.min(mostRows, secondCache / 2 / (depth * bytes));
+  const rowBytes = Math.max(1, known(k) ?? unknownDepth) * (vectorBytes / lanes);
+  const height = Math.floor((isWhole ? secondCache / 2 : lastCache) / rowBytes);
   return {
-    blockDepth,
-    blockRows: Math.max(1, Math.floor(height / shape.rows)) * shape.rows,
-    blockColumns: Math.max(1, Math.floor(mostColumns / columns)) * columns,
+    blockDepth: Math.floor(secondCache / 2 / (shape.vectors * vectorBytes)),
+    blockRows: Math.max(leastRows, height),
   };
 }
 
-/** Beyond, what is saved no longer matters. */
-const mostDepth = 1024;
-const mostRows = 1024;
+/** Bytes that may be expected to stay in the last cache, which is shared with others. */
+const lastCache = 2 ** 22;
 
-/** Columns of a block: packing a block of `a` again for the next ones costs one part in as many. */
-const mostColumns = 1024;
+/** What is reckoned with where `k` is not known. */
+const unknownDepth = 1024;
+
+/** Fewer rows would not pay for copying a panel. */
+const leastRows = 96;

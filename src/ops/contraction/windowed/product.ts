@@ -70,7 +70,7 @@ function shapeOf(spec: Contraction): TileShape {
   const m = known(spec.m);
   if (m === null || m === 1) return { rows: 1, vectors: 8 };
   if (m === 2 && !target.fusesMultiplyAdd) return { rows: 2, vectors: 4 };
-  return bestTile(target, spec.m, spec.n, lanesOf(spec), 'cut');
+  return bestTile(target, spec.m, spec.n, lanesOf(spec));
 }
 
 /** The number of elements along the inner index of a product over windows. */

@@ -1,0 +1,66 @@
+import * as e from '../../../loop/build.js';
+import type { Expr, Stmt } from '../../../loop/nodes.js';
+import { remainders, tiled } from './cover.js';
+import { packInterleaved, packRows } from './panels.js';
+import { lanesOf } from './shape.js';
+import { lesser, product } from './sizes.js';
+import { type Contraction, sumDTypes } from './spec.js';
+
+/** Rows `i0 <= i < i1` of one product of the batch. */
+export interface RowBlock {
+  readonly batch: Expr;
+  readonly i0: Expr;
+  readonly i1: Expr;
+}
+
+/** Where tiles find rows of `a`: where they are, or in a copy as they lie along `k`, or side by side. */
+export type LeftForm = 'in place' | 'in rows' | 'interleaved';
+
+/** The left operand of a product, block by block. */
+export interface Left {
+  /** Comes before a block is read. */
+  prepare(block: RowBlock): Stmt;
+  /** How a tile of `count` rows from `first` on reads them. */
+  read(block: RowBlock, first: Expr, count: number): Contraction['a'];
+}
+
+/** Rows of a copy are not a power of two apart: they would compete for the same lines of the first cache. */
+const between = 16;
+
+/** For tiles of `rows` rows, or what is left of them, and blocks of at most `blockRows`. */
+export function leftOf(spec: Contraction, form: LeftForm, rows: number, blockRows: number): Left {
+  const { m, k, scalar, context } = spec;
+  if (form === 'in place') return { prepare: () => e.block(), read: () => spec.a };
+  const lanes = lanesOf(spec);
+  const distance = form === 'in rows' ? e.add(k, between) : k;
+  const copy = context.scratch('rows', sumDTypes[scalar], product(lesser(m, blockRows), distance));
+  const start = ({ i0 }: RowBlock, i: Expr): Expr => e.mul(e.sub(i, i0), distance);
+  if (form === 'in rows')
+    return {
+      prepare: (block) => {
+        const read = (i: Expr, at: Expr): Expr => spec.a(block.batch, i, at);
+        return packRows(copy, distance, { read, begin: block.i0, end: block.i1, depth: k }, lanes);
+      },
+      read: (block) => (_, i, at) => e.load(copy, e.add(start(block, i), at)),
+    };
+  return {
+    prepare: (block) =>
+      overRows(spec, rows, block, (first, width) => {
+        const read = (i: Expr, at: Expr): Expr => spec.a(block.batch, i, at);
+        const source = { read, start: first, width, from: e.i32(0), to: k };
+        return packInterleaved(copy, start(block, first), source, lanes);
+      }),
+    read: (block, first, count) => (_, i, at) =>
+      e.load(copy, e.add(e.add(start(block, first), e.mul(at, count)), e.sub(i, first))),
+  };
+}
+
+/** Covers the rows of a block with tiles. */
+export function overRows(
+  { m }: Contraction,
+  rows: number,
+  { i0, i1 }: RowBlock,
+  body: (first: Expr, count: number) => Stmt,
+): Stmt {
+  return tiled('i', { begin: i0, end: i1 }, [rows, ...remainders(m, rows)], body);
+}
