@@ -8,7 +8,6 @@ import { bestTile, blockingFor, lanesOf, narrowLanes, type TileShape } from './g
 import { known } from './gemm/sizes.js';
 import { type Contraction, transposed } from './gemm/spec.js';
 import { contractStreaming } from './gemm/streaming.js';
-import { contractTurned } from './gemm/turned.js';
 
 export type { Contraction } from './gemm/spec.js';
 
@@ -56,11 +55,7 @@ function manyRows(spec: Contraction): Stmt {
     if (layout.isPlain && layout.alongColumns && isReadInPlace(spec)) return direct(spec);
     const depth = layout.isPlain && layout.alongColumns ? partOfDepth(spec) : null;
     if (depth !== null) return contractDirect(spec, shapeOf(spec), { depth });
-    if (!layout.alongDepth) return packed(spec);
-    const oriented = isCheaperTurned(spec) ? transposed(spec) : spec;
-    return layout.isPlain && bytesOfRight(oriented) <= spec.context.target.secondCache / 4
-      ? contractTurned(oriented, bestTile(spec.context.target, oriented.m, oriented.n, lanes))
-      : packed(oriented);
+    return packed(layout.alongDepth && isCheaperTurned(spec) ? transposed(spec) : spec);
   }
   const [m, n, k] = [known(spec.m), known(spec.n), known(spec.k)];
   if (layout.isPlain) {

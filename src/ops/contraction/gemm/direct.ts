@@ -8,8 +8,6 @@ import { type Contraction, sumDTypes } from './spec.js';
 import { columnsAt, type Part, tile, type WaitingSums } from './tile.js';
 
 export interface DirectOptions {
-  /** Comes before each product of the batch. */
-  readonly before?: (batch: Expr) => Stmt;
   /** How much of `k` is worked off at a time, where not all of it: sums wait in memory meanwhile. */
   readonly depth?: number;
 }
@@ -18,7 +16,7 @@ export interface DirectOptions {
 export function contractDirect(
   spec: Contraction,
   shape: TileShape,
-  { before = () => e.block(), depth }: DirectOptions = {},
+  { depth }: DirectOptions = {},
 ): Stmt {
   const { m, n } = spec;
   const { target, team } = spec.context;
@@ -61,7 +59,7 @@ export function contractDirect(
   };
   const products = rangeOf(spec, divided, 'batch', 1);
   return e.forLoop('batch', products.begin, products.end, (batch) =>
-    e.block(before(batch), alongDepth(spec, batch, depth, across)),
+    alongDepth(spec, batch, depth, across),
   );
 }
 
