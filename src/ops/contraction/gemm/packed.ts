@@ -71,17 +71,14 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
     );
   const products = rangeOf(spec, divided, 'batch', 1);
   const down = rangeOf(spec, divided, 'rows', rows);
+  const work = (block: RowBlock): Stmt =>
+    e.block(left.prepare(block), form.isWhole ? allCopied(block) : panelByPanel(block));
   return e.forLoop('batch', products.begin, products.end, (batch) => {
-    const blocks = e.forLoop(
-      'rows',
-      down.begin,
-      down.end,
-      (i0) => {
-        const block = { batch, i0, i1: blockEnd(i0, blockRows, down.end) };
-        return e.block(left.prepare(block), form.isWhole ? allCopied(block) : panelByPanel(block));
-      },
-      { step: blockRows },
-    );
+    const { begin, end } = down;
+    // A loop of one block would differ from size to size by its step alone (`loop/lift.ts`).
+    const blocks = isWithin(m, blockRows)
+      ? work({ batch, i0: begin, i1: end })
+      : e.forLoop('rows', begin, end, (i0) => work({ batch, i0, i1: blockEnd(i0, blockRows, end) }), { step: blockRows }); // prettier-ignore
     return form.isWhole ? e.block(copyAll(batch), blocks) : blocks;
   });
 }
