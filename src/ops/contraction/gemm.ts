@@ -54,7 +54,7 @@ function manyRows(spec: Contraction): Stmt {
   if (lanes > narrowLanes) {
     if (layout.isPlain && layout.alongColumns && isReadInPlace(spec)) return direct(spec);
     const depth = layout.isPlain && layout.alongColumns ? partOfDepth(spec) : null;
-    if (depth !== null) return contractDirect(spec, shapeOf(spec), { depth });
+    if (depth !== null) return contractDirect(spec, shapeOf(spec), depth);
     return packed(layout.alongDepth && isCheaperTurned(spec) ? transposed(spec) : spec);
   }
   const [m, n, k] = [known(spec.m), known(spec.n), known(spec.k)];
@@ -104,15 +104,18 @@ function shapeOf(spec: Contraction): TileShape {
   return bestTile(spec.context.target, spec.m, spec.n, lanesOf(spec));
 }
 
+/** More rows than that read a copy of a `b` that the second cache holds often enough. */
+const mostRowsInPlace = 128;
+
 /** Whether wide vectors read `b` where it is: the cache holds it, and rows are few or panels no gain (decisions 41, 42). */
 function isReadInPlace(spec: Contraction): boolean {
   const { inPlace, secondCache } = spec.context.target;
   const bytes = bytesOfRight(spec);
   const rows = known(spec.m);
-  return bytes <= inPlace || (rows !== null && rows <= 128 && bytes <= secondCache / 2);
+  return bytes <= inPlace || (rows !== null && rows <= mostRowsInPlace && bytes <= secondCache / 2);
 }
 
-/** More rows than that read a copy of `b` often enough. */
+/** More rows than that read a copy of a larger `b` often enough. */
 const mostRowsInParts = 256;
 
 /**
@@ -123,6 +126,7 @@ function partOfDepth({ m, n, k, scalar, context }: Contraction): number | null {
   const [rows, columns, depth] = [known(m), known(n), known(k)];
   if (rows === null || columns === null || depth === null || rows > mostRowsInParts) return null;
   const bytes = columns * e.scalarBytes(scalar);
+  // A second cache that is small leaves too little beside an eighth: panels are faster (decision 42).
   if (context.target.inPlace < context.target.secondCache / 2) return null;
   // Rows of `b` that are further apart lie on pages of their own, all in the same lines of the first cache.
   if (bytes > pageBytes / 2) return null;

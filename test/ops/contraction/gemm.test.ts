@@ -175,7 +175,7 @@ test('every layout, type and awkward size, by the method that is chosen', () => 
 
 const smallBlocks = { rows: 3, vectors: 2, blockRows: 6, blockDepth: 6 } as const;
 
-const methods: Readonly<Record<string, (spec: Contraction, lanes: number) => Stmt>> = {
+const methods: Readonly<Record<string, (spec: Contraction) => Stmt>> = {
   'packed side by side': (spec) =>
     contractPacked(spec, { ...smallBlocks, left: 'interleaved', isTurned: false, isWhole: false }),
   'packed in rows': (spec) =>
@@ -192,7 +192,16 @@ const methods: Readonly<Record<string, (spec: Contraction, lanes: number) => Stm
       isTurned: false,
       isWhole: true,
     }),
+  'packed as a whole and turned': (spec) =>
+    contractPacked(spec, {
+      ...smallBlocks,
+      blockDepth: 40,
+      left: 'in place',
+      isTurned: true,
+      isWhole: true,
+    }),
   direct: (spec) => contractDirect(spec, { rows: 3, vectors: 2 }),
+  'direct in parts of the depth': (spec) => contractDirect(spec, { rows: 3, vectors: 2 }, 6),
   streaming: (spec) => contractStreaming(spec, 40),
   dot: (spec) => contractDot(spec, { rows: 2, columns: 3 }),
 };
@@ -203,9 +212,7 @@ for (const [name, method] of Object.entries(methods)) {
       for (const scalar of ['f32', 'f64'] as const)
         for (const [m, n, k] of [...awkward, [21, 37, 25], [16, 32, 12]] as const)
           for (const symbolic of [false, true])
-            multiplies({ batch: 1, m, n, k, scalar, a, b, symbolic }, (spec) =>
-              method(spec, scalar === 'f32' ? 4 : 2),
-            );
+            multiplies({ batch: 1, m, n, k, scalar, a, b, symbolic }, method);
   });
 }
 

@@ -1,7 +1,7 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
 import type { Range } from './region.js';
-import { known } from './sizes.js';
+import { blockEnd, isWithin, known } from './sizes.js';
 
 /** The heights of the tiles behind the full ones: what is left, or single rows where that is not known. */
 export function remainders(extent: Expr, step: number): readonly number[] {
@@ -33,4 +33,12 @@ export function tiled(
     begin = end;
   }
   return e.block(...statements);
+}
+
+/** All of `k`, or one stretch of `step` after the other; at least one, since empty sums are stored too. */
+export function alongDepth(k: Expr, step: number, body: (from: Expr, to: Expr) => Stmt): Stmt {
+  if (isWithin(k, step)) return body(e.i32(0), k);
+  return e.forLoop('depth', 0, e.max(k, 1), (from) => body(from, blockEnd(from, step, k)), {
+    step,
+  });
 }

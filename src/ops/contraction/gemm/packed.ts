@@ -1,11 +1,12 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt } from '../../../loop/nodes.js';
-import { tiled } from './cover.js';
+import { columnsOf } from './columns.js';
+import { alongDepth } from './cover.js';
 import { type LeftForm, leftOf, overRows, type RowBlock } from './left.js';
 import { dividedOf, rangeOf } from './region.js';
 import { type Panel, rightOf } from './right.js';
-import { balanced, type Blocking, halvings, lanesOf, type TileShape } from './shape.js';
-import { blockEnd, indices, known, lesser, product } from './sizes.js';
+import { balanced, type Blocking, lanesOf, type TileShape } from './shape.js';
+import { blockEnd, indices, isWithin, lesser, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 import { columnsAt, tile, type WaitingSums } from './tile.js';
 
@@ -22,7 +23,8 @@ export interface PackedForm extends TileShape, Blocking {
  * Large products: a panel of `b`, as wide as a register tile, is copied into the order in which the innermost
  * loop reads it, and all rows of a block of `a` pass over it at once. So `b` goes through memory once for each
  * block, its copy stays in the caches of this core, and `a` is read in the order in which it lies. Of a small
- * `b` all panels come first, and each row passes over all of them, so that `a` is read once.
+ * `b` all panels are copied first, and blocks of `a` are so small that they stay in the second cache while one
+ * panel after the other passes.
  *
  * Copies and tiles are those of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
  * (2008), whose blocks of both operands are larger than these (decision 42).
@@ -44,29 +46,26 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
     return tile(operands, part, indices(first, count), columnsAt(start, width, lanesOf(spec)));
   };
   const divided = dividedOf(spec, rows, full);
-  const across = acrossColumns(spec, divided, full);
+  const columns = columnsOf(spec, divided, full);
   const pass = (block: RowBlock, panel: Panel): Stmt =>
     overRows(spec, rows, block, (i, count) => multiply(block, panel, i, count));
   const panelByPanel = (block: RowBlock): Stmt =>
-    across((start, width) =>
+    columns.all((start, width) =>
       alongDepth(k, form.blockDepth, (from, to) => {
         const panel = { batch: block.batch, start, width, from, to };
         return e.block(right.copy(panel), pass(block, panel));
       }),
     );
-  const copyAll = (batch: Expr): Stmt =>
-    e.forLoop(
-      'strip',
-      0,
-      k,
-      (from) => {
-        const to = blockEnd(from, strip, k);
-        return across((start, width) => right.copy({ batch, start, width, from, to }));
-      },
-      { step: strip },
-    );
+  const copyAll = (batch: Expr): Stmt => {
+    const copy = (from: Expr, to: Expr): Stmt =>
+      columns.all((start, width) => right.copy({ batch, start, width, from, to }));
+    if (form.isTurned) return copy(e.i32(0), k);
+    return e.forLoop('strip', 0, k, (from) => copy(from, blockEnd(from, strip, k)), {
+      step: strip,
+    });
+  };
   const allCopied = (block: RowBlock): Stmt =>
-    across((start, width) =>
+    columns.all((start, width) =>
       pass(block, { batch: block.batch, start, width, from: e.i32(0), to: k }),
     );
   const products = rangeOf(spec, divided, 'batch', 1);
@@ -85,42 +84,6 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
 
 /** So much of all columns is copied at a time: rows of `b` are read in the order in which they lie. */
 const strip = 16;
-
-/** Covers the columns that this thread has with panels. */
-function acrossColumns(
-  spec: Contraction,
-  divided: ReturnType<typeof dividedOf>,
-  full: number,
-): (body: (start: Expr, width: number) => Stmt) => Stmt {
-  const { team } = spec.context;
-  const size = known(spec.n);
-  if (size === null) {
-    const range = rangeOf(spec, divided, 'columns', full);
-    return (body) => tiled('j', range, [full, ...halvings(lanesOf(spec))], body);
-  }
-  const whole = e.i32(size - (size % full));
-  const { begin, end } = rangeOf({ ...spec, n: whole }, divided, 'columns', full);
-  return (body) => {
-    const tiles = e.forLoop('j', begin, end, (j) => body(j, full), { step: full });
-    if (size % full === 0) return tiles;
-    const rest = body(whole, size % full);
-    const isLast = e.eq(e.add(team.index, 1), team.count);
-    return e.block(tiles, divided === 'columns' ? e.ifThen(isLast, rest) : rest);
-  };
-}
-
-/** All of `k`, or one stretch after the other; at least one, since empty sums are stored too. */
-function alongDepth(k: Expr, step: number, body: (from: Expr, to: Expr) => Stmt): Stmt {
-  if (isWithin(k, step)) return body(e.i32(0), k);
-  return e.forLoop('depth', 0, e.max(k, 1), (from) => body(from, blockEnd(from, step, k)), {
-    step,
-  });
-}
-
-function isWithin(size: Expr, limit: number): boolean {
-  const value = known(size);
-  return value !== null && value <= limit;
-}
 
 /** Where the sums of a block and a panel wait; nowhere while one stretch of `k` is certainly enough. */
 function waitingSums(

@@ -43,12 +43,12 @@ export function packTurned(
   { read, start, width, from, to }: PanelSource,
 ): Stmt {
   return e.forLoop(
-    'strip',
+    'line',
     from,
     to,
     (k0) => {
-      const end = e.add(k0, strip);
-      const last = divides(to, strip) && divides(from, strip) ? end : e.min(end, to);
+      const end = e.add(k0, line);
+      const last = divides(to, line) && divides(from, line) ? end : e.min(end, to);
       return e.forLoop('outer', 0, width, (outer) =>
         e.forLoop(
           'k',
@@ -59,11 +59,12 @@ export function packTurned(
         ),
       );
     },
-    { step: strip },
+    { step: line },
   );
 }
 
-const strip = 16;
+/** Elements of a cache line of float32. */
+const line = 16;
 
 /** Rows of an operand, from their beginning. */
 export interface RowSource extends Pick<PanelSource, 'read'> {

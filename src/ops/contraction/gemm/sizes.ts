@@ -6,11 +6,10 @@ export function known(size: Expr): number | null {
   return size.kind === 'const' ? Number(size.value) : null;
 }
 
-/** The least multiple of `step` that is not below a size. */
-export function roundUp(size: Expr, step: number): Expr {
+/** Whether a size is certainly no more than `limit`. */
+export function isWithin(size: Expr, limit: number): boolean {
   const value = known(size);
-  if (value !== null) return e.i32(Math.ceil(value / step) * step);
-  return step === 1 ? size : e.mul(e.div(e.add(size, step - 1), step), step);
+  return value !== null && value <= limit;
 }
 
 export function lesser(a: Expr, b: Expr | number): Expr {
@@ -38,6 +37,5 @@ export function divides(size: Expr, step: number): boolean {
 
 /** Where a block of `step` that begins at `start` ends. */
 export function blockEnd(start: Expr, step: number, extent: Expr): Expr {
-  const size = known(extent);
-  return size !== null && size <= step ? extent : e.min(e.add(start, step), extent);
+  return isWithin(extent, step) ? extent : e.min(e.add(start, step), extent);
 }
