@@ -156,7 +156,47 @@ export interface KernelContext<A> {
    * thread has its own.
    */
   scratch(name: string, dtype: DType, length: Expr): Buffer;
+  /**
+   * Keeps what is made of the operand alone that the kernel `keeps` something of, so that it need not be made again
+   * while that stays the same; null where it is another one each time.
+   */
+  readonly keeper: Keeper | null;
 }
+
+/** Gives memory that outlives a run of a kernel. */
+export interface Keeper {
+  /** Whether something is kept in every run: the kernel is called in a loop in which the operand stays the same. */
+  readonly isCertain: boolean;
+  /** To be asked for once. */
+  keep(name: string, dtype: DType, room: KeptRoom): Kept;
+}
+
+/** Elements of kept memory. */
+export interface KeptRoom {
+  /** All that is kept. */
+  readonly whole: number;
+  /** What a thread needs at least, where nothing is kept. */
+  readonly part: number;
+}
+
+/** Memory in which a kernel finds what it made there in an earlier run. */
+export interface Kept {
+  /** The same for all threads, where something is kept; else each has its own. */
+  readonly buffer: Buffer;
+  /** An i32, one of `keptStates`. */
+  readonly state: Expr;
+  /** As its keeper says. */
+  readonly isCertain: boolean;
+}
+
+export const keptStates = {
+  /** There is room for a part, which is lost when the kernel ends. */
+  nothing: 0,
+  /** There is room for everything, which has yet to be made. */
+  empty: 1,
+  /** Everything is there. */
+  full: 2,
+} as const;
 
 /** A loop nest of its own, for what is neither a point nor a reduction. Must write every element. */
 export interface KernelLowering<A> {
@@ -177,6 +217,8 @@ export interface KernelLowering<A> {
    * no result depends on where shares are cut. Otherwise one thread runs the kernel alone. Default false.
    */
   readonly divides?: boolean;
+  /** The operand of which the kernel may `keep` what it makes. None when absent. */
+  readonly keeps?: number;
   kernel(context: KernelContext<A>): Stmt;
 }
 

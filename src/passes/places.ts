@@ -183,9 +183,9 @@ export class Places {
     return this.#around?.outputs.get(value)?.(() => false);
   }
 
-  /** Memory that only one step needs. */
-  addScratch(name: string, dtype: DType, length: Dim, step: number): number {
-    return this.memory.place({ kind: 'scratch', name }, dtype, length, step);
+  /** Memory that only these steps need. */
+  addScratch(name: string, dtype: DType, length: Dim, first: number, last: number = first): number {
+    return this.memory.place({ kind: 'scratch', name }, dtype, length, first, last);
   }
 
   outputSource(value: Value): OutputSource {

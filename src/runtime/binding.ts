@@ -3,6 +3,7 @@ import type { DType, HostArray } from '../base/dtype.js';
 import { ArgumentError, GraphError, InternalError } from '../base/errors.js';
 import { bindTypes } from '../ir/bind.js';
 import { namedInputs, type Program } from '../ir/program.js';
+import { keptStates } from '../ops/lowering.js';
 import { type Plan, placeBytes } from '../passes/lower/plan.js';
 import { planMemory } from '../passes/memory.js';
 import type { Device } from './device.js';
@@ -120,6 +121,7 @@ export function bind(
 
   const table = Int32Array.from([
     ...plan.sizes.map((dim) => evaluateDim(dim, sizes)),
+    ...plan.kept.map(() => keptStates.nothing),
     ...addresses,
   ]);
 

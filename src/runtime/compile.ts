@@ -101,7 +101,7 @@ function executor(
   const made = new Executor(program, planned, device, entry);
   if (target !== 'wasm') return made;
   return new Tiered(made, device, tier, (other) =>
-    lowerProgram(planned.program, planned.groups, other, replaced, device.division),
+    lowerProgram(planned.program, planned.groups, other, replaced, device.division, 'many runs'),
   );
 }
 
@@ -118,7 +118,7 @@ function plan(
   const planned = stage(
     log,
     'lower',
-    () => lowerProgram(lowest, order, target, replaced, device.division),
+    () => lowerProgram(lowest, order, target, replaced, device.division, 'many runs'),
     ({ module, places }) =>
       `${counted(module.kernels.length, 'kernel')}, ${counted(places.length, 'place')}`,
   );

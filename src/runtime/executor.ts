@@ -1,23 +1,28 @@
 import type { HostArray } from '../base/dtype.js';
 import { DeviceError } from '../base/errors.js';
 import type { Program } from '../ir/program.js';
-import type { Plan } from '../passes/lower/plan.js';
-import { placeBytes } from '../passes/lower/plan.js';
+import { type Plan, placeBytes, tableLength } from '../passes/lower/plan.js';
 import { type Binding, bind, checkDistinct, fits } from './binding.js';
 import type { Device } from './device.js';
 import type { Entry } from './entry.js';
 import type { Inspectable, Operand, TierReport } from './executable.js';
 import { planToString } from './explain.js';
 import type { LargePlaces } from './large.js';
+import { KeptMemory, runsUntilKept } from './kept.js';
 import { Lease } from './lease.js';
 import { copyOf } from './slab.js';
 import { copyElements, Storage } from './storage.js';
 import { LostWorkerError } from './threads/lost.js';
 
 /** The memory of executables that were dropped. */
-const abandoned = new FinalizationRegistry<{ device: Device; address: number }>(
-  ({ device, address }) => device.release(address),
-);
+const abandoned = new FinalizationRegistry<{
+  readonly device: Device;
+  readonly address: number;
+  readonly kept: KeptMemory | null;
+}>(({ device, address, kept }) => {
+  device.release(address);
+  kept?.release();
+});
 
 const mostBindings = 8;
 
@@ -38,6 +43,8 @@ export class Executor implements Inspectable {
   /** The current one, then earlier ones: sizes often alternate between a few. */
   readonly #bindings: (Binding | undefined)[] = [];
   #entries: Int32Array = new Int32Array(0);
+  /** Null where nothing is kept from run to run. */
+  readonly #kept: KeptMemory | null;
 
   constructor(program: Program, plan: Plan, device: Device, entry: Entry) {
     this.program = program;
@@ -47,16 +54,20 @@ export class Executor implements Inspectable {
     const { table, constants } = residentMemory(plan, device);
     this.#table = table;
     this.#constants = constants;
-    abandoned.register(this, { device, address: table }, this);
+    this.#kept = plan.kept.length === 0 ? null : new KeptMemory(plan, device);
+    abandoned.register(this, { device, address: table, kept: this.#kept }, this);
   }
 
   /** Gives the memory back at once. It must not be run again. */
   release(): void {
     abandoned.unregister(this);
     this.#device.release(this.#table);
+    this.#kept?.release();
   }
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
+    this.#kept?.look(inputs);
+    for (const target of into ?? []) target?.changes();
     let binding = this.#bindings[0];
     if (binding === undefined || !fits(binding, this.#device, inputs, into)) {
       if (into !== undefined) checkDistinct(this.program, into);
@@ -67,6 +78,11 @@ export class Executor implements Inspectable {
     return into === undefined
       ? this.#freshResults(binding, inputs)
       : this.#resultsInto(binding, inputs, into, null);
+  }
+
+  /** The runs on the same operands in which it does all that it does on them, each in another way. */
+  get ways(): number {
+    return this.#kept === null ? 1 : runsUntilKept;
   }
 
   /** It is all of its program. */
@@ -112,12 +128,14 @@ export class Executor implements Inspectable {
   #call(binding: Binding, inputs: readonly Operand[], lease: Lease | null): void {
     stage(binding, inputs);
     lease?.stage(inputs);
+    this.#kept?.enter(this.#tableView(), binding.table);
     try {
       this.#entry(this.#table, binding.gain);
     } catch (error) {
       if (!(error instanceof LostWorkerError)) throw error;
       this.#callAgain(binding, inputs, lease);
     }
+    this.#kept?.done();
   }
 
   /** A worker has died half-way: the run is done again by this thread alone, from its operands. */
@@ -167,8 +185,7 @@ export class Executor implements Inspectable {
   #tableView(): Int32Array {
     const { buffer } = this.#device;
     if (this.#entries.buffer !== buffer) {
-      const { sizes, places } = this.#plan;
-      this.#entries = new Int32Array(buffer, this.#table, sizes.length + places.length);
+      this.#entries = new Int32Array(buffer, this.#table, tableLength(this.#plan));
     }
     return this.#entries;
   }
@@ -257,7 +274,7 @@ function residentMemory(
   device: Device,
 ): { readonly table: number; readonly constants: ReadonlyMap<number, number> } {
   const align = (bytes: number): number => Math.ceil(bytes / 64) * 64;
-  let bytes = align(4 * (plan.sizes.length + plan.places.length));
+  let bytes = align(4 * tableLength(plan));
   const offsets = new Map<number, number>();
   plan.places.forEach((place, id) => {
     if (place.role.kind !== 'constant') return;

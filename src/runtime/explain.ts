@@ -53,7 +53,8 @@ export function memoryLines(plan: Plan): readonly string[] {
   const { places } = plan;
   const lengths = places.map(({ length }) => length);
   if (!lengths.every((length) => typeof length === 'number')) {
-    return [...places.map(placeToString), 'arena: as large as the sizes of a run demand'];
+    const arena = 'arena: as large as the sizes of a run demand';
+    return [...places.map(placeToString), ...keptLines(plan), arena];
   }
   const isConstant = (id: number): boolean => places[id].role.kind === 'constant';
   const large = largePlaces(plan, lengths, {
@@ -80,7 +81,19 @@ export function memoryLines(plan: Plan): readonly string[] {
       ? `${line}, in memory of its own`
       : `${line}, at ${offset} of the arena`;
   });
-  return [...lines, `arena: ${layout.bytes} bytes, unless inputs and outputs are pinned`];
+  return [
+    ...lines,
+    ...keptLines(plan),
+    `arena: ${layout.bytes} bytes, unless inputs and outputs are pinned`,
+  ];
+}
+
+/** What kernels keep from run to run, which takes memory beside the arena. */
+function keptLines({ kept }: Plan): readonly string[] {
+  return kept.map(({ places, dtype, whole, inputs }) => {
+    const made = inputs.length === 0 ? 'constants' : `input ${inputs.join(' and ')}, once it stays the same`; // prettier-ignore
+    return `kept of place ${places.join(', ')}: ${whole} of ${dtype}, made of ${made}`;
+  });
 }
 
 /** The kernels in the text of the loop IR. */

@@ -1,5 +1,5 @@
 import type { DType } from '../base/dtype.js';
-import { type Plan, placeBytes } from '../passes/lower/plan.js';
+import { type Plan, placeBytes, placeEntry } from '../passes/lower/plan.js';
 
 /** An operand or a result that is not copied at every run; its address is another one each time. */
 interface LargePlace {
@@ -50,17 +50,18 @@ export interface Givens {
 
 /** What has no address before a run, for places of these lengths; null for nothing. */
 export function largePlaces(
-  { sizes, places, outputs }: Plan,
+  plan: Plan,
   lengths: readonly number[],
   { most, isFixed, isGiven }: Givens,
 ): LargePlaces | null {
+  const { places, outputs } = plan;
   const isLarge = (place: number, least: number): boolean => {
     const bytes = placeBytes(places[place], lengths[place]);
     return bytes >= least && bytes <= most && !isFixed(place);
   };
   const of = (place: number): LargePlace => ({
     place,
-    entry: sizes.length + place,
+    entry: placeEntry(plan, place),
     dtype: places[place].dtype,
     length: lengths[place],
   });

@@ -42,6 +42,8 @@ export class Storage {
   #berth: Berth | null = null;
   #claim: Claim | null = null;
   #wasRead = false;
+  /** 0 until somebody asks. */
+  #version = 0;
   /** Whether the elements are part of an array that others see, so that they have to stay there. */
   readonly #isWindow: boolean;
 
@@ -107,6 +109,20 @@ export class Storage {
     return this.#berth !== null;
   }
 
+  /**
+   * A number that no other elements have: it changes whenever these do. Of a window, whose elements others write,
+   * it is another one each time.
+   */
+  get version(): number {
+    if (this.#version === 0 || this.#isWindow) this.#version = ++versions;
+    return this.#version;
+  }
+
+  /** Notes that a program is about to write elements where they are. */
+  changes(): void {
+    this.#version = 0;
+  }
+
   /** Whether the elements lie in the memory of a device, for now, though they are not pinned. */
   get isResident(): boolean {
     return this.#claim !== null && this.#claim.residence.address >= 0;
@@ -138,6 +154,7 @@ export class Storage {
    * False for a storage that has to stay where it is, which copies them.
    */
   adopt(device: Device, address: number): boolean {
+    this.changes();
     if (this.#isWindow || this.#berth !== null) {
       copyElements(this.host, device.view(this.dtype, address, this.length));
       return false;
@@ -157,6 +174,7 @@ export class Storage {
         actual: String(elements.length),
       });
     }
+    this.changes();
     if (this.#berth === null) {
       this.#leave();
       this.#home = elements;
@@ -165,6 +183,7 @@ export class Storage {
 
   /** Copies elements over the present ones. */
   fill(elements: HostArray): void {
+    this.changes();
     if (this.#claim !== null) this.#leave();
     if (this.#home === null && this.#berth === null) this.#home = elements.slice();
     else copyElements(this.host, elements);
@@ -215,6 +234,9 @@ export class Storage {
     claim.residence.residents.remove(claim.residence);
   }
 }
+
+/** How many versions of elements there have been of which anybody wanted to know. */
+let versions = 0;
 
 /** Copies between homes of one dtype. */
 export function copyElements(to: HostArray, from: HostArray): void {

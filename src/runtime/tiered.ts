@@ -162,6 +162,7 @@ export class Tiered implements Inspectable {
       into,
       // Who asks for native code gets one kind of results, from the first on.
       counts: tier === 'native' ? 'next' : 'old',
+      ways: native.ways,
     });
     const mayBeSlower = tier === 'native' || nativeTier().atAnySpeed || objection !== null;
     const slower = mayBeSlower ? null : slowness(this.#executor, native, inputs, watch);

@@ -6,7 +6,7 @@ import { type CallNode, namedInputs, type Program, type Value } from '../../ir/p
 import type { Requirement, Words } from '../../ir/requirement.js';
 import { words } from '../../ir/requirement.js';
 import type { ConstantData, Shape, TensorType } from '../../ir/types.js';
-import type { Plan } from '../../passes/lower/plan.js';
+import { type Plan, tableLength } from '../../passes/lower/plan.js';
 import type { Place } from '../../passes/places.js';
 import { viewed } from '../../passes/views.js';
 import { aligned, share } from '../layout.js';
@@ -93,7 +93,7 @@ export class RoutineBuilder {
     this.base = this.names.fresh('base');
     for (const [name, bounds] of this.givenSizes) this.#known.set(name, symbol(name, bounds));
     const tables = staged.stages.map(({ island }) =>
-      island === null ? 0 : 4 * (island.plan.sizes.length + island.plan.places.length),
+      island === null ? 0 : 4 * tableLength(island.plan),
     );
     this.#top = aligned(Math.max(...tables));
   }

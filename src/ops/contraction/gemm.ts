@@ -1,12 +1,15 @@
 import * as e from '../../loop/build.js';
 import type { Expr, Stmt } from '../../loop/nodes.js';
+import { keptStates } from '../lowering.js';
 import { contractDirect } from './gemm/direct.js';
 import { contractDot } from './gemm/dot.js';
-import { contractPacked } from './gemm/packed.js';
+import { contractPacked, type PackedForm } from './gemm/packed.js';
 import { isContiguous, isPlain } from './gemm/reach.js';
+import { dividedOf } from './gemm/region.js';
+import { roomForPanels } from './gemm/right.js';
 import { bestTile, blockingFor, lanesOf, narrowLanes, type TileShape } from './gemm/shape.js';
 import { known } from './gemm/sizes.js';
-import { type Contraction, transposed } from './gemm/spec.js';
+import { type Contraction, sumDTypes, transposed } from './gemm/spec.js';
 import { contractStreaming } from './gemm/streaming.js';
 
 export type { Contraction } from './gemm/spec.js';
@@ -48,40 +51,97 @@ function someRows(spec: Contraction): Stmt {
   return direct(spec);
 }
 
+/** How a product of many rows is worked off. */
+type Method = 'direct' | 'in parts' | 'dot' | 'packed' | 'packed, transposed';
+
 function manyRows(spec: Contraction): Stmt {
   const layout = layoutOf(spec);
+  const method = methodFor(spec, layout);
+  const ordinary = (): Stmt => {
+    switch (method) {
+      case 'direct':
+        return direct(spec);
+      case 'in parts':
+        return contractDirect(spec, shapeOf(spec), partOfDepth(spec)!);
+      case 'dot':
+        return dot(spec);
+      case 'packed':
+        return packed(spec);
+      case 'packed, transposed':
+        return packed(transposed(spec));
+    }
+  };
+  const form = packedForm(spec);
+  if (!mayKeep(spec, method, form)) return ordinary();
+  const width = form.vectors * lanesOf(spec);
+  const room = roomForPanels(known(spec.k)!, known(spec.n)!, { ...form, width, depth: form.blockDepth }); // prettier-ignore
+  const kept = spec.rightKeeper!.keep('panels', sumDTypes[spec.scalar], room);
+  const readingKept = contractPacked(spec, { ...form, kept });
+  if (kept.isCertain || method === 'packed') return readingKept;
+  return e.ifThen(e.gt(kept.state, keptStates.nothing), readingKept, ordinary());
+}
+
+function methodFor(spec: Contraction, layout: Layout): Method {
   const lanes = lanesOf(spec);
   if (lanes > narrowLanes) {
-    if (layout.isPlain && layout.alongColumns && isReadInPlace(spec)) return direct(spec);
-    const depth = layout.isPlain && layout.alongColumns ? partOfDepth(spec) : null;
-    if (depth !== null) return contractDirect(spec, shapeOf(spec), depth);
-    return packed(layout.alongDepth && isCheaperTurned(spec) ? transposed(spec) : spec);
+    if (layout.isPlain && layout.alongColumns && isReadInPlace(spec)) return 'direct';
+    if (layout.isPlain && layout.alongColumns && partOfDepth(spec) !== null) return 'in parts';
+    return layout.alongDepth && isCheaperTurned(spec) ? 'packed, transposed' : 'packed';
   }
   const [m, n, k] = [known(spec.m), known(spec.n), known(spec.k)];
   if (layout.isPlain) {
     const isNarrow = n !== null && n <= fewVectors * lanes;
     const isSmall = m !== null && n !== null && k !== null && m * n * k <= smallVolume;
-    if (layout.alongColumns && (isNarrow || isSmall)) return direct(spec);
+    if (layout.alongColumns && (isNarrow || isSmall)) return 'direct';
     const isShort = m !== null && m <= 16; // an element of `b` is used too rarely to pay for its copy
     const isLean = isShort || (isNarrow && n < fewVectors * lanes);
-    if (layout.alongDepth && !layout.alongColumns && isLean) return dot(spec);
+    if (layout.alongDepth && !layout.alongColumns && isLean) return 'dot';
   }
-  return packed(spec);
+  return 'packed';
+}
+
+/** More rows than that read a panel so often that making it does not count. */
+const mostRowsForKept = 512;
+
+/** A `b` of fewer bytes is in the first cache however it is read. */
+const leastBytesForKept = 2 ** 15;
+
+/**
+ * Whether panels of `b` are to be kept: where that is a gain, and where it is worth the code of another method for
+ * runs without. Inner products add up in another order, so they give way in loops only, where no run is without.
+ */
+function mayKeep(spec: Contraction, method: Method, { rows, vectors }: PackedForm): boolean {
+  const { rightKeeper: keeper = null } = spec;
+  const bytes = bytesOfRight(spec);
+  const height = known(spec.m);
+  if (keeper === null || known(spec.batch) !== 1) return false;
+  // Of an unknown number of rows there may be so few that panels are not made.
+  if (height === null || height > mostRowsForKept) return false;
+  if (bytes < leastBytesForKept || bytes === Infinity) return false;
+  const isWide = lanesOf(spec) > narrowLanes;
+  const isWorthIt = method === 'packed' || (method === 'dot' && keeper.isCertain) || isWide;
+  // Threads share what is kept, so each must have columns of its own.
+  const divided = dividedOf(spec, rows, vectors * lanesOf(spec));
+  return isWorthIt && (divided === 'columns' || divided === 'nothing');
 }
 
 function packed(spec: Contraction): Stmt {
+  return contractPacked(spec, packedForm(spec));
+}
+
+function packedForm(spec: Contraction): PackedForm {
   const { target } = spec.context;
   const lanes = lanesOf(spec);
   const shape = bestTile(target, spec.m, spec.n, lanes);
   const { leftAlongDepth, isLeftBare, rightAlongDepth, alongColumns } = layoutOf(spec);
   const isWhole = bytesOfRight(spec) <= target.secondCache / 4;
-  return contractPacked(spec, {
+  return {
     ...shape,
     ...blockingFor(target, shape, lanes, spec.k, isWhole),
     left: !leftAlongDepth ? 'interleaved' : isLeftBare ? 'in place' : 'in rows',
     isTurned: rightAlongDepth && !alongColumns,
     isWhole,
-  });
+  };
 }
 
 function dot(spec: Contraction): Stmt {

@@ -39,7 +39,7 @@ export const matmul: OperatorFunction<Binary> = operator({
       needs[1] ? reshape(rightGradient(left, right, product), y.type.shape) : null,
     ];
   },
-  lowering: { kind: 'kernel', kernel: productLoops, readsAnyOrder: true, divides: true },
+  lowering: { kind: 'kernel', kernel: productLoops, readsAnyOrder: true, divides: true, keeps: 1 },
   onnx: 'MatMul',
   batch: batchedProduct((x, y) => matmul(x, y)),
   // The transpose of a product is that of the transposes in the other order.
@@ -166,6 +166,7 @@ function productLoops(context: KernelContext<unknown>): Stmt {
       const at = position(b, i);
       return operand(x, at.slice(0, -1), vectorLeft ? [k] : [at.at(-1)!, k]);
     },
+    rightKeeper: context.keeper,
     b: (b, k, j) => operand(y, folded ? [] : unravel(b, outer), vectorRight ? [k] : [k, j]),
     store: (b, i, j, value) => {
       const at = position(b, i);

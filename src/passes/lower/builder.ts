@@ -4,22 +4,39 @@ import { InternalError } from '../../base/errors.js';
 import * as e from '../../loop/build.js';
 import type { Buffer, Expr, Kernel, Stmt, Var } from '../../loop/nodes.js';
 import type { Team } from '../../loop/team.js';
+import type { Keeper, KeptRoom } from '../../ops/lowering.js';
 import { storageOf } from './elements.js';
 import { Extents } from './extents.js';
+import type { Steady } from './steady.js';
 
 /** What a kernel must be called with, in the order of its parameters. */
 export type KernelArgument =
   | { readonly kind: 'place'; readonly place: number }
   | { readonly kind: 'size'; readonly dim: DimExpr }
-  | {
-      readonly kind: 'scratch';
-      readonly name: string;
-      readonly dtype: DType;
-      readonly length: Dim;
-    }
+  | ScratchArgument
+  | KeptArgument
+  /** The state of what is kept. */
+  | { readonly kind: 'state' }
   /** The number of the thread that calls, and how many do. */
   | { readonly kind: 'thread' }
   | { readonly kind: 'threads' };
+
+/** Memory for the length of the kernel. */
+export interface ScratchArgument {
+  readonly kind: 'scratch';
+  readonly name: string;
+  readonly dtype: DType;
+  readonly length: Dim;
+}
+
+/** Memory for as long as what it is made of is steady. */
+export interface KeptArgument {
+  readonly kind: 'kept';
+  readonly name: string;
+  readonly dtype: DType;
+  readonly room: KeptRoom;
+  readonly steady: Steady;
+}
 
 export interface LoweredKernel {
   readonly kernel: Kernel;
@@ -37,6 +54,7 @@ export class KernelBuilder {
   readonly #buffers: Map<number, Buffer> = new Map();
   readonly #params: { readonly param: Buffer; readonly argument: KernelArgument }[] = [];
   #team: { readonly index: Var; readonly count: Var } | null = null;
+  #keptState: Var | null = null;
 
   /** The buffer of a place; one object however often it is asked for, so that kernels see aliases. */
   buffer(place: number, name: string, dtype: DType): Buffer {
@@ -59,6 +77,21 @@ export class KernelBuilder {
     return param;
   }
 
+  /** Keeps something for as long as the operand it is made of is steady. */
+  keeper(steady: Steady): Keeper {
+    const isCertain = steady.kind === 'loop';
+    return {
+      isCertain,
+      keep: (name, dtype, room) => {
+        if (this.#keptState !== null) throw new InternalError('a kernel keeps one thing at most');
+        const param = e.buffer(name, storageOf(dtype));
+        this.#params.push({ param, argument: { kind: 'kept', name, dtype, room, steady } });
+        this.#keptState = e.variable('state', 'i32');
+        return { buffer: param, state: this.#keptState, isCertain };
+      },
+    };
+  }
+
   /** The threads that call the kernel. Whoever asks divides the results among them. */
   get team(): Team {
     return (this.#team ??= {
@@ -78,6 +111,10 @@ export class KernelBuilder {
     for (const { dim, param } of this.extents.params) {
       params.push(param);
       args.push({ kind: 'size', dim });
+    }
+    if (this.#keptState !== null) {
+      params.push(this.#keptState);
+      args.push({ kind: 'state' });
     }
     if (this.#team !== null) {
       params.push(this.#team.index, this.#team.count);

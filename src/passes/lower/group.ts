@@ -17,6 +17,7 @@ import { pointNest } from './point.js';
 import { reduceNest } from './reduce.js';
 import { rowNest } from './rowNest.js';
 import { type Placement, Scope } from './scope.js';
+import type { Steady } from './steady.js';
 
 /**
  * Lowers the nodes of a group to one kernel. `number` makes its name unique. Where there are several threads
@@ -29,13 +30,21 @@ export function lowerGroup(
   number: number,
   target: Target,
   division: Division = undivided,
+  steady: Steady | null = null,
 ): LoweredKernel {
   const name = kernelName(program, number, group.members);
   const members = new Set(group.members);
   const lower = (divided: boolean): { readonly builder: KernelBuilder; readonly body: Stmt } => {
     const builder = new KernelBuilder();
     const scope = new Scope(program, builder, placement, members);
-    const body = groupBody(program, group, scope, target, divided ? () => builder.team : null);
+    const body = groupBody(
+      program,
+      group,
+      scope,
+      target,
+      steady,
+      divided ? () => builder.team : null,
+    );
     return { builder, body };
   };
   const single = lower(false);
@@ -53,6 +62,7 @@ function groupBody(
   group: Group,
   scope: Scope,
   target: Target,
+  steady: Steady | null,
   team: (() => Team) | null,
 ): Stmt {
   const [anchor] = group.anchors;
@@ -79,7 +89,7 @@ function groupBody(
       const epilogue = new Epilogue(program, group, scope);
       const sinks = program.results(anchor).map((result) => epilogue.sink(result));
       const members = team !== null && lowering.divides === true ? team() : alone;
-      return kernelNest(scope, anchor, call, lowering, sinks, target, members);
+      return kernelNest(scope, anchor, call, lowering, sinks, target, members, steady);
     }
     default:
       throw new InternalError(`${call.op.name} cannot be the anchor of a kernel`);

@@ -6,6 +6,7 @@ import type { Team } from '../../loop/team.js';
 import type { Target } from '../../loop/target.js';
 import type { KernelLowering, Sink } from '../../ops/lowering.js';
 import type { Scope } from './scope.js';
+import type { Steady } from './steady.js';
 
 /** The nest that an operator makes itself, over operands and sinks of the compiler's choice. */
 export function kernelNest(
@@ -16,6 +17,7 @@ export function kernelNest(
   sinks: readonly Sink[],
   target: Target,
   team: Team,
+  steady: Steady | null,
 ): Stmt {
   const operands = scope.program.operands(node);
   return lowering.kernel({
@@ -28,5 +30,6 @@ export function kernelNest(
     team,
     extent: (dim) => scope.builder.extents.extent(dim),
     scratch: (name, dtype, length) => scope.builder.scratch(name, dtype, length),
+    keeper: steady === null ? null : scope.builder.keeper(steady),
   });
 }

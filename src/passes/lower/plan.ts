@@ -1,7 +1,6 @@
 import type { Dim, DimExpr } from '../../base/dim.js';
 import { symbolsOf } from '../../base/dim.js';
 import { UnsupportedError } from '../../base/errors.js';
-import type { DType } from '../../base/dtype.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { Operator, Program } from '../../ir/program.js';
 import { moduleOf } from '../../loop/build.js';
@@ -13,13 +12,15 @@ import { fuse, type Group } from '../fuse.js';
 import type { OutputSource, Place, Places } from '../places.js';
 import { schedule } from '../schedule.js';
 import { type Arrange, blockOf } from './block.js';
-import type { LoweredKernel } from './builder.js';
+import type { KernelArgument, LoweredKernel, ScratchArgument } from './builder.js';
 import { type Division, undivided } from './cost.js';
 import { gainOf } from './gain.js';
 import { lowerGroup } from './group.js';
+import { type KeptPlace, KeptPlaces } from './kept.js';
 import { mainKernel } from './main.js';
 import { RegionLowering } from './regions.js';
 import { Signatures } from './signature.js';
+import { keptOperand, locationsRead, type Steady, steadiness, type Surrounding } from './steady.js';
 import { sizesOf } from './steps.js';
 import type { Table } from './table.js';
 import { isDivided } from './touches.js';
@@ -33,16 +34,37 @@ export interface Plan {
   readonly sizes: readonly DimExpr[];
   readonly places: readonly Place[];
   readonly outputs: readonly OutputSource[];
+  /** What kernels keep from run to run. */
+  readonly kept: readonly KeptPlace[];
   /** For how many threads it is made. Where there are several, `main` takes a team. */
   readonly threads: number;
   /** Stretches of work that run beside others, if there are threads: what a team saves, in some ten microseconds. */
   readonly gain: Dim;
 }
 
+/** Where the table has the state of what is kept, one of `keptStates`. */
+export function stateEntry({ sizes }: Pick<Plan, 'sizes'>, kept: number): number {
+  return sizes.length + kept;
+}
+
+/** Where the table has the address of a place. */
+export function placeEntry({ sizes, kept }: Pick<Plan, 'sizes' | 'kept'>, place: number): number {
+  return sizes.length + kept.length + place;
+}
+
+/** The length of the table. */
+export function tableLength(plan: Pick<Plan, 'sizes' | 'kept' | 'places'>): number {
+  return placeEntry(plan, plan.places.length);
+}
+
+/** Whether a kernel may keep something from one run of a program to the next. */
+export type Lifetime = 'once' | 'many runs';
+
 /**
  * Lowers the groups of a program for a target, in the order in which they are to run; `arrange` divides and
  * orders the programs inside of loops and branches. `replaced` gives, for outputs that are to overwrite an
- * input, the index of that input. `division` says for how many threads.
+ * input, the index of that input. `division` says for how many threads, `lifetime` whether the program runs again
+ * in the same memory.
  */
 export function lowerProgram(
   program: Program,
@@ -50,17 +72,19 @@ export function lowerProgram(
   target: Target,
   replaced: readonly (number | null)[] = [],
   division: Division = undivided,
+  lifetime: Lifetime = 'once',
   arrange: Arrange = (inner) => schedule(inner, fuse(inner)),
 ): Plan {
   const { block, spanOf } = blockOf(program, groups, arrange);
-  const kernels = new Kernels(target, division);
-  const lowering = new RegionLowering(spanOf, (inner, group, places) =>
-    kernels.lower(inner, group, places),
+  const kernels = new Kernels(target, division, lifetime);
+  const lowering = new RegionLowering(spanOf, (inner, group, places, around) =>
+    kernels.lower(inner, group, places, around),
   );
   const { places, steps } = lowering.whole(block, replaced);
-  const table = new PlanTable(places);
-  for (const size of sizesOf(steps)) table.addSize(size);
   const threads = steps.some(isDivided) ? division.threads : 1;
+  const kept = new KeptPlaces(steps, places, threads);
+  const table = new PlanTable(places, kept);
+  for (const size of sizesOf(steps)) table.addSize(size);
   const main = mainKernel(steps, table, threads);
   const known = new Set(symbolsOfTypes(program.inputs.map(({ type }) => type)).keys());
   for (const dim of table.sizes) refuseUnknown(dim, known);
@@ -72,18 +96,24 @@ export function lowerProgram(
     sizes: table.sizes,
     places: places.all,
     outputs: program.outputs.map(({ value }) => places.outputSource(value)),
+    kept: kept.all,
     threads,
     gain: threads > 1 ? gainOf(steps, places.memory) : 0,
   };
 }
 
-/** The sizes come first in the table, so all must be known before the first place has an entry. */
+/**
+ * Sizes come first in the table, then states of what is kept, so all of them must be known before the first place
+ * has an entry.
+ */
 class PlanTable implements Table {
   readonly #places: Places;
+  readonly #kept: KeptPlaces;
   readonly #sizes: Map<string, { readonly entry: number; readonly dim: DimExpr }> = new Map();
 
-  constructor(places: Places) {
+  constructor(places: Places, kept: KeptPlaces) {
     this.#places = places;
+    this.#kept = kept;
   }
 
   get sizes(): readonly DimExpr[] {
@@ -99,14 +129,24 @@ class PlanTable implements Table {
   }
 
   placeEntry(place: number): number {
-    return this.#sizes.size + place;
+    return this.#sizes.size + this.#kept.all.length + place;
   }
 
-  scratchEntry(name: string, dtype: DType, length: Dim, step: number, threads: number = 1): number {
-    const [first] = Array.from({ length: threads }, () =>
-      this.#places.addScratch(name, dtype, length, step),
+  keptEntries(step: number): { readonly memory: number; readonly state: number } {
+    const index = this.#kept.indexOf(step);
+    const [place] = this.#kept.all[index].places;
+    return { memory: this.placeEntry(place), state: this.#sizes.size + index };
+  }
+
+  scratchEntry(
+    { name, dtype, length }: Pick<ScratchArgument, 'name' | 'dtype' | 'length'>,
+    first: number,
+    { last = first, threads = 1 }: { readonly last?: number; readonly threads?: number } = {},
+  ): number {
+    const [place] = Array.from({ length: threads }, () =>
+      this.#places.addScratch(name, dtype, length, first, last),
     );
-    return this.placeEntry(first);
+    return this.placeEntry(place);
   }
 
   placesOf(location: number): readonly number[] {
@@ -130,6 +170,7 @@ class Kernels {
   readonly all: LoweredKernel[] = [];
   readonly #target: Target;
   readonly #division: Division;
+  readonly #lifetime: Lifetime;
   readonly #operators: Map<Operator, number> = new Map();
   readonly #signatures: Map<Places, Signatures> = new Map();
   readonly #known: Map<
@@ -137,31 +178,42 @@ class Kernels {
     { readonly kernel: LoweredKernel; readonly places: readonly number[] }
   > = new Map();
 
-  constructor(target: Target, division: Division) {
+  constructor(target: Target, division: Division, lifetime: Lifetime) {
     this.#target = target;
     this.#division = division;
+    this.#lifetime = lifetime;
   }
 
-  lower(program: Program, group: Group, places: Places): LoweredKernel {
+  lower(program: Program, group: Group, places: Places, around: Surrounding): LoweredKernel {
     let signatures = this.#signatures.get(places);
     if (signatures === undefined) {
       signatures = new Signatures(program, places, this.#operators);
       this.#signatures.set(places, signatures);
     }
-    const signature = signatures.of(group);
+    const steady = this.#steadiness(program, group, places, around);
+    const signature = signatures.of(group, steady?.kind);
     const same = this.#known.get(signature.key);
     if (same !== undefined) {
-      const args = same.kernel.args.map((arg) =>
-        arg.kind === 'place'
-          ? { ...arg, place: signature.places[same.places.indexOf(arg.place)] }
-          : arg,
-      );
+      const args = same.kernel.args.map((arg): KernelArgument => {
+        if (arg.kind === 'kept') return { ...arg, steady: steady! };
+        if (arg.kind !== 'place') return arg;
+        return { ...arg, place: signature.places[same.places.indexOf(arg.place)] };
+      });
       return { ...same.kernel, args };
     }
-    const kernel = lowerGroup(program, group, places, this.all.length, this.#target, this.#division); // prettier-ignore
+    const kernel = lowerGroup(program, group, places, this.all.length, this.#target, this.#division, steady); // prettier-ignore
     this.#known.set(signature.key, { kernel, places: signature.places });
     this.all.push(kernel);
     return kernel;
+  }
+
+  /** How steady the operand is of which a kernel may keep something; null where it may not. */
+  #steadiness(program: Program, group: Group, places: Places, around: Surrounding): Steady | null {
+    const operand = keptOperand(program, group);
+    if (operand === null) return null;
+    const locations = locationsRead(program, group.members, places, operand);
+    const steady = steadiness(places.memory, locations, around);
+    return steady?.kind === 'runs' && this.#lifetime === 'once' ? null : steady;
   }
 }
 

@@ -13,6 +13,7 @@ import { type Block, controlCall, makesSizes } from './block.js';
 import type { LoweredKernel } from './builder.js';
 import { controlOf } from './control.js';
 import { storageOf } from './elements.js';
+import { nothingAround, type Surrounding } from './steady.js';
 import type {
   BindStep,
   BranchStep,
@@ -25,7 +26,12 @@ import type {
 } from './steps.js';
 
 /** Makes the kernel of an ordinary group. */
-export type LowerGroup = (program: Program, group: Group, places: Places) => LoweredKernel;
+export type LowerGroup = (
+  program: Program,
+  group: Group,
+  places: Places,
+  around: Surrounding,
+) => LoweredKernel;
 
 /** Where an output of a region goes; may tell whether it can overwrite a state that it is made from. */
 type Destination = (mayOverwrite: (operand: Value) => boolean) => number;
@@ -55,11 +61,11 @@ export class RegionLowering {
       block.program,
       block.groups,
       replaced,
-      (group, inner) => this.#place(block, group, inner, controls),
+      (group, inner) => this.#place(block, group, inner, controls, nothingAround),
       null,
       this.#spanOf,
     );
-    return { places, steps: this.#steps(block, places, controls) };
+    return { places, steps: this.#steps(block, places, controls, nothingAround) };
   }
 
   /** A region whose inputs lie somewhere and whose outputs are to go somewhere. */
@@ -68,6 +74,7 @@ export class RegionLowering {
     outer: Places,
     inputs: readonly number[],
     outputs: readonly Destination[],
+    around: Surrounding,
   ): readonly Step[] {
     const { program } = block;
     const controls = new Map<Group, Step>();
@@ -75,7 +82,7 @@ export class RegionLowering {
       program,
       block.groups,
       [],
-      (group, inner) => this.#place(block, group, inner, controls),
+      (group, inner) => this.#place(block, group, inner, controls, around),
       {
         memory: outer.memory,
         spanOf: this.#spanOf,
@@ -85,14 +92,19 @@ export class RegionLowering {
         ),
       },
     );
-    return this.#steps(block, places, controls);
+    return this.#steps(block, places, controls, around);
   }
 
-  #steps(block: Block, places: Places, controls: ReadonlyMap<Group, Step>): readonly Step[] {
+  #steps(
+    block: Block,
+    places: Places,
+    controls: ReadonlyMap<Group, Step>,
+    around: Surrounding,
+  ): readonly Step[] {
     return block.groups.map((group): Step => {
       const control = controls.get(group);
       if (control !== undefined) return control;
-      const kernel = this.#lowerGroup(block.program, group, places);
+      const kernel = this.#lowerGroup(block.program, group, places, around);
       return { kind: 'kernel', kernel, step: this.#spanOf(group).first };
     });
   }
@@ -103,6 +115,7 @@ export class RegionLowering {
     group: Group,
     places: Places,
     controls: Map<Group, Step>,
+    around: Surrounding,
   ): ReadonlyMap<Value, number> | null {
     const call = controlCall(block.program, group);
     if (call === null) {
@@ -111,7 +124,7 @@ export class RegionLowering {
       controls.set(group, bindSizes(block.program, group, places, first));
       return new Map();
     }
-    const site = new Site(block.program, group, call, places, this.#spanOf(group));
+    const site = new Site(block.program, group, call, places, this.#spanOf(group), around);
     const regions = block.regions.get(group)!;
     const control = controlOf(call)!;
     const { kind } = control;
@@ -126,12 +139,13 @@ export class RegionLowering {
     const [predicate, ...captures] = site.operands;
     const results = site.values.map((value) => site.result(value));
     const outputs = results.map((location) => (): number => location);
+    const inside = site.inside('branch');
     return {
       kind: 'branch',
       span: site.span,
       predicate,
-      consequent: this.#region(consequent, site.places, captures, outputs),
-      alternate: this.#region(alternate, site.places, captures, outputs),
+      consequent: this.#region(consequent, site.places, captures, outputs, inside),
+      alternate: this.#region(alternate, site.places, captures, outputs, inside),
     };
   }
 
@@ -168,7 +182,8 @@ export class RegionLowering {
     const states = new States(site, site.operands.slice(0, form.states), body, 0);
     const inputs = [...states.locations, ...site.operands.slice(form.states)];
     const predicate = site.temporary(condition.program.outputs[0].value.type);
-    const conditionSteps = this.#region(condition, site.places, inputs, [() => predicate]);
+    const goes = [(): number => predicate];
+    const conditionSteps = this.#region(condition, site.places, inputs, goes, site.inside('loop'));
     const bodySteps = this.#loopBody(site, body, inputs, stacked, states);
     const count = site.values[site.values.length - 1];
     return {
@@ -198,7 +213,8 @@ export class RegionLowering {
         (): number =>
           location,
     );
-    const steps = this.#region(body, site.places, inputs, [...rows, ...states.outputs]);
+    const outputs = [...rows, ...states.outputs];
+    const steps = this.#region(body, site.places, inputs, outputs, site.inside('loop'));
     states.finish(stacked.length);
     return steps;
   }
@@ -246,6 +262,7 @@ function bindSizes(
 class Site {
   readonly places: Places;
   readonly span: Span;
+  readonly around: Surrounding;
   readonly values: readonly Value[];
   /** Where the operands lie. */
   readonly operands: readonly number[];
@@ -258,9 +275,11 @@ class Site {
     call: CallNode,
     places: Places,
     span: Span,
+    around: Surrounding,
   ) {
     this.places = places;
     this.span = span;
+    this.around = around;
     this.values = program.results(id);
     const operands = program.operands(id);
     this.types = operands.map(({ type }) => type);
@@ -270,6 +289,13 @@ class Site {
         throw new InternalError(`an operand of ${call.op.name} is not in memory`);
       return location;
     });
+  }
+
+  /** What surrounds what is inside of it. */
+  inside(kind: 'loop' | 'branch'): Surrounding {
+    const { loops } = this.around;
+    if (kind === 'branch') return { loops, isOptional: true };
+    return { ...this.around, loops: [...loops, this.span] };
   }
 
   /** The location of a result: where it is wanted, or a place of its own. */

@@ -33,7 +33,8 @@ export class Signatures {
     this.#operators = operators;
   }
 
-  of(group: Group): Signature {
+  /** `keeps` tells kernels apart that keep something and that do not. */
+  of(group: Group, keeps: string = ''): Signature {
     const places: number[] = [];
     const placeNumber = (place: number): number => {
       const known = places.indexOf(place);
@@ -67,6 +68,7 @@ export class Signatures {
       const place = placeNumber(this.#placement.placeOf(value)!);
       lines.push(`${numbers.get(value.node)}.${value.port}>${place}`);
     }
+    lines.push(keeps);
     return { key: lines.join('\n'), places };
   }
 

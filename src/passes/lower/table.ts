@@ -1,7 +1,7 @@
 import { type Dim, type DimExpr, type DimOperation, fold, symbol, symbolsOf } from '../../base/dim.js'; // prettier-ignore
-import type { DType } from '../../base/dtype.js';
 import * as e from '../../loop/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../loop/nodes.js';
+import type { ScratchArgument } from './builder.js';
 
 /** Where `main` finds sizes and addresses in its table. */
 export interface Table {
@@ -9,10 +9,19 @@ export interface Table {
   sizeEntry(dim: DimExpr): number;
   placeEntry(place: number): number;
   /**
-   * The entry of new memory that a kernel works in at a step; where several threads do, that of the
-   * first, with those of the others behind it.
+   * The entry of new memory that kernels work in from a step on; where each of several threads has some, that of
+   * the first, with those of the others behind it.
    */
-  scratchEntry(name: string, dtype: DType, length: Dim, step: number, threads?: number): number;
+  scratchEntry(
+    memory: Pick<ScratchArgument, 'name' | 'dtype' | 'length'>,
+    first: number,
+    options?: { readonly last?: number; readonly threads?: number },
+  ): number;
+  /**
+   * Where a step finds what it keeps from run to run: the entry of its memory, by thread as for `scratchEntry`, and
+   * that of its state.
+   */
+  keptEntries(step: number): { readonly memory: number; readonly state: number };
   /** The variable that holds the address of a location; undefined for a place. */
   variableOf(location: number): Var | undefined;
   /** The places that a location may lie in. */

@@ -33,7 +33,8 @@ export function kernelTouches(
   const everyone = grains !== null;
   return args.flatMap((arg, k): readonly Touch[] => {
     const param = kernel.params[k];
-    if (arg.kind === 'scratch') return [{ place: null, writes: true, everyone, step }];
+    if (arg.kind === 'scratch' || arg.kind === 'kept')
+      return [{ place: null, writes: true, everyone, step }];
     if (arg.kind !== 'place' || param.kind !== 'buffer') return [];
     const touch = { everyone, step };
     return placesOf(arg.place).flatMap((place) => [

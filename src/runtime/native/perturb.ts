@@ -1,7 +1,7 @@
 import { type DType, type HostArray, isFloat } from '../../base/dtype.js';
 import { writeElement } from '../../base/element.js';
 import type { Operand } from '../executable.js';
-import { copyElements, Storage } from '../storage.js';
+import { Storage } from '../storage.js';
 import { numbersOf } from './compare.js';
 
 /**
@@ -28,7 +28,7 @@ export function onPerturbed<R>(
         other = storage.isPinned ? storage : new Storage(storage.dtype, elements);
         if (storage.isPinned) {
           originals.set(storage, storage.host.slice());
-          copyElements(storage.host, elements);
+          storage.fill(elements);
         }
         changed.set(storage, other);
       }
@@ -36,7 +36,7 @@ export function onPerturbed<R>(
     });
     return run(operands);
   } finally {
-    for (const [storage, elements] of originals) copyElements(storage.host, elements);
+    for (const [storage, elements] of originals) storage.fill(elements);
   }
 }
 

@@ -25,6 +25,8 @@ export interface TrialOptions {
   readonly into: readonly (Storage | null)[] | undefined;
   /** Whose results count if they agree: those of the old code are what earlier runs gave. */
   readonly counts: 'old' | 'next';
+  /** The runs that the new code needs to do all that it does on the same operands, each in another way. */
+  readonly ways: number;
 }
 
 /**
@@ -33,30 +35,34 @@ export interface TrialOptions {
  * once.
  */
 export function tryBeside(options: TrialOptions): Trial {
-  const { old, next, device, inputs, into, counts } = options;
+  const { old, next, device, inputs, into, counts, ways } = options;
   const before = contentsOf(into);
-  let actual: readonly Operand[] | string;
+  const tries: (readonly Operand[])[] = [];
+  let failure: string | null = null;
   try {
-    // What the new code forgets to write must not be there from the last run of the old.
-    actual = copied(
-      device.scrambled(() => next.run(inputs, into)),
-      into,
-    );
+    while (tries.length < ways) {
+      // What the new code forgets to write must not be there from the last run of the old.
+      const actual = device.scrambled(() => next.run(inputs, into));
+      tries.push(copied(actual, into));
+      restore(before);
+    }
   } catch (error) {
-    actual = `it fails: ${(error as Error).message}`;
-  } finally {
+    failure = `it fails: ${(error as Error).message}`;
     restore(before);
   }
   const results = old.run(inputs, into);
-  if (typeof actual === 'string') return { results, objection: actual };
-  const objection = objectionTo(actual, results, before, options);
-  if (objection !== null || counts === 'old') return { results, objection };
-  const kept = actual.map(({ storage, shape }, k) => {
+  if (failure !== null) return { results, objection: failure };
+  for (const actual of tries) {
+    const objection = objectionTo(actual, results, before, options);
+    if (objection !== null) return { results, objection };
+  }
+  if (counts === 'old') return { results, objection: null };
+  const kept = tries[0].map(({ storage, shape }, k) => {
     const target = into?.[k] ?? null;
     target?.fill(storage.host);
     return { storage: target ?? storage, shape };
   });
-  return { results: kept, objection };
+  return { results: kept, objection: null };
 }
 
 /** Why results are not those of the same computation; null where they are. */

@@ -10,7 +10,9 @@ import { contract } from '../../../src/ops/contraction/gemm.js';
 import { contractDirect } from '../../../src/ops/contraction/gemm/direct.js';
 import { contractDot } from '../../../src/ops/contraction/gemm/dot.js';
 import { contractPacked } from '../../../src/ops/contraction/gemm/packed.js';
-import type { Contraction } from '../../../src/ops/contraction/gemm/spec.js';
+import { type Contraction, sumDTypes } from '../../../src/ops/contraction/gemm/spec.js';
+import { roomForPanels } from '../../../src/ops/contraction/gemm/right.js';
+import { type Keeper, type Kept, keptStates } from '../../../src/ops/lowering.js';
 import { contractStreaming } from '../../../src/ops/contraction/gemm/streaming.js';
 
 type Scalar = Contraction['scalar'];
@@ -27,6 +29,8 @@ interface Problem {
   readonly b: Layout;
   /** Whether the kernel learns the extents only when it runs. */
   readonly symbolic: boolean;
+  /** Whether what is kept of `b` is kept in every run. */
+  readonly isCertain?: boolean;
 }
 
 const arrays = {
@@ -52,6 +56,8 @@ function multipliesFor(target: Target, problem: Problem, method: Method): void {
   const { batch, m, n, k, scalar, symbolic } = problem;
   const [left, right, out, counts] = ['a', 'b', 'out'].map((name) => e.buffer(name, scalar)).concat(e.buffer('counts', 'i32')); // prettier-ignore
   const scratches: { buffer: Buffer; length: Expr }[] = [];
+  const state = e.variable('state', 'i32');
+  let kept: Kept | null = null;
   const sizes = new Map<Var, number>();
   const size = (name: string, value: number): Expr => {
     if (!symbolic) return e.i32(value);
@@ -76,6 +82,14 @@ function multipliesFor(target: Target, problem: Problem, method: Method): void {
       },
     },
     scalar,
+    rightKeeper: {
+      isCertain: problem.isCertain === true,
+      keep: (name, _, room) => {
+        const buffer = e.buffer(name, scalar);
+        scratches.push({ buffer, length: e.i32(room.whole) });
+        return (kept = { buffer, state, isCertain: problem.isCertain === true });
+      },
+    },
     batch: size('batch', batch),
     m: bigM,
     n: bigN,
@@ -114,10 +128,10 @@ function multipliesFor(target: Target, problem: Problem, method: Method): void {
   x.forEach((_, at) => (x[at] = cast(sample(at, 13))));
   y.forEach((_, at) => (y[at] = cast(sample(at, 17))));
   const params = [left, right, out, counts, ...scratches.map(({ buffer }) => buffer)];
-  const kernel = e.kernel('main', [...params, ...sizes.keys()], body);
+  const states = kept === null ? [] : [state];
+  const kernel = e.kernel('main', [...params, ...sizes.keys(), ...states], body);
   const module = e.moduleOf([optimize(kernel, { vectorBytes: 16 })]);
-  instantiate(module, memory).main(...addresses, ...sizes.values());
-
+  const { main } = instantiate(module, memory);
   const expected = Array.from({ length: batch * m * n }, (_, at) => {
     const [b, i, j] = [Math.floor(at / (m * n)), Math.floor(at / n) % m, at % n];
     let sum = 0;
@@ -128,13 +142,27 @@ function multipliesFor(target: Target, problem: Problem, method: Method): void {
     }
     return sum;
   });
-  const what = `${target.name}: ${JSON.stringify(problem)}`;
-  assert.deepEqual(Array.from(sums, Number), expected, what);
   const stored = new Int32Array(memory.buffer, addresses[3], batch * m * n);
-  assert.ok(
-    stored.every((count) => count === 1),
-    `each element is stored once: ${what}`,
-  );
+  const run = (...states: readonly number[]): void => {
+    const what = `${target.name}: ${JSON.stringify(problem)} ${states.join()}`;
+    sums.fill(cast(-1) as never);
+    stored.fill(0);
+    main(...addresses, ...sizes.values(), ...states);
+    assert.deepEqual(Array.from(sums, Number), expected, what);
+    assert.ok(
+      stored.every((count) => count === 1),
+      `each element is stored once: ${what}`,
+    );
+  };
+  if (kept === null) {
+    run();
+    return;
+  }
+  if (problem.isCertain !== true) run(keptStates.nothing);
+  run(keptStates.empty);
+  // What is there already is not read again.
+  y.fill(cast(0) as never);
+  run(keptStates.full);
 }
 
 function valueOf(expr: Expr, sizes: ReadonlyMap<Var, number>): number {
@@ -215,6 +243,55 @@ for (const [name, method] of Object.entries(methods)) {
             multiplies({ batch: 1, m, n, k, scalar, a, b, symbolic }, method);
   });
 }
+
+test('panels that are there already are read in the place of `b`', () => {
+  const small = { ...smallBlocks, left: 'in place', isTurned: false } as const;
+  const forms = [
+    { ...small, isWhole: false },
+    { ...small, isWhole: true, blockDepth: 40 },
+    { ...small, isWhole: false, isTurned: true },
+    { ...small, isWhole: true, isTurned: true, blockDepth: 40 },
+  ];
+  for (const form of forms)
+    for (const [a, b] of layouts)
+      for (const scalar of ['f32', 'f64'] as const)
+        for (const [m, n, k] of [...awkward, [21, 37, 25], [16, 32, 12]] as const)
+          for (const isCertain of [false, true]) {
+            const problem = { batch: 1, m, n, k, scalar, a, b, symbolic: false, isCertain };
+            multiplies(problem, (spec) => {
+              const width = form.vectors * (scalar === 'f32' ? 4 : 2);
+              const room = roomForPanels(k, n, { ...form, width, depth: form.blockDepth });
+              const kept = spec.rightKeeper!.keep('panels', sumDTypes[scalar], room);
+              return contractPacked(spec, { ...form, kept });
+            });
+          }
+});
+
+test('what is kept is chosen by size and layout', () => {
+  const keeps = (problem: Partial<Problem>): boolean => {
+    let wasAsked = false;
+    const method: Method = (spec) => {
+      const { isCertain, keep } = spec.rightKeeper!;
+      const noted: Keeper['keep'] = (...args) => {
+        wasAsked = true;
+        return keep(...args);
+      };
+      return contract({ ...spec, rightKeeper: { isCertain, keep: noted } });
+    };
+    multiplies({ batch: 1, m: 20, n: 130, k: 90, scalar: 'f32', a: 'rows', b: 'rows', symbolic: false, ...problem }, method); // prettier-ignore
+    return wasAsked;
+  };
+  assert.ok(keeps({ m: 190 }), 'a product that copies panels in any case');
+  assert.ok(keeps({ m: 190, isCertain: true }));
+  assert.ok(keeps({ b: 'columns', m: 12, isCertain: true }), 'inner products of a few rows');
+  assert.ok(!keeps({ b: 'columns', m: 12 }), 'which would be rounded otherwise from then on');
+  assert.ok(keeps({ b: 'columns', isCertain: true }), 'a product that turns weights');
+  assert.ok(!keeps({ m: 20 }), 'operands that a small product reads where they are');
+  assert.ok(!keeps({ m: 190, k: 30 }), 'weights that the first cache holds');
+  assert.ok(!keeps({ m: 600 }), 'so many rows that panels cost little');
+  assert.ok(!keeps({ m: 190, batch: 2 }), 'one matrix for each of a batch');
+  assert.ok(!keeps({ m: 190, symbolic: true }), 'panels of an unknown number');
+});
 
 test('sizes beyond one block of each extent', () => {
   const common = { batch: 1, scalar: 'f32', a: 'rows' } as const;

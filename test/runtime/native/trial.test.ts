@@ -52,7 +52,7 @@ function trial(
   into?: Into,
   counts: 'old' | 'next' = 'old',
 ): Trial {
-  return tryBeside({ old, next, device: cpu, inputs, into, counts });
+  return tryBeside({ old, next, device: cpu, inputs, into, counts, ways: 1 });
 }
 
 const random = generator(5);

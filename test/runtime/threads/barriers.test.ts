@@ -21,7 +21,14 @@ const grain = 1;
 function simulated(program: Program, order: readonly number[]): Executable {
   const lowest = prepareControl(runPipeline(program));
   const groups = schedule(lowest, fuse(lowest));
-  const plan = lowerProgram(lowest, groups, wasmTarget, [], { threads: order.length, grain });
+  const plan = lowerProgram(
+    lowest,
+    groups,
+    wasmTarget,
+    [],
+    { threads: order.length, grain },
+    'many runs',
+  );
   assert.equal(plan.threads, order.length, 'something is worth dividing');
   const device = new Device();
   return new Executor(program, plan, device, (table) =>

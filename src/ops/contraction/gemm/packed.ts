@@ -1,5 +1,7 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt } from '../../../loop/nodes.js';
+import { isAlone } from '../../../loop/team.js';
+import type { Kept } from '../../lowering.js';
 import { columnsOf } from './columns.js';
 import { alongDepth } from './cover.js';
 import { type LeftForm, leftOf, overRows, type RowBlock } from './left.js';
@@ -17,6 +19,8 @@ export interface PackedForm extends TileShape, Blocking {
   readonly isTurned: boolean;
   /** Whether `b` is so small that it is copied as a whole before the first row; `k` is known then, and not cut. */
   readonly isWhole: boolean;
+  /** Memory in which panels may be there from an earlier run; sizes are known then. */
+  readonly kept?: Kept | null;
 }
 
 /**
@@ -31,12 +35,13 @@ export interface PackedForm extends TileShape, Blocking {
  */
 export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
   const { m, k } = spec;
+  const { kept = null } = form;
   const full = form.vectors * lanesOf(spec);
   // One height for all tiles: rows side by side are copied for it.
   const rows = balanced(m, form.rows);
   const blockRows = Math.max(1, Math.floor(form.blockRows / rows)) * rows;
   const left = leftOf(spec, form.left, rows, blockRows);
-  const right = rightOf(spec, { ...form, width: full, depth: form.blockDepth });
+  const right = rightOf(spec, { ...form, kept, width: full, depth: form.blockDepth });
   const waiting = waitingSums(spec, form, blockRows);
 
   const multiply = (block: RowBlock, panel: Panel, first: Expr, count: number): Stmt => {
@@ -45,7 +50,8 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
     const part = { batch, from, to, sums: waiting(block, panel) };
     return tile(operands, part, indices(first, count), columnsAt(start, width, lanesOf(spec)));
   };
-  const divided = dividedOf(spec, rows, full);
+  // All threads share what is kept: each has columns of its own, so that no two make the same panel.
+  const divided = kept === null ? dividedOf(spec, rows, full) : isAlone(spec.context.team) ? 'nothing' : 'columns'; // prettier-ignore
   const columns = columnsOf(spec, divided, full);
   const pass = (block: RowBlock, panel: Panel): Stmt =>
     overRows(spec, rows, block, (i, count) => multiply(block, panel, i, count));

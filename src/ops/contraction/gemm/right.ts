@@ -2,6 +2,7 @@ import * as e from '../../../loop/build.js';
 import type { Expr, Stmt } from '../../../loop/nodes.js';
 import { packInterleaved, packTurned } from './panels.js';
 import { lanesOf } from './shape.js';
+import { type Kept, type KeptRoom, keptStates } from '../../lowering.js';
 import { lesser, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 import { along } from './tile.js';
@@ -29,22 +30,40 @@ export interface RightForm {
   /** The widest panel, and the most of `k` in it. */
   readonly width: number;
   readonly depth: number;
-  /** Whether all panels are kept, or one at a time. */
+  /** Whether all panels have room, or one at a time. */
   readonly isWhole: boolean;
+  /** Memory in which panels may be there already; null where they are not. */
+  readonly kept: Kept | null;
 }
 
-export function rightOf(spec: Contraction, { isTurned, width, depth, isWhole }: RightForm): Right {
+/** The elements of panels, all of them where they are kept or copied as a whole. */
+export function roomForPanels(
+  k: number,
+  n: number,
+  { width, depth, isWhole }: Pick<RightForm, 'width' | 'depth' | 'isWhole'>,
+): KeptRoom {
+  const whole = k * n;
+  return { whole, part: isWhole ? whole : Math.min(k, depth) * width };
+}
+
+export function rightOf(spec: Contraction, form: RightForm): Right {
   const { n, k, scalar, context } = spec;
+  const { isTurned, width, depth, isWhole, kept } = form;
   const size = isWhole ? product(k, n) : product(lesser(k, depth), width);
-  const copies = context.scratch('panels', sumDTypes[scalar], size);
-  const place = ({ start, from, width }: Panel): Expr =>
-    isWhole ? e.add(e.mul(start, k), e.mul(from, width)) : e.i32(0);
+  const copies = kept?.buffer ?? context.scratch('panels', sumDTypes[scalar], size);
+  const place = ({ start, from, width }: Panel): Expr => {
+    const whole = e.add(e.mul(start, k), e.mul(from, width));
+    if (isWhole || kept?.isCertain === true) return whole;
+    return kept === null ? e.i32(0) : e.mul(whole, e.min(kept.state, 1));
+  };
+  const copy = (panel: Panel): Stmt => {
+    const source = { ...panel, read: (j: Expr, at: Expr) => spec.b(panel.batch, at, j) };
+    if (isTurned) return packTurned(copies, place(panel), source);
+    return packInterleaved(copies, place(panel), source, lanesOf(spec));
+  };
   return {
-    copy: (panel) => {
-      const source = { ...panel, read: (j: Expr, at: Expr) => spec.b(panel.batch, at, j) };
-      if (isTurned) return packTurned(copies, place(panel), source);
-      return packInterleaved(copies, place(panel), source, lanesOf(spec));
-    },
+    copy: (panel) =>
+      kept === null ? copy(panel) : e.ifThen(e.lt(kept.state, keptStates.full), copy(panel)),
     read: (panel) => (_, at, j) => {
       const row = e.add(place(panel), e.mul(e.sub(at, panel.from), panel.width));
       return e.load(copies, along(e.sub(row, panel.start), j));

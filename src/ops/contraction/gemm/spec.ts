@@ -1,6 +1,6 @@
 import type { DType } from '../../../base/dtype.js';
 import type { Expr, Scalar, Stmt } from '../../../loop/nodes.js';
-import type { KernelContext } from '../../lowering.js';
+import type { Keeper, KernelContext } from '../../lowering.js';
 
 /**
  * A batch of matrix products in general form: for every `b < batch`, `i < m`, `j < n`
@@ -34,12 +34,15 @@ export interface Contraction {
   a(batch: Expr, i: Expr, k: Expr): Expr;
   b(batch: Expr, k: Expr, j: Expr): Expr;
   store(batch: Expr, i: Expr, j: Expr, value: Expr): Stmt;
+  /** Keeps what is made of `b` alone; null where that is another one each time, as it is when absent. */
+  readonly rightKeeper?: Keeper | null;
 }
 
 /** The contraction of the transposes: columns become rows. */
 export function transposed(spec: Contraction): Contraction {
   return {
     ...spec,
+    rightKeeper: null,
     m: spec.n,
     n: spec.m,
     a: (batch, i, k) => spec.b(batch, k, i),
