@@ -103,8 +103,8 @@ function methodFor(spec: Contraction, layout: Layout): Method {
 /** More rows than that read a panel so often that making it does not count. */
 const mostRowsForKept = 512;
 
-/** A `b` of fewer bytes is in the first cache however it is read. */
-const leastBytesForKept = 2 ** 15;
+/** A `b` of fewer bytes is copied too quickly to pay for the code that looks whether it has to be. */
+const leastBytesForKept = 2 ** 16;
 
 /**
  * Whether panels of `b` are to be kept: where that is a gain, and where it is worth the code of another method for

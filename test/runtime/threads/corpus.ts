@@ -72,13 +72,13 @@ const cell = program([[[5, 33]], [[5, 33]], [[33, 33]]], ([x, h, w]) => {
 });
 
 /** One whose weights are turned, and kept while the loop runs. */
-const wideCell = program([[[12, 96]], [[12, 96]], [[96, 96]]], ([x, h, w]) => {
+const wideCell = program([[[12, 130]], [[12, 130]], [[130, 130]]], ([x, h, w]) => {
   const turned = ops.swapaxes<Value>(w, 0, 1);
   const next = ops.tanh<Value>(ops.add<Value>(x, ops.matmul<Value>(h, turned)));
   return [next, next];
 });
 
-const [someWeights, otherWeights] = [given([97, 351], 7), given([97, 351], 8)];
+const [someWeights, otherWeights] = [given([170, 97], 7), given([170, 97], 8)];
 const weightsInTurn = [someWeights, someWeights, someWeights, someWeights, otherWeights, otherWeights, otherWeights, someWeights]; // prettier-ignore
 
 const counted = program([[[], 'int32'], [[40, 30]]], ([i], into) => [
@@ -234,19 +234,21 @@ export const corpus: readonly Case[] = [
   },
   {
     name: 'a recurrence with weights of some size',
-    program: program([[[3, 12, 96]], [[12, 96]], [[96, 96]]], ([x, h, w]) =>
+    program: program([[[n, 12, 130]], [[12, 130]], [[130, 130]]], ([x, h, w]) =>
       ops.foreach<Value>(wideCell, { data: [x], states: [h], captures: [w] }),
     ),
-    operands: [1, 2].map((seed) => [
-      given([3, 12, 96], seed),
-      given([12, 96], 3),
-      given([96, 96], 4),
+    operands: [0, 1, 4].map((steps) => [
+      given([steps, 12, 130], steps),
+      given([12, 130], 3),
+      given([130, 130], 4),
     ]),
   },
   {
     name: 'weights that stay the same for some runs',
-    program: program([[[64, 97]], [[97, 351]]], ([x, w]) => [ops.matmul<Value>(x, w)]),
-    operands: weightsInTurn.map((w, at) => [given([64, 97], at), w]),
+    program: program([[[17, 97]], [[170, 97]]], ([x, w]) => [
+      ops.matmul<Value>(x, ops.swapaxes<Value>(w, 0, 1)),
+    ]),
+    operands: weightsInTurn.map((w, at) => [given([17, 97], at), w]),
   },
   {
     name: 'states that change places',

@@ -78,7 +78,7 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
   const down = rangeOf(spec, divided, 'rows', rows);
   const work = (block: RowBlock): Stmt =>
     e.block(left.prepare(block), form.isWhole ? allCopied(block) : panelByPanel(block));
-  return e.forLoop('batch', products.begin, products.end, (batch) => {
+  const all = e.forLoop('batch', products.begin, products.end, (batch) => {
     const { begin, end } = down;
     // A loop of one block would differ from size to size by its step alone (`loop/lift.ts`).
     const blocks = isWithin(m, blockRows)
@@ -86,6 +86,7 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
       : e.forLoop('rows', begin, end, (i0) => work({ batch, i0, i1: blockEnd(i0, blockRows, end) }), { step: blockRows }); // prettier-ignore
     return form.isWhole ? e.block(copyAll(batch), blocks) : blocks;
   });
+  return e.block(right.begin, all);
 }
 
 /** So much of all columns is copied at a time: rows of `b` are read in the order in which they lie. */

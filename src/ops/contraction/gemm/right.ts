@@ -18,6 +18,8 @@ export interface Panel {
 
 /** The right operand of a product, in panels. */
 export interface Right {
+  /** Comes before all else. */
+  readonly begin: Stmt;
   /** Copies a panel. */
   copy(panel: Panel): Stmt;
   /** How tiles read it. */
@@ -51,10 +53,12 @@ export function rightOf(spec: Contraction, form: RightForm): Right {
   const { isTurned, width, depth, isWhole, kept } = form;
   const size = isWhole ? product(k, n) : product(lesser(k, depth), width);
   const copies = kept?.buffer ?? context.scratch('panels', sumDTypes[scalar], size);
+  /** 1 where panels are kept, so that each has its place; 0 where all are in the same. */
+  const stays = e.variable('stays', 'i32');
   const place = ({ start, from, width }: Panel): Expr => {
     const whole = e.add(e.mul(start, k), e.mul(from, width));
     if (isWhole || kept?.isCertain === true) return whole;
-    return kept === null ? e.i32(0) : e.mul(whole, e.min(kept.state, 1));
+    return kept === null ? e.i32(0) : e.mul(whole, stays);
   };
   const copy = (panel: Panel): Stmt => {
     const source = { ...panel, read: (j: Expr, at: Expr) => spec.b(panel.batch, at, j) };
@@ -62,6 +66,7 @@ export function rightOf(spec: Contraction, form: RightForm): Right {
     return packInterleaved(copies, place(panel), source, lanesOf(spec));
   };
   return {
+    begin: kept === null ? e.block() : e.declare(stays, e.min(kept.state, 1)),
     copy: (panel) =>
       kept === null ? copy(panel) : e.ifThen(e.lt(kept.state, keptStates.full), copy(panel)),
     read: (panel) => (_, at, j) => {
