@@ -63,6 +63,34 @@ function lstmLoop(): GoldenCase {
   };
 }
 
+/** A recurrence whose weights are copied into panels once, in its first step. */
+function keptWeights(): GoldenCase {
+  const [steps, batch, units] = [9, 32, 260];
+  const types = { x: f32(batch, units), h: f32(batch, units), u: f32(units, units) };
+  const body = programOf(types, ({ x, h, u }) => ({ h: tanh(add(x, matmul(h, u))) }));
+  const scaled = numbers(units * units, 25).map((value) => Math.fround(value / 16));
+  const arrays = [
+    array(23, steps, batch, units),
+    array(24, batch, units),
+    operand('float32', [units, units], scaled),
+  ];
+  const [xs, h0, us] = arrays.map(plain);
+  let h = h0;
+  for (let t = 0; t < steps; t++) {
+    const row = t * batch * units;
+    h = product(h, us, batch, units, units).map((sum, at) => Math.tanh(xs[row + at] + sum));
+  }
+  return {
+    name: 'kept-weights',
+    program: programOf({ ...types, x: f32(steps, batch, units) }, ({ x, h, u }) => {
+      const [last] = foreach(body, { data: [x], states: [h], captures: [u] });
+      return { last };
+    }),
+    inputs: arrays,
+    expected: [h],
+  };
+}
+
 function doubling(): GoldenCase {
   const condition = programOf({ x: f32(6) }, ({ x }) => ({ goesOn: less(sum(x), 100) }));
   const body = programOf({ x: f32(6) }, ({ x }) => ({ x: mul(x, 2) }));
@@ -126,5 +154,5 @@ function masked(): GoldenCase {
 
 /** Loops and branches, and a program whose data decides a size. */
 export function controlCases(): readonly GoldenCase[] {
-  return [lstmLoop(), doubling(), branch(), masked()];
+  return [lstmLoop(), keptWeights(), doubling(), branch(), masked()];
 }
