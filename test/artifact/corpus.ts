@@ -61,6 +61,20 @@ export const corpus: Readonly<Record<string, () => Case>> = {
     const lengths = [4, 0, 1, 9].map((length): [kn.NDArray] => [normal([length, 2, 5])]);
     return captured(run, lengths, [['time', null, null]]);
   },
+  'a recurrence of many units for any length': () => {
+    const weights = normal([260, 260]).mul(0.05);
+    const run = (x: kn.NDArray): unknown =>
+      kn.foreach(
+        (row, h) => {
+          const next = row.add(h.matmul(weights)).tanh();
+          return [next.mul(2), next];
+        },
+        x,
+        kn.zeros([32, 260]),
+      );
+    const lengths = [3, 0, 1].map((length): [kn.NDArray] => [normal([length, 32, 260])]);
+    return captured(run, lengths, [['time', null, null]]);
+  },
   'loops and branches': () =>
     captured(
       (x: kn.NDArray, n: kn.NDArray) => {
