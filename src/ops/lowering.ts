@@ -189,6 +189,7 @@ export interface Kept {
   readonly isCertain: boolean;
 }
 
+/** What a kernel finds in kept memory. */
 export const keptStates = {
   /** There is room for a part, which is lost when the kernel ends. */
   nothing: 0,

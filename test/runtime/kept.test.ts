@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { addDim, symbol } from '../../src/base/dim.js';
 import type { Program, Value } from '../../src/ir/program.js';
-import { add, clip, cond, foreach, greater, matmul, mean, mul, neg, sub, swapaxes } from '../../src/ops/index.js'; // prettier-ignore
+import { add, clip, cond, foreach, greater, matmul, mean, mul, neg, slice, sub, swapaxes } from '../../src/ops/index.js'; // prettier-ignore
 import { compile } from '../../src/runtime/compile.js';
 import { Device } from '../../src/runtime/device.js';
 import type { Inspectable, Operand } from '../../src/runtime/executable.js';
@@ -187,6 +188,23 @@ describe('weights that stay the same', () => {
       const sums = turned.map((value, i) => value + (b.storage.host[i] as number));
       const weights: Operand = { storage: new Storage('float32', sums), shape: [k, n] };
       assert.deepEqual(elementsOf(run(x, w, b)[0]), productOf(x, weights));
+    }
+  });
+
+  test('are other ones where a size of the run decides which they are', () => {
+    const s = symbol('s');
+    const types = { x: inputs.x, all: { dtype: 'float32', shape: [k + 9, n] }, some: { dtype: 'float32', shape: [s] } } as const; // prettier-ignore
+    const program = programOf(types, ({ x, all, some }) => ({
+      y: matmul(x, slice(all, [s, addDim(s, k)])),
+      z: neg(some),
+    }));
+    const { run, device } = onDevice(program);
+    const [x, all] = [whole([m, k], 1), whole([k + 9, n], 2)];
+    all.storage.pin(device);
+    for (const size of [3, 3, 3, 3, 5, 5, 5, 0, 3]) {
+      const rows = all.storage.host.slice(size * n, (size + k) * n);
+      const w: Operand = { storage: new Storage('float32', rows), shape: [k, n] };
+      assert.deepEqual(elementsOf(run(x, all, whole([size], 1))[0]), productOf(x, w));
     }
   });
 

@@ -4,7 +4,7 @@ import { keptStates } from '../lowering.js';
 import { contractDirect } from './gemm/direct.js';
 import { contractDot } from './gemm/dot.js';
 import { contractPacked, type PackedForm } from './gemm/packed.js';
-import { isContiguous, isPlain } from './gemm/reach.js';
+import { isContiguous, isDecidedBy, isPlain } from './gemm/reach.js';
 import { dividedOf } from './gemm/region.js';
 import { roomForPanels } from './gemm/right.js';
 import { bestTile, blockingFor, lanesOf, narrowLanes, type TileShape } from './gemm/shape.js';
@@ -115,6 +115,8 @@ function mayKeep(spec: Contraction, method: Method, { rows, vectors }: PackedFor
   const bytes = bytesOfRight(spec);
   const height = known(spec.m);
   if (keeper === null || known(spec.batch) !== 1) return false;
+  const index = ['batch', 'k', 'j'].map((name) => e.variable(name, 'i32'));
+  if (!isDecidedBy(spec.b(index[0], index[1], index[2]), index)) return false;
   // Of an unknown number of rows there may be so few that panels are not made.
   if (height === null || height > mostRowsForKept) return false;
   if (bytes < leastBytesForKept || bytes === Infinity) return false;

@@ -19,6 +19,15 @@ export function isPlain(operand: Expr): boolean {
   return nodes <= 12 && loadsOf(operand).length <= 1;
 }
 
+/** Whether an operand is decided by what it reads and these indices: by no size that may be another in each run. */
+export function isDecidedBy(operand: Expr, indices: readonly Expr[]): boolean {
+  let isDecided = true;
+  visitExprs([operand], (expr) => {
+    if (expr.kind === 'var' && !indices.includes(expr)) isDecided = false;
+  });
+  return isDecided;
+}
+
 function loadsOf(operand: Expr): Extract<Expr, { kind: 'load' }>[] {
   const loads: Extract<Expr, { kind: 'load' }>[] = [];
   visitExprs([operand], (expr) => {

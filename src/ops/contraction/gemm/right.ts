@@ -1,8 +1,8 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt } from '../../../loop/nodes.js';
+import { type Kept, type KeptRoom, keptStates } from '../../lowering.js';
 import { packInterleaved, packTurned } from './panels.js';
 import { lanesOf } from './shape.js';
-import { type Kept, type KeptRoom, keptStates } from '../../lowering.js';
 import { lesser, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 import { along } from './tile.js';
