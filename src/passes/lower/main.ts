@@ -1,9 +1,8 @@
 import * as e from '../../loop/build.js';
 import type { Buffer, Expr, Kernel, Stmt, Storage, Var } from '../../loop/nodes.js';
-import { keptStates } from '../../ops/lowering.js';
-import type { Span } from '../places.js';
-import type { KeptArgument, KernelArgument } from './builder.js';
+import type { KernelArgument } from './builder.js';
 import { Hazards, type Touch } from './hazards.js';
+import { KeptStates } from './keptstates.js';
 import { type MainTeam, Sequence } from './sequence.js';
 import type {
   BindStep,
@@ -52,14 +51,12 @@ class MainPrinter {
   readonly #threads: number;
   readonly #team: (MainTeam & { readonly index: Var; readonly count: Var }) | null;
   #hazards: Hazards;
-  /** The states of what kernels keep, by step. */
-  readonly #keptStates: Map<number, Expr> = new Map();
-  /** Those of what is kept while a loop runs. */
-  readonly #loopStates: { readonly step: number; readonly state: Var; readonly span: Span }[] = [];
+  readonly #kept: KeptStates;
 
   constructor(table: Table, threads: number) {
     this.#table = table;
     this.#reader = new TableReader(table);
+    this.#kept = new KeptStates(table, this.#reader);
     this.#threads = threads;
     this.#hazards = new Hazards((place) => table.lastStepOf(place));
     this.#team =
@@ -80,11 +77,7 @@ class MainPrinter {
   }
 
   prologue(): readonly Stmt[] {
-    const empty = e.i32(keptStates.empty);
-    return [
-      ...this.#reader.declarations(this.#team?.index ?? null),
-      ...this.#loopStates.map(({ state }) => e.declare(state, empty)),
-    ];
+    return [...this.#reader.declarations(this.#team?.index ?? null), ...this.#kept.declarations()];
   }
 
   whole(steps: readonly Step[]): readonly Stmt[] {
@@ -196,13 +189,13 @@ class MainPrinter {
     const { kernel, args, grains } = lowered;
     const { team } = into;
     if (team === null || grains === null) {
-      into.first(e.call(kernel, args.map((arg) => this.#argument(arg, step, null))), ...this.#filled(step)); // prettier-ignore
+      into.first(e.call(kernel, args.map((arg) => this.#argument(arg, step, null))), ...this.#kept.filled(step)); // prettier-ignore
       return;
     }
     const call = (threads: Expr): Stmt =>
       e.call(kernel, args.map((arg) => this.#argument(arg, step, { ...team, count: threads }))); // prettier-ignore
     if (typeof grains === 'number' && grains >= this.#threads) {
-      into.everyone(call(team.count), ...this.#filled(step));
+      into.everyone(call(team.count), ...this.#kept.filled(step));
       return;
     }
     const members = e.variable('members', 'i32');
@@ -211,16 +204,9 @@ class MainPrinter {
       e.block(
         e.declare(members, typeof grains === 'number' ? most : e.max(most, 1)),
         e.ifThen(e.lt(team.index, members), call(members)),
-        ...this.#filled(step),
+        ...this.#kept.filled(step),
       ),
     );
-  }
-
-  /** What a step keeps while a loop runs is there now. */
-  #filled(step: number): readonly Stmt[] {
-    return this.#loopStates
-      .filter((kept) => kept.step === step)
-      .map(({ state }) => e.assign(state, e.i32(keptStates.full)));
   }
 
   #argument(arg: KernelArgument, step: number, team: MainTeam | null): Expr {
@@ -238,32 +224,10 @@ class MainPrinter {
         return this.#reader.own(this.#table.scratchEntry(arg, step, { threads: this.#threads }));
       }
       case 'kept':
-        return this.#kept(arg, step, team);
+        return this.#kept.memory(arg, step, team === null);
       case 'state':
-        return this.#keptStates.get(step)!;
+        return this.#kept.state(step);
     }
-  }
-
-  /** The address of what a kernel keeps; its state is known from there on. */
-  #kept(arg: KeptArgument, step: number, team: MainTeam | null): Expr {
-    const { steady, room } = arg;
-    if (steady.kind === 'loop') {
-      const state = e.variable('state', 'i32');
-      this.#keptStates.set(step, state);
-      this.#loopStates.push({ step, state, span: steady.span });
-      const { first, last } = steady.span;
-      return this.#reader.load(this.#table.scratchEntry({ ...arg, length: room.whole }, first, { last })); // prettier-ignore
-    }
-    const { memory, state } = this.#table.keptEntries(step);
-    this.#keptStates.set(step, this.#reader.load(state));
-    return team === null ? this.#reader.load(memory) : this.#reader.own(memory);
-  }
-
-  /** Where a loop begins, nothing is there that it keeps. To be said once all that is inside has been printed. */
-  #emptied({ span }: ForeachStep | WhileStep): readonly Stmt[] {
-    return this.#loopStates
-      .filter((kept) => kept.span === span)
-      .map(({ state }) => e.assign(state, e.i32(keptStates.empty)));
   }
 
   /** Sizes outside of what there is room for cannot come out of operators that bound their own. */
@@ -298,7 +262,7 @@ class MainPrinter {
         trip.everyone(...swaps(states));
       });
     });
-    into.everyone(...this.#emptied(step), loop);
+    into.everyone(...this.#kept.emptied(span), loop);
     for (const padding of paddings) this.#clear(padding, end, size, span.last, into);
   }
 
@@ -329,7 +293,7 @@ class MainPrinter {
       );
     });
     this.#hazards = behind;
-    into.everyone(...this.#emptied(step), e.whileLoop(goes, loop));
+    into.everyone(...this.#kept.emptied(span), e.whileLoop(goes, loop));
     if (most !== null) {
       for (const padding of paddings) this.#clear(padding, i, most, span.last, into);
     }

@@ -30,7 +30,7 @@ export interface Plan {
   readonly program: Program;
   readonly groups: readonly Group[];
   readonly module: Module;
-  /** The table that `main` reads: first these sizes, then the addresses of all places. */
+  /** The table that `main` reads: first these sizes, then states of what is kept, then the addresses of all places. */
   readonly sizes: readonly DimExpr[];
   readonly places: readonly Place[];
   readonly outputs: readonly OutputSource[];
@@ -96,7 +96,7 @@ export function lowerProgram(
     sizes: table.sizes,
     places: places.all,
     outputs: program.outputs.map(({ value }) => places.outputSource(value)),
-    kept: kept.all,
+    kept: table.kept,
     threads,
     gain: threads > 1 ? gainOf(steps, places.memory) : 0,
   };
@@ -109,33 +109,35 @@ export function lowerProgram(
 class PlanTable implements Table {
   readonly #places: Places;
   readonly #kept: KeptPlaces;
-  readonly #sizes: Map<string, { readonly entry: number; readonly dim: DimExpr }> = new Map();
+  readonly sizes: DimExpr[] = [];
+  readonly #sizeEntries: Map<string, number> = new Map();
 
   constructor(places: Places, kept: KeptPlaces) {
     this.#places = places;
     this.#kept = kept;
   }
 
-  get sizes(): readonly DimExpr[] {
-    return [...this.#sizes.values()].map(({ dim }) => dim);
+  get kept(): readonly KeptPlace[] {
+    return this.#kept.all;
   }
 
   addSize(dim: DimExpr): void {
-    if (!this.#sizes.has(dim.key)) this.#sizes.set(dim.key, { entry: this.#sizes.size, dim });
+    if (this.#sizeEntries.has(dim.key)) return;
+    this.#sizeEntries.set(dim.key, this.sizes.push(dim) - 1);
   }
 
   sizeEntry(dim: DimExpr): number {
-    return this.#sizes.get(dim.key)!.entry;
+    return this.#sizeEntries.get(dim.key)!;
   }
 
   placeEntry(place: number): number {
-    return this.#sizes.size + this.#kept.all.length + place;
+    return placeEntry(this, place);
   }
 
   keptEntries(step: number): { readonly memory: number; readonly state: number } {
     const index = this.#kept.indexOf(step);
-    const [place] = this.#kept.all[index].places;
-    return { memory: this.placeEntry(place), state: this.#sizes.size + index };
+    const [place] = this.kept[index].places;
+    return { memory: placeEntry(this, place), state: stateEntry(this, index) };
   }
 
   scratchEntry(
