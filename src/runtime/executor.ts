@@ -67,7 +67,9 @@ export class Executor implements Inspectable {
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
     this.#kept?.look(inputs);
-    for (const target of into ?? []) target?.changes();
+    if (into !== undefined) {
+      for (const target of into) target?.changes();
+    }
     let binding = this.#bindings[0];
     if (binding === undefined || !fits(binding, this.#device, inputs, into)) {
       if (into !== undefined) checkDistinct(this.program, into);
