@@ -223,6 +223,21 @@ describe('weights that stay the same', () => {
     assert.equal(device.residents.bytes, 4 * 130 * 130);
   });
 
+  test('that are different constants are told apart', () => {
+    const square = { dtype: 'float32', shape: [130, 130] } as const;
+    const [u, v] = [whole([130, 130], 3), whole([130, 130], 4)];
+    const program = programOf({ x: square }, ({ x }, into) => {
+      const [a, b] = [u, v].map(({ storage }) => into.constant({ type: square, data: storage.host })); // prettier-ignore
+      return { y: matmul(matmul(x, a), b) };
+    });
+    const { run } = onDevice(program);
+    for (const x of [1, 2, 3].map((seed) => whole([130, 130], seed))) {
+      const once = Float32Array.from(productOf(x, u));
+      const between = { storage: new Storage('float32', once), shape: [130, 130] };
+      assert.deepEqual(elementsOf(run(x)[0]), productOf(between, v));
+    }
+  });
+
   test('belong to one size of the others: each executable keeps its own', () => {
     const { device, run } = onDevice(product);
     const half = compile(

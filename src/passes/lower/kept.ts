@@ -14,7 +14,7 @@ export interface KeptPlace {
   readonly inputs: readonly number[];
 }
 
-/** What a program keeps from run to run. Steps that make the same of the same inputs share it. */
+/** What a program keeps from run to run. Steps that make the same of the same places share it. */
 export class KeptPlaces {
   readonly all: KeptPlace[] = [];
   readonly #byStep: Map<number, number> = new Map();
@@ -29,7 +29,7 @@ export class KeptPlaces {
       const { kernel } = step.kernel;
       if (!known.has(kernel)) known.set(kernel, new Map());
       const same = known.get(kernel)!;
-      const key = arg.inputs.join();
+      const key = arg.from.join();
       const index = same.get(key);
       if (index === undefined) {
         same.set(key, this.all.length);
@@ -59,12 +59,14 @@ export class KeptPlaces {
 interface FromRunToRun {
   readonly arg: KeptArgument;
   readonly inputs: readonly number[];
+  /** The places that it is made of. */
+  readonly from: readonly number[];
 }
 
 function keptFromRunToRun({ args }: LoweredKernel): FromRunToRun | undefined {
   for (const arg of args) {
     if (arg.kind === 'kept' && arg.steady.kind === 'runs')
-      return { arg, inputs: arg.steady.inputs };
+      return { arg, inputs: arg.steady.inputs, from: arg.steady.places };
   }
   return undefined;
 }

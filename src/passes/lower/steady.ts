@@ -9,7 +9,12 @@ export type Steady =
   /** While a loop runs, which changes nothing of it. */
   | { readonly kind: 'loop'; readonly span: Span }
   /** From run to run, while these inputs of the program are the same. */
-  | { readonly kind: 'runs'; readonly inputs: readonly number[] };
+  | {
+      readonly kind: 'runs';
+      readonly inputs: readonly number[];
+      /** The places of these inputs, and of constants. */
+      readonly places: readonly number[];
+    };
 
 /** What surrounds a group in its program. */
 export interface Surrounding {
@@ -69,5 +74,5 @@ export function steadiness(
     if (role.kind === 'input' && taken === null) inputs.push(role.index);
     else if (role.kind !== 'constant') return null;
   }
-  return { kind: 'runs', inputs };
+  return { kind: 'runs', inputs, places: locations };
 }
