@@ -71,8 +71,8 @@ function manyRows(spec: Contraction): Stmt {
         return packed(transposed(spec));
     }
   };
+  if (!mayKeep(spec, method)) return ordinary();
   const form = packedForm(spec);
-  if (!mayKeep(spec, method, form)) return ordinary();
   const width = form.vectors * lanesOf(spec);
   const room = roomForPanels(known(spec.k)!, known(spec.n)!, { ...form, width, depth: form.blockDepth }); // prettier-ignore
   const kept = spec.rightKeeper!.keep('panels', sumDTypes[spec.scalar], room);
@@ -110,21 +110,22 @@ const leastBytesForKept = 2 ** 16;
  * Whether panels of `b` are to be kept: where that is a gain, and where it is worth the code of another method for
  * runs without. Inner products add up in another order, so they give way in loops only, where no run is without.
  */
-function mayKeep(spec: Contraction, method: Method, { rows, vectors }: PackedForm): boolean {
+function mayKeep(spec: Contraction, method: Method): boolean {
   const { rightKeeper: keeper = null } = spec;
   const bytes = bytesOfRight(spec);
   const height = known(spec.m);
   if (keeper === null || known(spec.batch) !== 1) return false;
-  const index = ['batch', 'k', 'j'].map((name) => e.variable(name, 'i32'));
-  if (!isDecidedBy(spec.b(index[0], index[1], index[2]), index)) return false;
   // Of an unknown number of rows there may be so few that panels are not made.
   if (height === null || height > mostRowsForKept) return false;
   if (bytes < leastBytesForKept || bytes === Infinity) return false;
   const isWide = lanesOf(spec) > narrowLanes;
-  const isWorthIt = method === 'packed' || (method === 'dot' && keeper.isCertain) || isWide;
+  if (!(method === 'packed' || (method === 'dot' && keeper.isCertain) || isWide)) return false;
+  const [batch, k, j] = ['batch', 'k', 'j'].map((name) => e.variable(name, 'i32'));
+  if (!isDecidedBy(spec.b(batch, k, j), [batch, k, j])) return false;
   // Threads share what is kept, so each must have columns of its own.
+  const { rows, vectors } = shapeOf(spec);
   const divided = dividedOf(spec, rows, vectors * lanesOf(spec));
-  return isWorthIt && (divided === 'columns' || divided === 'nothing');
+  return divided === 'columns' || divided === 'nothing';
 }
 
 function packed(spec: Contraction): Stmt {
