@@ -2,7 +2,7 @@ import { separateBindings } from './bindings.js';
 import * as e from './build.js';
 import { Interner } from './intern.js';
 import type { Buffer, Expr, For, Kernel, Stmt, Var, While } from './nodes.js';
-import { assignedVariables, children, visitNew, visitStmts, withBody } from './visit.js';
+import { assignedVariables, children, ownStmts, visitNew, visitStmts, withBody } from './visit.js'; // prettier-ignore
 import { emit, type Scope, scopeIn, type Value, ValueTable, type Version } from './share/values.js';
 
 /**
@@ -152,8 +152,8 @@ class Sharing {
     const [begin, end] = [this.#used(loop.begin), this.#used(loop.end)];
     const certain =
       loop.begin.kind === 'const' && loop.end.kind === 'const' && loop.begin.value < loop.end.value;
-    const preheader = scopeIn(outer, 'preheader', certain);
-    const body = scopeIn(preheader, 'loop');
+    const preheader = scopeIn(outer, 'preheader', { certain });
+    const body = scopeIn(preheader, 'loop', { loops: loopsIn(loop.body) });
     this.#inside(preheader, () =>
       this.#inside(body, () => {
         this.#change(loop.body);
@@ -235,4 +235,10 @@ class Sharing {
     const memory = expr.kind === 'load' ? this.#state.memory.get(expr.buffer)! : null;
     return this.#table.find(expr, operands, memory, this.#scope);
   }
+}
+
+/** How many loops a statement holds that are in no other of them. */
+function loopsIn(stmt: Stmt): number {
+  if (stmt.kind === 'for' || stmt.kind === 'while') return 1;
+  return ownStmts(stmt).reduce((count, inner) => count + loopsIn(inner), 0);
 }

@@ -33,6 +33,45 @@ describe('share', () => {
     );
   });
 
+  it('leaves a vector that is loaded behind a loop that would have to hold it', () => {
+    assertBecomes(
+      share,
+      `
+      kernel k(o: f32[], x: f32[], s: f32) {
+        for i in 0..4 {
+          let sum = x4(0.0)
+          for k in 0..9 {
+            sum = sum + x4(x[k])
+          }
+          o[ramp(i * 4, 1, 4)] = sum + x[ramp(9, 1, 4)] * x4(x[13])
+        }
+        for i in 0..4 {
+          for j in 0..4 {
+            o[ramp(i * 4 + j, 1, 4)] = x[ramp(9, 1, 4)]
+          }
+        }
+      }`,
+      `
+      kernel k(o: f32[], x: f32[], s: f32) {
+        let t = x[13]
+        for i in 0..4 {
+          let sum = x4(0.0)
+          for k in 0..9 {
+            sum = sum + x4(x[k])
+          }
+          o[ramp(i * 4, 1, 4)] = sum + x[ramp(9, 1, 4)] * x4(t)
+        }
+        let t_1 = x[ramp(9, 1, 4)]
+        for i_1 in 0..4 {
+          let t_2 = i_1 * 4
+          for j in 0..4 {
+            o[ramp(t_2 + j, 1, 4)] = t_1
+          }
+        }
+      }`,
+    );
+  });
+
   it('guards a loop when it takes a load out of it', () => {
     assertBecomes(
       share,

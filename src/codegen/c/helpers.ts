@@ -81,6 +81,11 @@ export class Helpers {
     });
   }
 
+  /** What stands before a function whose sums are to stay in registers. */
+  sumsInRegisters(): string {
+    return this.#define('k_sums', registersText);
+  }
+
   /** `min` or `max` of floats, where the second is neither NaN nor zero. */
   bound(op: 'min' | 'max', type: ExprType): string {
     const whole = this.#dialect.hasVectorArithmetic
@@ -322,6 +327,17 @@ export class Helpers {
 function eachLane({ lanes }: ExprType, text: string): readonly string[] {
   return Array.from({ length: lanes }, (_, lane) => text.replaceAll(/\bl\b/g, String(lane)));
 }
+
+/**
+ * GCC takes constants and loads out of loops without counting the registers that they hold there, and carries
+ * more from step to step than there are: one of the sums is then in memory, and every step waits for it. Other
+ * compilers do not, and what else is computed is faster as it is (decision 44).
+ */
+const registersText = (name: string): string => `#if defined(__GNUC__) && !defined(__clang__)
+#define ${name} __attribute__((optimize("ira-loop-pressure", "no-tree-partial-pre")))
+#else
+#define ${name}
+#endif`;
 
 const isFloat = (scalar: Scalar): boolean => scalar === 'f32' || scalar === 'f64';
 

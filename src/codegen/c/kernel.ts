@@ -29,6 +29,8 @@ class KernelPrinter {
   readonly #read: ReadonlySet<Var | Buffer>;
   #depth = 1;
   #temporaries = 0;
+  /** Whether it adds products to vectors of sums. */
+  #hasSums = false;
   /** The shared parts of the present statement. */
   #shared: Map<Expr, string> = new Map();
 
@@ -53,7 +55,8 @@ class KernelPrinter {
       else if (isBuffer) this.#line(`uint8_t *const ${name} = memory + ${name}_at;`);
     }
     this.#statement(body);
-    const head = `static void ${this.#nameOf(this.#kernel)}(${['uint8_t *memory', ...list].join(', ')})`;
+    const kept = this.#hasSums ? `${this.#helpers.sumsInRegisters()} ` : '';
+    const head = `${kept}static void ${this.#nameOf(this.#kernel)}(${['uint8_t *memory', ...list].join(', ')})`;
     return `${head} {\n${this.#lines.join('\n')}\n}\n`;
   }
 
@@ -135,6 +138,7 @@ class KernelPrinter {
       return this.#line(`${name} = ${text};`);
     }
     const [a, b] = this.#values(product.a, product.b);
+    if (variable.type.lanes > 1) this.#hasSums = true;
     const accumulate = this.#helpers.accumulate(variable.type);
     this.#line(`${name} = ${accumulate}(${a}, ${b}, ${name});`);
   }

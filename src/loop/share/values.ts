@@ -16,17 +16,24 @@ export interface Scope {
   readonly depth: number;
   /** For a preheader: the loop certainly has a trip, so code may as well stand before it. */
   readonly certain: boolean;
+  /** For the body of a loop: how many loops it holds that are in no other of them. */
+  readonly loops: number;
   /** What to emit, in order; null where a value turned out to need no name. */
   readonly items: (() => Stmt | null)[];
   open: boolean;
 }
 
-export function scopeIn(parent: Scope | null, kind: Scope['kind'], certain = false): Scope {
+export function scopeIn(
+  parent: Scope | null,
+  kind: Scope['kind'],
+  { certain = false, loops = 0 }: Partial<Pick<Scope, 'certain' | 'loops'>> = {},
+): Scope {
   return {
     kind,
     parent,
     depth: parent === null ? 0 : parent.depth + 1,
     certain,
+    loops,
     items: [],
     open: true,
   };
@@ -144,11 +151,10 @@ export class ValueTable {
     let base = rootOf(here);
     for (const { scope } of operands) if (scope.depth > base.depth) base = scope;
     if (memory !== null && memory.scope.depth > base.depth) base = memory.scope;
-    const risky = node.kind === 'load' || mayTrap(node);
     const probe = new Value(this.freshNumber, node, operands, base);
     const value = probe.isFree
       ? probe
-      : new Value(probe.number, node, operands, outermost(here, base, risky));
+      : new Value(probe.number, node, operands, outermost(node, here, base));
     candidates.push(value);
     if (!value.isFree) {
       for (const operand of operands) operand.use(value.scope);
@@ -194,14 +200,24 @@ function rootOf(scope: Scope): Scope {
 /**
  * The place just outside the outermost loop that a computation can leave, on the way from `here` to
  * `base`, where its operands are known. Leaving a branch alone gains nothing. Loads and divisions that
- * may be undefined are risky: they stay where the program would have evaluated them anyway.
+ * may be undefined are risky: they stay where the program would have evaluated them anyway. A vector that
+ * is loaded or copied from a scalar stays behind a loop beside it, which would have to spare a register for
+ * it: of sums that fill all registers one would live in memory, and every step wait for it (decision 44).
  */
-function outermost(here: Scope, base: Scope, risky: boolean): Scope {
+function outermost(node: Expr, here: Scope, base: Scope): Scope {
+  const isLoad = node.kind === 'load';
+  const isRisky = isLoad || mayTrap(node);
+  const isVector = (isLoad || node.kind === 'broadcast') && node.type.lanes > 1;
   let best = here;
   let at = here;
+  let left = 0;
   while (at !== base && at.parent !== null) {
-    if (risky && (at.kind === 'branch' || at.kind === 'while')) break;
-    if (risky && at.kind === 'preheader' && !at.certain) break;
+    if (isRisky && (at.kind === 'branch' || at.kind === 'while')) break;
+    if (isRisky && at.kind === 'preheader' && !at.certain) break;
+    if (at.kind === 'loop') {
+      if (isVector && at.loops > left) break;
+      left = 1;
+    }
     const leavesLoop = at.kind !== 'branch' && at.kind !== 'block';
     at = at.parent;
     if (leavesLoop) best = at;

@@ -18,10 +18,13 @@ const forms: Readonly<Record<string, (a: Expr, b: Expr, c: Var) => Expr>> = {
   ordinary: (a, b) => e.add(a, e.mul(a, b)),
 };
 
-/** `out[i] = f(a[i], b[i], c[i])`, some lanes at a time; buffers lie one after the other. */
+/**
+ * `out[i] = f(a[i], b[i], c[i])`, some lanes at a time; buffers lie one after the other. Before that an
+ * accumulation is stored, for which functions are compiled in a way of their own: it must not change the others.
+ */
 function kernelFor(scalar: Float, lanes: number, form: string): Kernel {
   const [a, b, c, out] = ['a', 'b', 'c', 'out'].map((name) => e.buffer(name, scalar));
-  const sum = e.variable('sum', scalar, lanes);
+  const [sum, before] = ['sum', 'before'].map((name) => e.variable(name, scalar, lanes));
   const body = e.forLoop(
     'i',
     0,
@@ -29,6 +32,9 @@ function kernelFor(scalar: Float, lanes: number, form: string): Kernel {
     (i) => {
       const at = lanes === 1 ? i : e.ramp(i, 1, lanes);
       return e.block(
+        e.declare(before, e.load(c, at)),
+        e.assign(before, forms.accumulation(e.load(a, at), e.load(b, at), before)),
+        e.store(out, at, before),
         e.declare(sum, e.load(c, at)),
         e.assign(sum, forms[form](e.load(a, at), e.load(b, at), sum)),
         e.store(out, at, sum),
@@ -123,6 +129,15 @@ describe('accumulations in C', () => {
       });
     }
   }
+
+  it('of vectors are in functions that GCC is told to keep sums in registers in, and nothing else is', () => {
+    for (const dialect of [gnu, c99]) {
+      for (const { lanes, kernel } of kernels) {
+        const { source } = moduleToC(e.moduleOf([kernel]), dialect);
+        assert.equal(/^k_sums static void/m.test(source), lanes > 1 && dialect === gnu);
+      }
+    }
+  });
 
   it('need a compiler to be tried', (test) => {
     if (compilers.length === 0) test.skip('there is no C compiler here');
