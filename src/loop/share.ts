@@ -6,10 +6,11 @@ import { assignedVariables, children, ownStmts, visitNew, visitStmts, withBody }
 import { emit, type Scope, scopeIn, type Value, ValueTable, type Version } from './share/values.js';
 
 /**
- * Gives a name to whatever is computed more than once or does not change in a loop, and computes it
- * at the outermost place that is legal: value numbering over nested scopes, with versions of mutable
- * locals and of the contents of buffers. A load stays on its side of every store to its buffer and is
- * never moved to where the program might not have loaded; a loop that may have no trips is guarded.
+ * Gives a name to whatever is computed more than once or does not change in a loop, and computes it at the
+ * outermost place that is legal and where it takes no register from a loop beside it: value numbering over
+ * nested scopes, with versions of mutable locals and of the contents of buffers. A load stays on its side of
+ * every store to its buffer and is never moved to where the program might not have loaded; a loop that may
+ * have no trips is guarded.
  */
 export function share(kernel: Kernel): Kernel {
   const separate = separateBindings(kernel);
