@@ -7,11 +7,15 @@ import { ArgumentError } from './errors.js';
 export type Json =
   null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** One attribute of an operator: how it is checked, and how it travels through text and JSON. */
-export interface Attribute<T> {
-  /** What is accepted, in words. */
+/** A check of one value, with the text of errors. */
+export interface ValueRule<T = unknown> {
+  /** Accepted values in words, for `expected` of an error. */
   readonly expected: string;
   accepts(value: unknown): value is T;
+}
+
+/** One attribute of an operator: how it is checked, and how it travels through text and JSON. */
+export interface Attribute<T> extends ValueRule<T> {
   /** Injective: two values that differ have different JSON. */
   encode(value: T): Json;
   decode(json: Json): T;

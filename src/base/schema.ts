@@ -1,6 +1,7 @@
-import { type Attribute, describe, type Json } from './attribute.js';
+import { type Attribute, type Json } from './attribute.js';
 import { type Bounds, type Dim, symbolTable } from './dim.js';
 import { ArgumentError } from './errors.js';
+import { checkArgument, unknownName } from './options.js';
 
 export type AttributeSchema = Readonly<Record<string, Attribute<unknown>>>;
 export type AttributesOf<S extends AttributeSchema> = {
@@ -12,21 +13,11 @@ export type Attributes = Readonly<Record<string, unknown>>;
 /** Refuses attributes that a schema does not describe; `op` names the operator in the error. */
 export function checkAttributes(op: string, schema: AttributeSchema, attributes: Attributes): void {
   for (const [name, kind] of Object.entries(schema)) {
-    if (!kind.accepts(attributes[name])) {
-      throw new ArgumentError(`${name} is not acceptable`, {
-        op,
-        expected: kind.expected,
-        actual: describe(attributes[name]),
-      });
-    }
+    checkArgument(op, name, attributes[name], kind);
   }
   for (const name of Object.keys(attributes)) {
     if (!Object.hasOwn(schema, name)) {
-      throw new ArgumentError(`there is no option ${name}`, {
-        op,
-        expected: Object.keys(schema).join(', ') || 'no options',
-        actual: name,
-      });
+      throw unknownName(op, 'option', name, Object.keys(schema));
     }
   }
 }

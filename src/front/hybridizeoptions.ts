@@ -1,5 +1,14 @@
-import { describe } from '../base/attribute.js';
-import { ArgumentError } from '../base/errors.js';
+import {
+  callable,
+  checkOptions as check,
+  either,
+  flag,
+  integerFrom,
+  oneOfValues,
+  type OptionRules,
+  rule,
+  text,
+} from '../base/options.js';
 import type { SavePolicy } from '../passes/rematerialize.js';
 import { type Tier, tiers } from '../runtime/tiers.js';
 import type { DynamicAxes } from './dynamic.js';
@@ -43,68 +52,27 @@ export interface HybridizeOptions {
   readonly partsOf?: () => ReadonlyMap<string, string>;
 }
 
-interface Rule {
-  readonly expected: string;
-  accepts(value: unknown): boolean;
-}
-
-const oneOf = (...values: readonly unknown[]): Rule => ({
-  expected: values
-    .map((value) => (typeof value === 'string' ? `'${value}'` : String(value)))
-    .join(', '),
-  accepts: (value) => values.includes(value),
-});
-const typed = (type: string, expected: string): Rule => ({
-  expected,
-  accepts: (value) => typeof value === type,
-});
-
-const rules: Readonly<Record<keyof HybridizeOptions, Rule>> = {
-  active: oneOf(true, false),
-  verify: oneOf('off', 'second', 'always'),
-  dynamic: {
-    expected: 'a list with an entry for each array, or null',
-    accepts: (value) => value === null || Array.isArray(value),
-  },
-  save: {
-    expected: "'all', 'none', 'auto', or a number of bytes",
-    accepts: (value) =>
-      value === 'all' ||
-      value === 'none' ||
-      value === 'auto' ||
-      (typeof value === 'number' && value >= 0),
-  },
-  tier: oneOf(...tiers),
-  maxTraces: {
-    expected: 'a whole number of at least 1',
-    accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 1,
-  },
-  name: typed('string', 'a string'),
-  nameOf: typed('function', 'a function'),
-  keyOf: typed('function', 'a function'),
-  partsOf: typed('function', 'a function'),
+const rules: OptionRules<HybridizeOptions> = {
+  active: flag,
+  verify: oneOfValues('off', 'second', 'always'),
+  dynamic: rule(
+    'a list with an entry for each array, or null',
+    (value): value is unknown => value === null || Array.isArray(value),
+  ),
+  save: either(oneOfValues('all', 'none', 'auto'), rule('a number of bytes', nonNegativeNumber)),
+  tier: oneOfValues(...tiers),
+  maxTraces: integerFrom(1),
+  name: text,
+  nameOf: callable,
+  keyOf: callable,
+  partsOf: callable,
 };
 
-const publicNames = ['active', 'verify', 'dynamic', 'save', 'tier', 'maxTraces', 'name'];
+function nonNegativeNumber(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0;
+}
 
 /** @throws ArgumentError for what is no option or no value of one. */
 export function checkOptions(options: HybridizeOptions): void {
-  const op = 'hybridize';
-  for (const [name, value] of Object.entries(options)) {
-    if (!Object.hasOwn(rules, name)) {
-      throw new ArgumentError(`there is no option ${name}`, {
-        op,
-        expected: publicNames.join(', '),
-        actual: name,
-      });
-    }
-    const { accepts, expected } = rules[name as keyof HybridizeOptions];
-    if (value !== undefined && !accepts(value)) {
-      throw new ArgumentError(`${name} is not acceptable`, {
-        op,
-        expected,
-        actual: describe(value),
-      });
-    }
-  }
+  check('hybridize', options, rules, ['nameOf', 'keyOf', 'partsOf']);
 }

@@ -1,0 +1,180 @@
+/** Checks of the arguments and options of public functions that are no operators' attributes. */
+import { bool, describe, string, type ValueRule } from './attribute.js';
+import { type DType, isDType, dtypes } from './dtype.js';
+import { ArgumentError } from './errors.js';
+
+export type { ValueRule };
+
+/** A rule for each option of an options object, so that a new option cannot be forgotten. */
+export type OptionRules<O> = { readonly [K in keyof O]-?: ValueRule };
+
+/** A rule from its text and its predicate. */
+export function rule<T>(expected: string, accepts: (value: unknown) => value is T): ValueRule<T> {
+  return { expected, accepts };
+}
+
+const numberWhere = (expected: string, holds: (value: number) => boolean): ValueRule<number> =>
+  rule(expected, (value): value is number => typeof value === 'number' && holds(value));
+
+/** `true` or `false`. */
+export const flag: ValueRule<boolean> = bool;
+/** Any string. */
+export const text: ValueRule<string> = string;
+/** A finite number. */
+export const finite: ValueRule<number> = numberWhere('a finite number', Number.isFinite);
+/** A finite number above 0. */
+export const positive: ValueRule<number> = numberWhere(
+  'a finite number above 0',
+  (value) => Number.isFinite(value) && value > 0,
+);
+/** A finite number of at least 0. */
+export const nonNegative: ValueRule<number> = numberWhere(
+  'a finite number of at least 0',
+  (value) => Number.isFinite(value) && value >= 0,
+);
+/** A number from 0 to 1, both included. */
+export const fraction: ValueRule<number> = numberWhere(
+  'a number from 0 to 1',
+  (value) => value >= 0 && value <= 1,
+);
+/** Any callable. */
+export const callable: ValueRule<(...args: never[]) => unknown> = rule(
+  'a function',
+  (value): value is (...args: never[]) => unknown => typeof value === 'function',
+);
+/** One of the nine dtypes. */
+export const dtypeName: ValueRule<DType> = rule(`one of ${dtypes.join(', ')}`, isDType);
+
+/** A whole number of at least `least`. */
+export function integerFrom(least: number): ValueRule<number> {
+  return numberWhere(
+    `a whole number of at least ${least}`,
+    (value) => Number.isSafeInteger(value) && value >= least,
+  );
+}
+
+/** One of the given values, compared by identity. */
+export function oneOfValues<const T>(...values: readonly T[]): ValueRule<T> {
+  const spelled = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)));
+  return rule(`one of ${spelled.join(', ')}`, (value): value is T => values.includes(value as T));
+}
+
+/** An instance of one class. */
+export function instanceOf<T>(
+  expected: string,
+  type: abstract new (...args: never[]) => T,
+): ValueRule<T> {
+  return rule(expected, (value): value is T => value instanceof type);
+}
+
+/** What the inner rule accepts, or null. */
+export function orNull<T>(inner: ValueRule<T>): ValueRule<T | null> {
+  return rule(
+    `${inner.expected}, or null`,
+    (value): value is T | null => value === null || inner.accepts(value),
+  );
+}
+
+/** What either rule accepts. */
+export function either<A, B>(first: ValueRule<A>, second: ValueRule<B>): ValueRule<A | B> {
+  return rule(
+    `${first.expected}, or ${second.expected}`,
+    (value): value is A | B => first.accepts(value) || second.accepts(value),
+  );
+}
+
+/**
+ * Refuses an argument that its rule does not accept.
+ *
+ * @throws ArgumentError that names `op` and the argument.
+ */
+export function checkArgument<T>(
+  op: string,
+  name: string,
+  value: unknown,
+  accepted: ValueRule<T>,
+): asserts value is T {
+  if (accepted.accepts(value)) return;
+  throw new ArgumentError(`${name} is not acceptable`, {
+    op,
+    expected: accepted.expected,
+    actual: describe(value),
+  });
+}
+
+/**
+ * Refuses what is no options object, options that have no rule (with the nearest name that has one) and
+ * values that their rule does not accept. An option that is `undefined` counts as absent.
+ *
+ * @param hidden Options that are accepted and not named in messages.
+ * @throws ArgumentError that names `op` and the option.
+ */
+export function checkOptions<O extends object>(
+  op: string,
+  options: unknown,
+  rules: OptionRules<O>,
+  hidden: readonly (keyof O)[] = [],
+): asserts options is O {
+  const table = rules as Readonly<Record<string, ValueRule>>;
+  const known = Object.keys(table).filter((name) => !hidden.includes(name as keyof O));
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new ArgumentError('the options are no object', {
+      op,
+      expected: known.length === 0 ? 'no options' : `an object with ${known.join(', ')}`,
+      actual: describe(options),
+    });
+  }
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(table, name)) throw unknownName(op, 'option', name, known);
+    const value: unknown = (options as Readonly<Record<string, unknown>>)[name];
+    if (value !== undefined) checkArgument(op, name, value, table[name]);
+  }
+}
+
+/** The error for a name that is none of the known ones; it suggests the nearest of these. */
+export function unknownName(
+  op: string,
+  kind: string,
+  name: string,
+  known: readonly string[],
+): ArgumentError {
+  const nearest = nearestName(name, known);
+  return new ArgumentError(`there is no ${kind} ${name}`, {
+    op,
+    expected: known.join(', ') || `no ${kind}s`,
+    actual: name,
+    ...(nearest !== null && { advice: `did you mean ${nearest}?` }),
+  });
+}
+
+/**
+ * The known name that a misspelled one most likely stands for; null where none is near. Case, `_` and `-`
+ * do not count, and at most a third of the letters (two at least) may be wrong, missing or added.
+ */
+export function nearestName(name: string, known: readonly string[]): string | null {
+  const plain = (word: string): string => word.replaceAll(/[_-]/g, '').toLowerCase();
+  const wanted = plain(name).slice(0, 64);
+  let best: string | null = null;
+  let bestDistance = Math.max(2, Math.floor(wanted.length / 3)) + 1;
+  for (const candidate of known) {
+    const distance = editDistance(wanted, plain(candidate));
+    if (distance >= bestDistance || distance >= candidate.length) continue;
+    best = candidate;
+    bestDistance = distance;
+  }
+  return best;
+}
+
+/** The Levenshtein distance, row by row. Source: Wagner and Fischer, JACM 1974. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substituted = row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(substituted, row[j] + 1, next[j - 1] + 1));
+    }
+    row = next;
+  }
+  return row[b.length];
+}
