@@ -2,7 +2,6 @@ import {
   callable,
   checkOptions as check,
   either,
-  flag,
   integerFrom,
   oneOfValues,
   type OptionRules,
@@ -53,7 +52,7 @@ export interface HybridizeOptions {
 }
 
 const rules: OptionRules<HybridizeOptions> = {
-  active: flag,
+  active: oneOfValues(true, false),
   verify: oneOfValues('off', 'second', 'always'),
   dynamic: rule(
     'a list with an entry for each array, or null',
