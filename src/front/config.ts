@@ -1,5 +1,6 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError } from '../base/errors.js';
+import { nonNegative } from '../base/options.js';
 import { cpu } from '../runtime/device.js';
 import {
   isThreadCount,
@@ -25,6 +26,12 @@ export interface Config {
    * is computed, since all then lie in shared memory. Default: the environment's `KAON_THREADS`, or 1.
    */
   threads: ThreadCount;
+  /**
+   * Bytes of the device's memory that arrays other than parameters and pinned state may keep between runs. Less
+   * is kept where a program does not use it again; what has to go is copied to the host. May be set at any
+   * time. Default: half of what the device can have, 1 GiB.
+   */
+  memoryBudget: number;
 }
 
 /** What a setting may be, and what happens besides when it is set. */
@@ -59,6 +66,13 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     accepts: isThreadCount,
     get: () => cpu.wantedThreads,
     set: (value) => (cpu.wantedThreads = threadCount(value, 'config.threads')),
+  },
+  memoryBudget: {
+    what: 'a number of bytes',
+    expected: 'a finite number of at least 0',
+    accepts: nonNegative.accepts,
+    get: () => cpu.residents.budget,
+    set: (value) => (cpu.residents.budget = value),
   },
 };
 

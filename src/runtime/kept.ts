@@ -99,6 +99,7 @@ export class KeptMemory {
     if (bytes > residents.budget) return;
     try {
       const address = this.#device.take(bytes);
+      if (entry.residence !== null) residents.missed(entry.residence);
       entry.residence = new Residence(residents, dtype, whole, address, false);
     } catch (error) {
       if (error instanceof DeviceError) return;

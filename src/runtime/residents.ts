@@ -1,6 +1,7 @@
 import { allocate, bytesOf, type DType, type HostArray } from '../base/dtype.js';
 import { type Generation, Generations } from './generations.js';
 import { type Linked, Recency } from './recency.js';
+import { ReuseWindow } from './reusewindow.js';
 
 /** What residents need of the device in whose memory they lie. */
 export interface ResidentMemory {
@@ -10,6 +11,11 @@ export interface ResidentMemory {
 
 /** Results that nobody has on the host may take so much while nothing is known of the dead ones. */
 const uninformedBytes = 2 ** 25;
+/**
+ * Results that are not used any more may take so much in any case: the collector has found most of the dead ones
+ * by then, and the others have to be copied to the host.
+ */
+const undecidedBytes = 2 ** 27;
 /** How many results stay in any case: the operands of what is computed next. */
 const leastResults = 2;
 /** No run has to make room for more than that, lest one of them takes very long. */
@@ -28,6 +34,8 @@ export class Residence implements Linked<Residence> {
   saved: HostArray | null = null;
   /** The last run that used them. */
   run = 0;
+  /** When they were used last, by the clock of the `ReuseWindow`. */
+  usedAt = 0;
   generation: Generation | null = null;
   before: Residence | null = null;
   after: Residence | null = null;
@@ -82,6 +90,7 @@ export class Residents {
   readonly #results: Recency<Residence> = new Recency();
   readonly #copies: Recency<Residence> = new Recency();
   readonly #generations: Generations;
+  readonly #window: ReuseWindow = new ReuseWindow();
   #budget: number;
   #bytes = 0;
   #resultBytes = 0;
@@ -131,6 +140,7 @@ export class Residents {
 
   /** Takes a residence in, until it is removed or has to go, or nobody holds the claim any more. */
   add(residence: Residence): Claim {
+    this.#window.advance(residence.bytes);
     this.#enter(residence);
     const witness = residence.isOnly ? this.#generations.enroll(residence) : null;
     return { residence, witness };
@@ -139,7 +149,14 @@ export class Residents {
   /** Notes that a run uses it. */
   use(residence: Residence): void {
     residence.run = this.#run;
+    this.#window.use(residence.usedAt, residence.bytes, this.#budget);
+    residence.usedAt = this.#window.clock;
     this.#listOf(residence).use(residence);
+  }
+
+  /** Notes that a run needs the elements of a residence that has had to go. */
+  missed(residence: Residence): void {
+    this.#window.use(residence.usedAt, residence.bytes, this.#budget);
   }
 
   /** Ends a residence whose elements nobody needs any more. */
@@ -180,6 +197,7 @@ export class Residents {
 
   #enter(residence: Residence): void {
     residence.run = this.#run;
+    residence.usedAt = this.#window.clock;
     this.#listOf(residence).add(residence);
     this.#bytes += residence.bytes;
     if (residence.isOnly) this.#resultBytes += residence.bytes;
@@ -193,10 +211,22 @@ export class Residents {
 
   #settle(): void {
     while (this.#bytes > this.#budget && this.evict());
+    this.#evictUnused();
     // Of results that are dead without anybody knowing, it is better to keep few: they pass through the cache.
     if (this.#resultBytes <= uninformedBytes || this.#generations.isInformed) return;
     for (let i = 0; i < mostAtOnce && this.#resultBytes > uninformedBytes; i++) {
       if (this.#results.count <= leastResults || !this.#evict(this.#results.oldest)) return;
+    }
+  }
+
+  /** Makes go what has not been used for longer than anything that was used of late. */
+  #evictUnused(): void {
+    const since = this.#window.clock - this.#window.bytes;
+    const isUnused = (residence: Residence | null): boolean =>
+      residence !== null && residence.usedAt < since;
+    while (isUnused(this.#copies.oldest) && this.#evict(this.#copies.oldest));
+    for (let i = 0; i < mostAtOnce && this.#resultBytes > undecidedBytes; i++) {
+      if (!isUnused(this.#results.oldest) || !this.#evict(this.#results.oldest)) return;
     }
   }
 }

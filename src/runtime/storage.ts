@@ -137,9 +137,12 @@ export class Storage {
     const residence = this.#claim?.residence;
     const wasRead = this.#wasRead;
     this.#wasRead = true;
-    if (residence?.residents === device.residents && residence.address >= 0) {
-      device.residents.use(residence);
-      return residence.address;
+    if (residence?.residents === device.residents) {
+      if (residence.address >= 0) {
+        device.residents.use(residence);
+        return residence.address;
+      }
+      device.residents.missed(residence);
     }
     const { host } = this;
     const address = device.take(bytesOf(this.dtype) * this.length);
