@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { KaonError } from '../base/errors.js';
+import { printable, printableLines } from '../base/escape.js';
 import { convert, save } from './convert.js';
 import { diffGraphs } from './diff.js';
 import { readGraph } from './graphs.js';
@@ -31,7 +32,13 @@ export interface Console {
 export const codes = { done: 0, differs: 1, usage: 2, failed: 3, broken: 4 } as const;
 
 /** Carries out a command line, without the program's name; returns the exit code. */
-export async function command(args: readonly string[], console: Console): Promise<number> {
+export async function command(args: readonly string[], output: Console): Promise<number> {
+  // Names and messages come from files of strangers; a terminal must not obey them.
+  const console: Console = {
+    out: (text) => output.out(printableLines(text)),
+    error: (text) => output.error(printableLines(text)),
+    read: () => output.read(),
+  };
   const [name, ...rest] = args;
   if (name === '--help' || name === '-h' || name === 'help') {
     console.out(help);
@@ -123,7 +130,7 @@ async function carryOut(
       const outputs = runGraph(graph, await readInputs(values.input ?? []));
       if (keep !== null) await keep(graph);
       if (write !== null) await write.write(outputs);
-      else for (const [key, array] of Object.entries(outputs)) console.out(`${key} = ${String(array)}\n`); // prettier-ignore
+      else for (const [key, array] of Object.entries(outputs)) console.out(`${printable(key)} = ${String(array)}\n`); // prettier-ignore
       return codes.done;
     }
     case 'convert': {

@@ -1,3 +1,4 @@
+import { printable } from '../base/escape.js';
 import { encodeAttributes } from '../base/schema.js';
 import type { StaticGraph } from '../front/staticgraph.js';
 import type { NodeId } from '../graph/graph.js';
@@ -59,7 +60,7 @@ class Computations {
   }
 
   #described(text: string, line: string): Described {
-    return { key: this.number(text), line };
+    return { key: this.number(text), line: printable(line) };
   }
 }
 
@@ -97,6 +98,8 @@ function differentParameters(a: StaticGraph, b: StaticGraph): readonly string[] 
     if (other === undefined || typeToString(array) !== typeToString(other)) return [];
     const [one, two] = [bitsOf(array.storage.host), bitsOf(other.storage.host)];
     const wrong = one.findIndex((bits, i) => bits !== two[i]);
-    return wrong < 0 ? [] : [`! parameter ${name} has other values, from element ${wrong} on`];
+    return wrong < 0
+      ? []
+      : [`! parameter ${printable(name)} has other values, from element ${wrong} on`];
   });
 }

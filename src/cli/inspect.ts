@@ -1,5 +1,6 @@
 import type { DimBindings } from '../base/dim.js';
 import { bytesOf } from '../base/dtype.js';
+import { printable } from '../base/escape.js';
 import type { StaticGraph } from '../front/staticgraph.js';
 import { namedInputs, type Program, typeToString } from '../ir/program.js';
 import type { OnnxGraph } from '../onnx.js';
@@ -17,7 +18,7 @@ export function inspect(graph: StaticGraph, sizes: DimBindings): string {
   }));
   const weight = parameters.reduce((sum, { bytes }) => sum + bytes, 0);
   const rows = (title: string, lines: readonly string[]): readonly string[] =>
-    lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`), ''];
+    lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${printable(line)}`), ''];
   return [
     ...rows('model', modelLines(graph)),
     ...rows('inputs', graph.inputNames.map((name) => `${name}: ${typeToString(types.get(name)!)}`)),

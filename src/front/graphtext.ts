@@ -1,4 +1,5 @@
 import { KaonError } from '../base/errors.js';
+import { printable } from '../base/escape.js';
 import type { NodeId } from '../graph/graph.js';
 import { type CallNode, type Program, typeToString, type Value } from '../ir/program.js';
 import { printProgram } from '../ir/text.js';
@@ -29,7 +30,7 @@ export function graphText(program: Program): string {
     parts = planParts(withSources(program, (_call, tag) => tag));
   } catch (error) {
     if (!(error instanceof KaonError)) throw error;
-    const reason = error.message.replace(/\s*[\r\n]+\s*/g, '; ');
+    const reason = printable(error.message.replace(/\s*[\r\n]+\s*/g, '; '));
     return `${printProgram(program)}// no groups, since it does not compile: ${reason}\n`;
   }
   const groups = new Map<string, number[]>();
@@ -71,7 +72,7 @@ function groupComments(
   const { program } = plan;
   const nameOf = (id: NodeId): string => {
     const node = program.node(id);
-    if (node.kind === 'variable') return node.name;
+    if (node.kind === 'variable') return printable(node.name);
     if (node.kind === 'constant') return 'a constant';
     const name = names.get(tagOf(program, id));
     return name === undefined ? node.op.name : `${node.op.name} ${name}`;

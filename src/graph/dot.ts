@@ -1,3 +1,4 @@
+import { dotString } from '../base/escape.js';
 import type { Nodes, Successors } from './traverse.js';
 
 export interface DotOptions<I extends number> {
@@ -12,11 +13,11 @@ export function toDot<I extends number>(
   graph: Nodes & Successors<I>,
   { name = 'graph', label, attributes = () => ({}) }: DotOptions<I>,
 ): string {
-  const lines = [`digraph ${quote(name)} {`];
+  const lines = [`digraph ${dotString(name)} {`];
   for (let id = 0; id < graph.nodeCount; id++) {
     const facts = Object.entries({ label: label(id as I), ...attributes(id as I) });
     lines.push(
-      `  ${id} [${facts.map(([key, value]) => `${quote(key)}=${quote(value)}`).join(', ')}];`,
+      `  ${id} [${facts.map(([key, value]) => `${dotString(key)}=${dotString(value)}`).join(', ')}];`,
     );
   }
   for (let id = 0; id < graph.nodeCount; id++) {
@@ -24,9 +25,4 @@ export function toDot<I extends number>(
   }
   lines.push('}');
   return `${lines.join('\n')}\n`;
-}
-
-/** A quoted string: only the quote itself is special, but a backslash would begin an escape of labels. */
-function quote(text: string): string {
-  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
 }

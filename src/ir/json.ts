@@ -14,6 +14,7 @@ import {
   mapAttributeDims,
 } from '../base/schema.js';
 import { bytesToBase64, fromBytes, fromWords, wordsOf } from './constants.js';
+import { mostLevels, mostRepeatedNodes } from './limits.js';
 import type { OperatorLookup } from './parse.js';
 import { type Operator, Program, type ProgramNode, type Value } from './program.js';
 import { requirementFromJSON, requirementToJSON } from './requirement.js';
@@ -127,11 +128,42 @@ function readPrograms(json: unknown, lookup: OperatorLookup): Program {
   for (const part of root.field('programs').list()) {
     programs.push(readProgram(part, programs, lookup));
   }
+  checkNesting(programs);
   const program = programs.at(-1);
   if (program === undefined)
     throw new FormatError('there is no program in the list', { op: reader });
   verifyAndRequire(program);
   return program;
+}
+
+/** @throws FormatError for regions that are nested too deeply, or so often that they are too many nodes. */
+function checkNesting(programs: readonly Program[]): void {
+  const levels = new Map<Program, number>();
+  const repeated = new Map<Program, number>();
+  const used = new Set<Program>();
+  for (const program of programs) {
+    let [deepest, extra] = [0, 0];
+    for (const id of program.graph.nodes()) {
+      const node = program.node(id);
+      if (node.kind !== 'call') continue;
+      for (const region of node.regions) {
+        deepest = Math.max(deepest, levels.get(region)!);
+        extra += repeated.get(region)! + (used.has(region) ? region.graph.nodeCount : 0);
+        used.add(region);
+      }
+    }
+    levels.set(program, deepest + 1);
+    repeated.set(program, extra);
+    if (deepest >= mostLevels)
+      throw tooLarge('is nested too deeply', `at most ${mostLevels} levels`);
+    if (extra > mostRepeatedNodes) {
+      throw tooLarge('repeats its regions too often', `at most ${mostRepeatedNodes} more nodes`);
+    }
+  }
+}
+
+function tooLarge(problem: string, expected: string): FormatError {
+  return new FormatError(`the program ${problem}`, { op: reader, expected });
 }
 
 function readProgram(

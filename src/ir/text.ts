@@ -20,6 +20,7 @@
  */
 import type { Json } from '../base/attribute.js';
 import { type Bounds, type DimExpr, symbolTable } from '../base/dim.js';
+import { printable, quoted } from '../base/escape.js';
 import { encodeAttributes, symbolsOfAttributes } from '../base/schema.js';
 import { bytesToBase64, wordsOf } from './constants.js';
 import { type CallNode, type Program, typeToString, type Value } from './program.js';
@@ -126,7 +127,7 @@ export function programRanges(program: Program): ReadonlyMap<string, Bounds> {
 }
 
 function printSource(source: string | undefined): string {
-  return source === undefined ? '' : `  // ${source.replace(/[\r\n]+/g, ' ')}`;
+  return source === undefined ? '' : `  // ${printable(source)}`;
 }
 
 function printAttributes({ op, attributes }: CallNode): string {
@@ -137,11 +138,12 @@ function printAttributes({ op, attributes }: CallNode): string {
 
 function printJson(json: Json): string {
   if (Array.isArray(json)) return `[${json.map(printJson).join(', ')}]`;
-  if (typeof json !== 'object' || json === null) return JSON.stringify(json);
+  if (typeof json !== 'object' || json === null)
+    return typeof json === 'string' ? quoted(json) : JSON.stringify(json);
   const entries = Object.entries(json).map(([key, value]) => `${word(key)}: ${printJson(value)}`);
   return `{${entries.join(', ')}}`;
 }
 
 function word(name: string): string {
-  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : JSON.stringify(name);
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : quoted(name);
 }

@@ -11,13 +11,13 @@ export interface CSurroundings {
   call(main: string, table: string): string;
 }
 
-/** What functions call their own things. */
-const reserved = 'memory returned status table arena bytes sizes inputs outputs found results'.split(' '); // prettier-ignore
+/** Begins the names of sizes and addresses in functions, whose other names do not. */
+const prefix = 'v_';
 
 /** One function of C: its names, and its statements as lines. */
 export class CFunction {
   readonly #around: CSurroundings;
-  readonly #names: Identifiers = new Identifiers(reserved);
+  readonly #names: Identifiers = new Identifiers();
   readonly #known: Map<string, string> = new Map();
 
   constructor(around: CSurroundings) {
@@ -27,7 +27,7 @@ export class CFunction {
   /** What a name is called here. */
   id(name: string): string {
     let id = this.#known.get(name);
-    if (id === undefined) this.#known.set(name, (id = this.#names.of(name)));
+    if (id === undefined) this.#known.set(name, (id = this.#names.of(prefix + name)));
     return id;
   }
 

@@ -1,4 +1,5 @@
 import type { Dim } from '../../base/dim.js';
+import { templateText } from '../../base/escape.js';
 import type { Words } from '../../ir/requirement.js';
 import { type DimStyle, dimText } from '../dimtext.js';
 import type { Loaded, Routine, Statement, Test } from '../driver/statements.js';
@@ -27,7 +28,7 @@ export const list = (dims: readonly Dim[]): string => `[${dims.map(text).join(',
 export function message(words: Words): string {
   const parts = words.map(
     (part, i) =>
-    i % 2 === 0 ? String(part).replaceAll('\\', '\\\\').replaceAll('`', "'").replaceAll('${', '$ {') : `\${${text(part as Dim)}}`, // prettier-ignore
+    i % 2 === 0 ? templateText(String(part)) : `\${${text(part as Dim)}}`, // prettier-ignore
   );
   return `\`${parts.join('')}\``;
 }

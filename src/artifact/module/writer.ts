@@ -1,5 +1,6 @@
 import { toBase64 } from '../../base/base64.js';
 import { type Dim, symbol } from '../../base/dim.js';
+import { commentedLiteral, commentText, jsonLiteral, quoted } from '../../base/escape.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { encodeModule } from '../../codegen/wasm/index.js';
 import { linearForm } from '../../ir/bind.js';
@@ -30,11 +31,11 @@ export interface ModuleParts {
 export function moduleText({ body, wasm }: ModuleParts, artifact: Artifact): string {
   const { inputs, outputs, residents } = artifact;
   const states = residents.filter(({ isState }) => isState);
-  const names = (ports: readonly Port[]): string => JSON.stringify(ports.map(({ name }) => name));
+  const names = (ports: readonly Port[]): string => jsonLiteral(ports.map(({ name }) => name));
   const list = (ports: readonly Port[]): string =>
-    ports.map((port) => `${port.name} ${typeToString(port)}`).join(', ') || 'nothing';
+    commentText(ports.map((port) => `${port.name} ${typeToString(port)}`).join(', ')) || 'nothing';
   const record = (ports: readonly Port[], type: (port: Port) => string): string =>
-    `{ ${ports.map((port) => `${JSON.stringify(port.name)}: ${type(port)}`).join('; ')} }`;
+    `{ ${ports.map((port) => `${commentedLiteral(port.name)}: ${type(port)}`).join('; ')} }`;
   return `// From ${list(inputs)} to ${list(outputs)}. Made by Kaon; needs nothing but WebAssembly.
 ${body}
 const memory = new WebAssembly.Memory({ initial: 1, maximum: 32768 });
@@ -90,9 +91,9 @@ export function modulePartsOf(op: string, artifact: Artifact): ModuleParts {
   );
   const results = outputs.map(({ address, shape }) => `{ address: ${text(address)}, shape: ${list(shape)} }`); // prettier-ignore
   const declared = `
-const inputs = ${JSON.stringify(inputs.map(open))};
-const outputs = ${JSON.stringify(outputs.map(open))};
-const states = ${JSON.stringify(states.map((state) => ({ ...(open(state) as object), address: state.address })))};
+const inputs = ${jsonLiteral(inputs.map(open))};
+const outputs = ${jsonLiteral(outputs.map(open))};
+const states = ${jsonLiteral(states.map((state) => ({ ...(open(state) as object), address: state.address })))};
 const residents = ${JSON.stringify(held.map(({ address, data }) => [address, data.byteLength]))};
 const residentBytes = ${JSON.stringify(toBase64(bytes))};
 
@@ -124,13 +125,13 @@ function binding(op: string, { inputs, symbols, requirements }: Artifact): reado
     const unsolved = open.filter(({ name, dim, axis, extent }) => {
       const form = linearForm(dim, known);
       if (form === null) return true;
-      const quoted = JSON.stringify(name);
+      const input = quoted(name);
       if (form.unknown === null) {
-        lines.push(`expect(${quoted}, ${axis}, ${extent}, ${text(form.offset)});`);
+        lines.push(`expect(${input}, ${axis}, ${extent}, ${text(form.offset)});`);
         return false;
       }
       const { name: unknown, bounds } = form.unknown;
-      lines.push(`const ${local(unknown)} = solve(${JSON.stringify(unknown)}, ${quoted}, ${axis}, ${extent}, ${text(form.scale)}, ${text(form.offset)}, ${bounds.min}, ${bounds.max});`); // prettier-ignore
+      lines.push(`const ${local(unknown)} = solve(${quoted(unknown)}, ${input}, ${axis}, ${extent}, ${text(form.scale)}, ${text(form.offset)}, ${bounds.min}, ${bounds.max});`); // prettier-ignore
       known.set(unknown, symbol(unknown, bounds));
       return false;
     });

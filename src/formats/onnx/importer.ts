@@ -4,6 +4,7 @@ import type { CallNode, Value } from '../../ir/program.js';
 import { Value as ProgramValue } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
+import { mostLevels, mostRepeatedNodes } from '../../ir/limits.js';
 import * as ops from '../../ops/index.js';
 import { AttributeList } from './attributes.js';
 import { foldNode } from './fold.js';
@@ -29,9 +30,6 @@ export type Evaluate = (
   operands: readonly ConstantData[],
 ) => readonly ConstantData[] | null;
 
-/** Functions that call functions, graphs in graphs: more levels, and more nodes in them, are refused. */
-const deepest = 64;
-const mostNodes = 100_000;
 /** The most elements of anything that is evaluated while a model is read. */
 const mostEvaluated = 65536;
 
@@ -147,7 +145,7 @@ export class Importer {
   }
 
   nested<R>(where: string, build: () => R): R {
-    if (this.#depth >= deepest) throw damaged(`${where} is nested too deeply`, `at most ${deepest} levels`); // prettier-ignore
+    if (this.#depth >= mostLevels) throw damaged(`${where} is nested too deeply`, `at most ${mostLevels} levels`); // prettier-ignore
     this.#depth++;
     try {
       return build();
@@ -159,7 +157,7 @@ export class Importer {
   /** Gives a meaning to what each node of a list defines. */
   run(nodes: readonly NodeProto[], scope: Scope): void {
     nodes.forEach((proto, index) => {
-      if (this.#depth > 0 && ++this.#nodes > mostNodes) throw damaged('the functions of the model make too many nodes', `at most ${mostNodes}`); // prettier-ignore
+      if (this.#depth > 0 && ++this.#nodes > mostRepeatedNodes) throw damaged('the functions of the model make too many nodes', `at most ${mostRepeatedNodes}`); // prettier-ignore
       const place = nodePlace(proto, index);
       const results = this.#results(proto, place, scope);
       proto.output.forEach((name, k) => {
