@@ -192,8 +192,9 @@ export function userFrame(stack: string | undefined): string | undefined {
 /** What V8 tells of a frame of the stack. */
 interface CallSite {
   getFileName(): string | null | undefined;
-  /** Where in the file, in characters. */
-  getPosition(): number;
+  /** From 1; null where it is not known. */
+  getLineNumber(): number | null;
+  getColumnNumber(): number | null;
 }
 
 /** Whether files tell the user's frames from Kaon's: not if one bundle holds both and stacks are mapped. */
@@ -204,6 +205,9 @@ let reach = 16;
 
 /** Whether a file is the user's. */
 const usersFiles: Map<string, boolean> = new Map();
+
+/** More than a line has, unless it is a bundle on one line; lines of less than 2 ** 25 keep apart. */
+const columns = 2 ** 28;
 
 /** Sources by file and position: printing a stack costs many times more than looking at it. */
 const knownSources: Map<string, Map<number, string | undefined>> = new Map();
@@ -219,7 +223,8 @@ export function currentSource(): string | undefined {
   const file = site.getFileName()!;
   let sources = knownSources.get(file);
   if (sources === undefined) knownSources.set(file, (sources = new Map()));
-  const position = site.getPosition();
+  // Not `getPosition`, which the frames of Bun and Deno lack.
+  const position = (site.getLineNumber() ?? 0) * columns + (site.getColumnNumber() ?? 0);
   let source = sources.get(position);
   if (source === undefined) sources.set(position, (source = printedSource()));
   return source;

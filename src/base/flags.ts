@@ -1,4 +1,5 @@
 import { ArgumentError } from './errors.js';
+import { environmentVariable } from './node.js';
 
 /** What `KAON_DEBUG` can ask for. */
 export interface FlagInfo {
@@ -80,7 +81,10 @@ let debugging: Debugging | undefined;
  */
 export function currentDebugging(): Debugging {
   // oxlint-disable-next-line no-console -- the one place that prints
-  return (debugging ??= { flags: parseFlags(environment()), print: (text) => console.error(text) });
+  return (debugging ??= {
+    flags: parseFlags(environmentVariable('KAON_DEBUG') ?? ''),
+    print: (text) => console.error(text),
+  });
 }
 
 /** Replaces flags and output; undefined goes back to the environment. Returns what was in place. */
@@ -88,11 +92,4 @@ export function installDebugging(next: Debugging | undefined): Debugging | undef
   const previous = debugging;
   debugging = next;
   return previous;
-}
-
-function environment(): string {
-  const { process } = globalThis as {
-    readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
-  };
-  return process?.env?.KAON_DEBUG ?? '';
 }

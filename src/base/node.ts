@@ -1,16 +1,18 @@
 import type * as ChildProcess from 'node:child_process';
 import type * as Crypto from 'node:crypto';
 import type * as Files from 'node:fs';
+import type * as AsyncFiles from 'node:fs/promises';
 import type * as Module from 'node:module';
 import type * as System from 'node:os';
 import type * as Path from 'node:path';
 import type * as Workers from 'node:worker_threads';
 
-/** The modules of Node that are used anywhere but for reading and writing users' files. */
+/** The modules of Node that are used anywhere. */
 export interface NodeModules {
   readonly childProcess: typeof ChildProcess;
   readonly crypto: typeof Crypto;
   readonly files: typeof Files;
+  readonly asyncFiles: typeof AsyncFiles;
   readonly module: typeof Module;
   readonly system: typeof System;
   readonly path: typeof Path;
@@ -22,8 +24,30 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 type Builtin = (name: string) => unknown;
 
+/**
+ * A variable of the process; undefined where there is none, or where the runtime does not let this program see
+ * its environment (Deno without `--allow-env`).
+ */
+export function environmentVariable(name: string): string | undefined {
+  const { process } = globalThis as { readonly process?: { readonly env?: Environment } };
+  try {
+    return process?.env?.[name];
+  } catch (error) {
+    if (/^(NotCapable|PermissionDenied)$/.test((error as Error).name)) return undefined;
+    throw error;
+  }
+}
+
+/** The name of a runtime that looks like Node without being it; null in Node itself and where nothing does. */
+export function nodeImitation(): 'Bun' | 'Deno' | null {
+  if ('Bun' in globalThis) return 'Bun';
+  return 'Deno' in globalThis ? 'Deno' : null;
+}
+
 let modules: NodeModules | null = null;
-let search: 'not begun' | 'under way' | 'over' = 'not begun';
+/** The search for modules where they are not given at once; null before it has begun. */
+let loading: Promise<void> | null = null;
+let isLoading = false;
 
 /**
  * Node's modules, without importing them, since the same code is loaded in browsers. Null where there is
@@ -35,23 +59,29 @@ export function nodeModules(): NodeModules | null {
   if (typeof process === 'undefined' || process.versions?.node === undefined) return null;
   const { getBuiltinModule } = process as { readonly getBuiltinModule?: Builtin };
   if (getBuiltinModule !== undefined) return (modules = collect(getBuiltinModule));
-  if (search === 'not begun') void load();
+  loading ??= load();
   return null;
+}
+
+/** Node's modules, for who can wait; null where there is no Node. */
+export async function loadNodeModules(): Promise<NodeModules | null> {
+  if (nodeModules() === null) await loading;
+  return modules;
 }
 
 /** Whether `nodeModules` will have an answer later. */
 export function isNodeLoading(): boolean {
-  return search === 'under way';
+  return isLoading;
 }
 
 async function load(): Promise<void> {
-  search = 'under way';
+  isLoading = true;
   try {
     modules = await importAll();
   } catch {
     // Something that only calls itself Node: it stays as if there were none.
   } finally {
-    search = 'over';
+    isLoading = false;
   }
 }
 
@@ -60,6 +90,7 @@ function collect(builtin: Builtin): NodeModules {
     childProcess: builtin('node:child_process') as typeof ChildProcess,
     crypto: builtin('node:crypto') as typeof Crypto,
     files: builtin('node:fs') as typeof Files,
+    asyncFiles: builtin('node:fs/promises') as typeof AsyncFiles,
     module: builtin('node:module') as typeof Module,
     system: builtin('node:os') as typeof System,
     path: builtin('node:path') as typeof Path,
@@ -69,14 +100,9 @@ function collect(builtin: Builtin): NodeModules {
 
 /** @internal For Node before 20.16. */
 export async function importAll(): Promise<NodeModules> {
-  const [childProcess, crypto, files, module, system, path, workers] = await Promise.all([
-    import('node:child_process'),
-    import('node:crypto'),
-    import('node:fs'),
-    import('node:module'),
-    import('node:os'),
-    import('node:path'),
-    import('node:worker_threads'),
-  ]);
-  return { childProcess, crypto, files, module, system, path, workers };
+  // Bundlers for browsers look for modules that are named where they are imported.
+  const names = ['node:child_process', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:module', 'node:os', 'node:path', 'node:worker_threads']; // prettier-ignore
+  const byName = new Map<string, unknown>();
+  for (const name of names) byName.set(name, await import(name));
+  return collect((name) => byName.get(name));
 }

@@ -1,20 +1,16 @@
-import type * as nodeFiles from 'node:fs/promises';
+import type * as AsyncFiles from 'node:fs/promises';
 import { FormatError, UnsupportedError } from '../base/errors.js';
+import { loadNodeModules } from '../base/node.js';
 
-type FileSystem = typeof nodeFiles;
-
-/** Node's file system; places without one have the byte forms. */
-async function fileSystem(op: string): Promise<FileSystem> {
-  try {
-    return await import('node:fs/promises');
-  } catch (cause) {
-    throw new UnsupportedError('this place has no files', {
-      op,
-      expected: 'node:fs/promises',
-      advice: 'use the forms that give and take bytes: toSafetensors and fromSafetensors',
-      cause,
-    });
-  }
+/** The file system; places without one have the byte forms. */
+async function fileSystem(op: string): Promise<typeof AsyncFiles> {
+  const modules = await loadNodeModules();
+  if (modules !== null) return modules.asyncFiles;
+  throw new UnsupportedError('this place has no files', {
+    op,
+    expected: 'the file system of Node, Deno or Bun',
+    advice: 'use the forms that give and take bytes: toSafetensors and fromSafetensors',
+  });
 }
 
 /** @param op On whose behalf, for messages. */

@@ -1,3 +1,4 @@
+import { environmentVariable } from '../base/node.js';
 import { compileModule, supportsRelaxed, type WasmKernel } from '../codegen/wasm/index.js';
 import { KernelCache } from '../loop/cache.js';
 import { interpret } from '../loop/interpret.js';
@@ -71,8 +72,5 @@ export function backendFor({ target = 'wasm', relaxed }: CompileOptions): Backen
 
 /** Not where the environment says so (`KAON_RELAXED=0`). */
 function wantsRelaxed(): boolean {
-  const { process } = globalThis as {
-    readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
-  };
-  return process?.env?.['KAON_RELAXED'] !== '0';
+  return environmentVariable('KAON_RELAXED') !== '0';
 }

@@ -1,4 +1,5 @@
 import { ArgumentError } from '../base/errors.js';
+import { environmentVariable } from '../base/node.js';
 
 /** Which code programs become: WebAssembly, native code, or the one and later the other. */
 export type Tier = 'auto' | 'wasm' | 'native';
@@ -14,10 +15,7 @@ let chosen: Tier | null = null;
  */
 export function defaultTier(): Tier {
   if (chosen !== null) return chosen;
-  const { process } = globalThis as {
-    readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
-  };
-  const wanted = process?.env?.['KAON_TIER'] ?? '';
+  const wanted = environmentVariable('KAON_TIER') ?? '';
   const tier = wanted === '' ? 'auto' : tiers.find((known) => known === wanted);
   if (tier === undefined) {
     throw new ArgumentError(`there is no tier ${JSON.stringify(wanted)}`, {

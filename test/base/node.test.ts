@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { importAll, isNodeLoading, nodeModules } from '../../src/base/node.js';
+import { spawnSync } from 'node:child_process';
+import { environmentVariable, importAll, isNodeLoading, nodeModules } from '../../src/base/node.js';
 
 test("Node's modules are those that an import gives", async () => {
   const [all, later] = [nodeModules(), await importAll()];
@@ -12,4 +13,48 @@ test("Node's modules are those that an import gives", async () => {
     assert.ok(Object.keys(own).length > 2, name);
     assert.equal(own[Object.keys(own)[0]], (module as typeof own)[Object.keys(own)[0]], name);
   }
+});
+
+/** Runs code in a process of its own, before and behind the import of the library as `kn`. */
+function inProcess(before: string, behind: string): string {
+  const index = new URL('../../src/index.js', import.meta.url).href;
+  const code = `${before}\nconst kn = await import('${index}');\n${behind}`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    encoding: 'utf8',
+  });
+  assert.equal(stderr, '');
+  return stdout.trim();
+}
+
+test('without a file system parameters are not saved, and the error says what does work', () => {
+  const said = inProcess(
+    'const { log } = console; delete globalThis.process;',
+    `const net = new kn.nn.Dense(2, { inputs: 3 }).initialize();
+    for (const call of [net.saveParameters('x'), net.loadParameters('x')]) {
+      await call.catch((error) => log(error instanceof kn.UnsupportedError, error.advice));
+    }`,
+  );
+  const line = 'true use the forms that give and take bytes: toSafetensors and fromSafetensors';
+  assert.equal(said, `${line}\n${line}`);
+});
+
+test('an environment that may not be seen has no variables', () => {
+  const before = process.env;
+  const denied = (name: string): NodeJS.ProcessEnv =>
+    new Proxy({}, {
+      get: () => {
+        throw Object.assign(new Error('Requires env access'), { name });
+      },
+    }); // prettier-ignore
+  try {
+    for (const name of ['NotCapable', 'PermissionDenied']) {
+      process.env = denied(name);
+      assert.equal(environmentVariable('KAON_TIER'), undefined);
+    }
+    process.env = denied('TypeError');
+    assert.throws(() => environmentVariable('KAON_TIER'), { name: 'TypeError' });
+  } finally {
+    process.env = before;
+  }
+  assert.equal(environmentVariable('PATH'), process.env['PATH']);
 });

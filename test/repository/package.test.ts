@@ -202,6 +202,18 @@ kn.ones([2], { dtype: 5 });
   }
 });
 
+test('bundlers for browsers find all that the entry points import', () => {
+  const text = scripts().map((file) => read(installed, file)).join('\n'); // prettier-ignore
+  const literal = /(?:from|import|import\()\s*["'](node:[^"']*)["']/g;
+  const command = read(installed, 'dist/kaon/cli.js');
+  for (const [, name] of text.matchAll(literal)) assert.ok(command.includes(name), name);
+  write(installed, 'whole.mjs', `import * as kn from 'kaon';\nconsole.log(String(kn.ones([2])), Object.keys(kn).length);\n`); // prettier-ignore
+  const rolldown = join(checkout, 'node_modules/rolldown/bin/cli.mjs');
+  const said = node(installed.folder, rolldown, 'whole.mjs', '--file', 'whole.bundle.mjs', '--platform', 'browser'); // prettier-ignore
+  assert.doesNotMatch(said, /UNRESOLVED|external/i);
+  assert.match(node(installed.folder, 'whole.bundle.mjs'), /array\(\[1\., 1\.\]\) \d{3}/);
+});
+
 test('bundlers leave out what a program does not use', () => {
   write(
     installed,
@@ -209,15 +221,8 @@ test('bundlers leave out what a program does not use', () => {
     `import { add, ones } from 'kaon';\nconsole.log(add(ones([2]), 1));\n`,
   );
   const rolldown = join(checkout, 'node_modules/rolldown/bin/cli.mjs');
-  node(
-    installed.folder,
-    rolldown,
-    'small.mjs',
-    '--file',
-    'small.bundle.mjs',
-    '--external',
-    '/^node:/',
-  );
+  const said = node(installed.folder, rolldown, 'small.mjs', '--file', 'small.bundle.mjs', '--platform', 'browser'); // prettier-ignore
+  assert.doesNotMatch(said, /UNRESOLVED|external/i);
   const text = readFileSync(join(installed.folder, 'small.bundle.mjs'), 'utf8');
   assert.match(text, /name: "add"/);
   for (const unused of ['class LSTM', 'class Adam', 'class BatchNorm']) {

@@ -5,7 +5,13 @@ import { type CachedFunction, DiskCache } from './cache.js';
 import { type Compiler, CompilerSearch } from './compiler.js';
 import { sleep } from './job.js';
 import { findLoader, Libraries, type Loader, type NativeFunction } from './library.js';
-import { type Environment, isNodeLoading, nodeModules, type NodeModules } from '../../base/node.js';
+import {
+  type Environment,
+  isNodeLoading,
+  nodeImitation,
+  nodeModules,
+  type NodeModules,
+} from '../../base/node.js';
 import { nativeSource } from './source.js';
 
 /** A function that does what a program's `main` does, and where it is. */
@@ -135,6 +141,8 @@ export class NativeTier {
   #prepare(): Setup | string | null {
     const node = nodeModules();
     if (node === null) return isNodeLoading() ? null : 'there is no Node here';
+    const imitation = nodeImitation();
+    if (imitation !== null) return `native code is made in Node only, not in ${imitation}`;
     if (process.platform === 'win32')
       return 'compilers are started by /bin/sh, which Windows lacks';
     const { env = process.env, cacheBytes = 2 ** 28 } = this.#settings;

@@ -1,6 +1,6 @@
 import { describe } from '../../base/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import { type Environment, nodeModules } from '../../base/node.js';
+import { environmentVariable, nodeModules } from '../../base/node.js';
 
 /** How many threads: a number from 1, or `auto` for as many as the machine has cores. */
 export type ThreadCount = number | 'auto';
@@ -28,7 +28,7 @@ export function threadCount(value: unknown, op: string): number {
 
 /** `KAON_THREADS`; one thread without it. */
 export function threadsOfEnvironment(): number {
-  const text = environment().KAON_THREADS?.trim() ?? '';
+  const text = environmentVariable('KAON_THREADS')?.trim() ?? '';
   if (text === '') return 1;
   return threadCount(/^\d+$/.test(text) ? Number(text) : text, 'KAON_THREADS');
 }
@@ -38,7 +38,7 @@ export function threadsOfEnvironment(): number {
  * wait for all of their workers, so that everything that can be divided certainly is.
  */
 export function haste(): { readonly grain?: number; readonly patience?: number } {
-  const text = environment().KAON_GRAIN ?? '';
+  const text = environmentVariable('KAON_GRAIN') ?? '';
   if (text === '') return {};
   const grain = Number(text);
   if (Number.isInteger(grain) && grain > 0) return { grain, patience: 10_000 };
@@ -47,11 +47,6 @@ export function haste(): { readonly grain?: number; readonly patience?: number }
     expected: 'a whole number from 1',
     actual: text,
   });
-}
-
-function environment(): Environment {
-  const { process } = globalThis as { readonly process?: { readonly env?: Environment } };
-  return process?.env ?? {};
 }
 
 function cores(): number {
