@@ -65,3 +65,19 @@ export {
   loadCheckpoint,
   saveCheckpoint,
 } from './nn/checkpoint.js';
+export {
+  type ArrayFormat,
+  type ArrayRecord,
+  type FileSource,
+  load,
+  type LoadOptions,
+  save,
+  type SaveOptions,
+  saveToBytes,
+} from './nn/arrayfiles.js';
+export type {
+  LoadParametersOptions,
+  LoadReport,
+  MappedArray,
+  ParameterMap,
+} from './nn/parametermap.js';

@@ -5,6 +5,7 @@ import type * as AsyncFiles from 'node:fs/promises';
 import type * as Module from 'node:module';
 import type * as System from 'node:os';
 import type * as Path from 'node:path';
+import type * as Address from 'node:url';
 import type * as Workers from 'node:worker_threads';
 
 /** The modules of Node that are used anywhere. */
@@ -16,6 +17,7 @@ export interface NodeModules {
   readonly module: typeof Module;
   readonly system: typeof System;
   readonly path: typeof Path;
+  readonly address: typeof Address;
   readonly workers: typeof Workers;
 }
 
@@ -94,6 +96,7 @@ function collect(builtin: Builtin): NodeModules {
     module: builtin('node:module') as typeof Module,
     system: builtin('node:os') as typeof System,
     path: builtin('node:path') as typeof Path,
+    address: builtin('node:url') as typeof Address,
     workers: builtin('node:worker_threads') as typeof Workers,
   };
 }
@@ -101,7 +104,7 @@ function collect(builtin: Builtin): NodeModules {
 /** @internal For Node before 20.16. */
 export async function importAll(): Promise<NodeModules> {
   // Bundlers for browsers look for modules that are named where they are imported.
-  const names = ['node:child_process', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:module', 'node:os', 'node:path', 'node:worker_threads']; // prettier-ignore
+  const names = ['node:child_process', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:module', 'node:os', 'node:path', 'node:url', 'node:worker_threads']; // prettier-ignore
   const byName = new Map<string, unknown>();
   for (const name of names) byName.set(name, await import(name));
   return collect((name) => byName.get(name));

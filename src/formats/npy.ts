@@ -1,5 +1,6 @@
 import { bytesOf, type DType, type HostArray, viewOf } from '../base/dtype.js';
 import { FormatError, UnsupportedError } from '../base/errors.js';
+import { carriedIntegers, widened } from './carriers.js';
 
 /** An array in a file. */
 export interface NpyArray {
@@ -11,33 +12,44 @@ export interface NpyArray {
 /** The first bytes of every file: \x93NUMPY. */
 const magic = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59] as const;
 
-const descriptions: Readonly<Partial<Record<DType, string>>> = {
-  float32: '<f4',
-  float64: '<f8',
-  float16: '<f2',
-  int8: '|i1',
-  uint8: '|u1',
-  int32: '<i4',
-  int64: '<i8',
-  bool: '|b1',
+/** How NumPy describes the elements of each dtype, but for the order of bytes. */
+const kinds: Readonly<Partial<Record<DType, string>>> = {
+  float32: 'f4',
+  float64: 'f8',
+  float16: 'f2',
+  int8: 'i1',
+  uint8: 'u1',
+  int32: 'i4',
+  int64: 'i8',
+  bool: 'b1',
 };
 
+const dtypeOfKind: ReadonlyMap<string, DType> = new Map(
+  Object.entries(kinds).map(([dtype, kind]) => [kind, dtype as DType]),
+);
+
 const alignment = 64;
+
+/** Whether bytes begin as a file of NumPy does. */
+export function isNpy(file: Uint8Array): boolean {
+  return magic.every((byte, i) => file[i] === byte);
+}
 
 /**
  * An array as a file of NumPy, format 1.0 (NumPy Enhancement Proposal 1).
  * @throws UnsupportedError for bfloat16, which the format has no name for.
  */
 export function encodeNpy({ dtype, shape, data }: NpyArray): Uint8Array {
-  const description = descriptions[dtype];
-  if (description === undefined) {
+  const kind = kinds[dtype];
+  if (kind === undefined) {
     throw new UnsupportedError(`.npy files cannot hold ${dtype}`, {
       op: 'encodeNpy',
-      expected: Object.keys(descriptions).join(', '),
+      expected: Object.keys(kinds).join(', '),
       actual: dtype,
       advice: 'convert it to float32, or write safetensors',
     });
   }
+  const description = `${bytesOf(dtype) === 1 ? '|' : '<'}${kind}`;
   const tuple = shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(', ')})`;
   const text = `{'descr': '${description}', 'fortran_order': False, 'shape': ${tuple}, }`;
   const start = magic.length + 4;
@@ -50,10 +62,63 @@ export function encodeNpy({ dtype, shape, data }: NpyArray): Uint8Array {
   return file;
 }
 
-/** @throws FormatError for files that are damaged or no NumPy files, UnsupportedError for other dtypes. */
+/** The header of a file, and the elements behind it. */
+interface Parts {
+  /** `<`, `>`, `=` or `|`. */
+  readonly order: string;
+  /** Such as `f4`. */
+  readonly kind: string;
+  readonly isColumnMajor: boolean;
+  readonly shape: readonly number[];
+  readonly elements: Uint8Array;
+}
+
+const op = 'decodeNpy';
+
+/**
+ * The array in a file of NumPy, of any version: rows or columns first, bytes in either order. Integers that Kaon
+ * lacks are carried by a wider dtype: int16 and uint16 by int32, uint32 and uint64 by int64.
+ *
+ * @throws FormatError for files that are damaged or no files of NumPy, and for uint64 elements beyond int64;
+ * UnsupportedError for elements of other kinds (complex numbers, strings, objects, records).
+ */
 export function decodeNpy(file: Uint8Array): NpyArray {
-  const op = 'decodeNpy';
-  if (magic.some((byte, i) => file[i] !== byte) || file.length < magic.length + 4) {
+  const { order, kind, isColumnMajor, shape, elements } = partsOf(file);
+  const own = dtypeOfKind.get(kind);
+  const carried = own === undefined ? carriedIntegers.get(nameOfKind(kind)) : undefined;
+  if (own === undefined && carried === undefined) {
+    throw new UnsupportedError('the elements of the file are of a kind that is not read', {
+      op,
+      expected: `${[...dtypeOfKind.keys()].join(', ')}, i2, u2, u4 or u8`,
+      actual: `${order}${kind}`,
+      advice: "save x.astype('float32') or another of these; bfloat16 goes into safetensors files",
+    });
+  }
+  const size = Number(kind.slice(1));
+  const count = shape.reduce((product, extent) => product * extent, 1);
+  if (count * size !== elements.length) {
+    throw new FormatError('the file does not hold what its header says', {
+      op,
+      expected: `${count * size} bytes of elements`,
+      actual: String(elements.length),
+    });
+  }
+  const bytes = new Uint8Array(elements); // a Buffer's slice would share
+  if (order === '>') swapBytes(bytes, size);
+  const read: HostArray =
+    own === undefined ? widened(op, carried!, bytes) : viewOf(own, bytes.buffer, 0, count);
+  const data = isColumnMajor ? rowMajor(read, shape) : read;
+  return { dtype: own ?? carried!.carrier, shape, data };
+}
+
+/** `uint16` for `u2`; empty for what is no integer. */
+function nameOfKind(kind: string): string {
+  const [, sign, size] = /^([iu])([1248])$/.exec(kind) ?? [];
+  return size === undefined ? '' : `${sign === 'u' ? 'uint' : 'int'}${8 * Number(size)}`;
+}
+
+function partsOf(file: Uint8Array): Parts {
+  if (!isNpy(file) || file.length < magic.length + 4) {
     throw new FormatError('this is no file of NumPy', {
       op,
       expected: 'the bytes \\x93NUMPY first',
@@ -62,39 +127,69 @@ export function decodeNpy(file: Uint8Array): NpyArray {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const isLong = file[magic.length] >= 2;
   const start = magic.length + (isLong ? 6 : 4);
+  if (file.length < start) throw damagedHeader('');
   const length = isLong ? view.getUint32(magic.length + 2, true) : view.getUint16(magic.length + 2, true); // prettier-ignore
   const text = new TextDecoder().decode(file.subarray(start, start + length));
-  const [, description] = /'descr':\s*'([^']*)'/.exec(text) ?? [];
-  const [, order] = /'fortran_order':\s*(True|False)/.exec(text) ?? [];
-  const [, extents] = /'shape':\s*\(([\d\s,]*)\)/.exec(text) ?? [];
-  if (description === undefined || order === undefined || extents === undefined) {
-    throw new FormatError('the header of the file is damaged', {
+  if (/'descr':\s*\[/.test(text)) {
+    throw new UnsupportedError('the elements of the file are records', {
       op,
-      expected: "'descr', 'fortran_order' and 'shape'",
-      actual: text.slice(0, 120),
+      expected: 'elements of one kind',
+      actual: text.slice(0, 120).trim(),
+      advice: "save each field as an array of its own: numpy.savez(file, **{name: x[name] for name in x.dtype.names})", // prettier-ignore
     });
   }
-  const normal = description.replace(/^[=|]/, '<');
-  const dtype = (Object.keys(descriptions) as DType[]).find(
-    (known) => descriptions[known]!.replace('|', '<') === normal,
-  );
-  if (dtype === undefined || order === 'True') {
-    throw new UnsupportedError('the elements of the file are stored in a way that is not read', {
-      op,
-      expected: `rows one after the other, of ${Object.values(descriptions).join(', ')}`,
-      actual: `${description}${order === 'True' ? ', columns first' : ''}`,
-      advice: "save numpy.ascontiguousarray(x.astype('float32'))",
-    });
+  const [, order, kind] = /'descr':\s*'([<>=|]?)([A-Za-z]\d*)[^']*'/.exec(text) ?? [];
+  const [, columns] = /'fortran_order':\s*(True|False)/.exec(text) ?? [];
+  const [, extents] = /'shape':\s*\(([\dL\s,]*)\)/.exec(text) ?? [];
+  if (kind === undefined || columns === undefined || extents === undefined) {
+    throw damagedHeader(text);
   }
-  const shape = extents.split(',').map((extent) => extent.trim()).filter(Boolean).map(Number); // prettier-ignore
-  const count = shape.reduce((product, extent) => product * extent, 1);
-  const bytes = file.subarray(start + length);
-  if (count * bytesOf(dtype) !== bytes.length) {
-    throw new FormatError('the file does not hold what its header says', {
-      op,
-      expected: `${count * bytesOf(dtype)} bytes of elements`,
-      actual: String(bytes.length),
-    });
+  const shape = extents
+    .split(',')
+    .map((extent) => extent.trim())
+    .filter(Boolean)
+    .map((extent) => Number(extent.replace('L', ''))); // of Python 2
+  if (shape.length > mostAxes || !shape.every(Number.isSafeInteger)) throw damagedHeader(text);
+  const isColumnMajor = columns === 'True';
+  return { order, kind, isColumnMajor, shape, elements: file.subarray(start + length) };
+}
+
+/** NumPy's own limit is 64. */
+const mostAxes = 64;
+
+function damagedHeader(text: string): FormatError {
+  return new FormatError('the header of the file is damaged', {
+    op,
+    expected: "'descr', 'fortran_order' and 'shape'",
+    actual: text.slice(0, 120).trim(),
+  });
+}
+
+/** Turns the bytes of each element around. */
+function swapBytes(bytes: Uint8Array, size: number): void {
+  for (let at = 0; at < bytes.length; at += size) bytes.subarray(at, at + size).reverse();
+}
+
+/** Elements that lie columns first, rows first. */
+function rowMajor(elements: HostArray, shape: readonly number[]): HostArray {
+  const rank = shape.length;
+  const strides: number[] = [];
+  let stride = 1;
+  for (const extent of shape) {
+    strides.push(stride);
+    stride *= extent;
   }
-  return { dtype, shape, data: viewOf(dtype, new Uint8Array(bytes).buffer, 0, count) };
+  const result = elements.slice();
+  const index = shape.map(() => 0);
+  let from = 0;
+  for (let to = 0; to < result.length; to++) {
+    result[to] = elements[from];
+    for (let axis = rank - 1; axis >= 0; axis--) {
+      from += strides[axis];
+      if (++index[axis] < shape[axis]) break;
+      from -= strides[axis] * shape[axis];
+      index[axis] = 0;
+    }
+  }
+  return result;
 }

@@ -1,5 +1,6 @@
 import { bytesOf, type DType, dtypes, type HostArray, viewOf } from '../base/dtype.js';
 import { FormatError } from '../base/errors.js';
+import { carriedIntegers, type CarriedInteger, widened } from './carriers.js';
 
 /**
  * The safetensors container: eight bytes of little-endian header length, a JSON header that gives
@@ -29,7 +30,16 @@ const codes: Readonly<Record<DType, string>> = {
   float32: 'F32',
   float64: 'F64',
 };
-const byCode: ReadonlyMap<string, DType> = new Map(dtypes.map((dtype) => [codes[dtype], dtype]));
+/** What is read: the dtypes themselves, and integers that others carry. */
+const byCode: ReadonlyMap<string, DType | CarriedInteger> = new Map<string, DType | CarriedInteger>(
+  [
+    ...dtypes.map((dtype): [string, DType] => [codes[dtype], dtype]),
+    ...[...carriedIntegers].map(([name, integer]): [string, CarriedInteger] => [
+      name.replace('uint', 'U').replace('int', 'I'),
+      integer,
+    ]),
+  ],
+);
 
 /** The header may not be longer than this; the same bound as the reference implementation's. */
 const longestHeader = 100_000_000;
@@ -74,7 +84,10 @@ function damaged(problem: string, expected?: string, actual?: string): FormatErr
   });
 }
 
-/** Reads a file. The tensors are copies: they do not keep the bytes alive. */
+/**
+ * Reads a file. The tensors are copies: they do not keep the bytes alive. int16 and uint16 are carried by int32,
+ * uint32 and uint64 by int64.
+ */
 export function decodeSafetensors(bytes: Uint8Array): TensorFile {
   if (bytes.length < 8)
     throw damaged('it ends inside the header length', '8 bytes or more', `${bytes.length}`);
@@ -97,13 +110,14 @@ export function decodeSafetensors(bytes: Uint8Array): TensorFile {
       metadata = readMetadata(entry);
       continue;
     }
-    const { dtype, shape, begin, end } = readEntry(name, entry, bytes.length - start);
+    const { type, shape, begin, end } = readEntry(name, entry, bytes.length - start);
     const copy = new Uint8Array(bytes.subarray(start + begin, start + end)); // a Buffer's slice would share
-    tensors.set(name, {
-      dtype,
-      shape,
-      data: viewOf(dtype, copy.buffer, 0, copy.length / bytesOf(dtype)),
-    });
+    tensors.set(
+      name,
+      typeof type === 'string'
+        ? { dtype: type, shape, data: viewOf(type, copy.buffer, 0, copy.length / bytesOf(type)) }
+        : { dtype: type.carrier, shape, data: widened(op, type, copy) },
+    );
     ranges.push({ name, begin, end });
   }
   checkCovered(ranges, bytes.length - start);
@@ -140,10 +154,15 @@ function readEntry(
   name: string,
   entry: unknown,
   available: number,
-): { dtype: DType; shape: readonly number[]; begin: number; end: number } {
+): {
+  type: DType | CarriedInteger;
+  shape: readonly number[];
+  begin: number;
+  end: number;
+} {
   if (!isRecord(entry)) throw damaged(`tensor ${name} is not described by an object`);
-  const dtype = byCode.get(String(entry['dtype']));
-  if (dtype === undefined) {
+  const type = byCode.get(String(entry['dtype']));
+  if (type === undefined) {
     throw damaged(
       `tensor ${name} has a foreign dtype`,
       [...byCode.keys()].join(', '),
@@ -160,7 +179,8 @@ function readEntry(
     throw damaged(`tensor ${name} has no proper byte range`);
   }
   const [begin, end] = offsets as [number, number];
-  const size = shape.reduce((product: number, extent: number) => product * extent, bytesOf(dtype));
+  const elementBytes = typeof type === 'string' ? bytesOf(type) : type.bits / 8;
+  const size = shape.reduce((product: number, extent: number) => product * extent, elementBytes);
   if (begin > end || end > available || end - begin !== size) {
     throw damaged(
       `the bytes of tensor ${name} do not fit`,
@@ -168,7 +188,7 @@ function readEntry(
       `bytes ${begin} to ${end}`,
     );
   }
-  return { dtype, shape, begin, end };
+  return { type, shape, begin, end };
 }
 
 /** The byte ranges must tile the data: a hole or an overlap means a damaged or hostile file. */

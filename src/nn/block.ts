@@ -6,9 +6,10 @@ import type { HybridizeOptions } from '../front/hybridizeoptions.js';
 import type { Explanation } from '../front/explain.js';
 import type { StaticGraph } from '../front/staticgraph.js';
 
+import { type ArrayRecord, arraysOf, type FileSource } from './arrayfiles.js';
 import { Parameter } from './parameter.js';
+import { assignMapped, type LoadParametersOptions, type LoadReport } from './parametermap.js';
 import {
-  loadParameterFile,
   parametersFromSafetensors,
   parametersToSafetensors,
   saveParameterFile,
@@ -126,13 +127,23 @@ export abstract class Block implements Capturable {
   }
 
   /** Writes all parameters to a safetensors file: to a temporary file first, which then takes its place. */
-  async saveParameters(path: string): Promise<void> {
+  async saveParameters(path: string | URL): Promise<void> {
     await saveParameterFile(path, this.parameters());
   }
 
-  /** Reads what `saveParameters` wrote; may come before sizes are known. Nothing changes if anything is missing. */
-  async loadParameters(path: string): Promise<void> {
-    await loadParameterFile(path, this.parameters());
+  /**
+   * Gives parameters the arrays of a file (.safetensors, .npz) or of an object; may come before sizes are known. With
+   * `map`, names and layouts of other libraries become those of the network. Nothing changes if the file lacks a
+   * parameter or has more than the network, unless `strict` is false.
+   *
+   * @throws FormatError for files that cannot be read or do not fit; ArgumentError for other options.
+   */
+  async loadParameters(
+    source: FileSource | ArrayRecord,
+    options?: LoadParametersOptions,
+  ): Promise<LoadReport> {
+    const arrays = await arraysOf('loadParameters', source);
+    return assignMapped('loadParameters', this.parameters(), arrays, options);
   }
 
   /** All parameters as the bytes of a safetensors file. */
@@ -140,8 +151,9 @@ export abstract class Block implements Capturable {
     return parametersToSafetensors(this.parameters());
   }
 
-  fromSafetensors(bytes: Uint8Array): void {
-    parametersFromSafetensors(bytes, this.parameters());
+  /** The same as `loadParameters` for the bytes of a safetensors file, at once. */
+  fromSafetensors(bytes: Uint8Array, options?: LoadParametersOptions): LoadReport {
+    return parametersFromSafetensors(bytes, this.parameters(), options);
   }
 
   /** @internal What graphs captured from methods of the block depend on. */

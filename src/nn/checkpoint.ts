@@ -6,7 +6,8 @@ import type { Block } from './block.js';
 import type { Loader, LoaderState } from './data/loader.js';
 import { readFile, replaceFile } from './files.js';
 import type { Optimizer } from './optim/optimizer.js';
-import { assignParameters, fromFileTensor, parameterTensors, toFileTensor } from './persistence.js';
+import { assignMapped } from './parametermap.js';
+import { fromFileTensor, fromFileTensors, parameterTensors, toFileTensor } from './persistence.js';
 
 /** What a checkpoint holds; the random state always goes along. */
 export interface Checkpoint {
@@ -90,7 +91,7 @@ function restore(op: string, bytes: Uint8Array, { net, optimizer, loader }: Chec
       actual: metadata.optimizer!.kind,
     });
   }
-  assignParameters(op, net.parameters(), ungroup('net', file.tensors));
+  assignMapped(op, net.parameters(), fromFileTensors(ungroup('net', file.tensors)));
   if (optimizer !== undefined) {
     const slots = [...ungroup('optimizer', file.tensors)].map(
       ([name, tensor]): [string, NDArray] => [name, fromFileTensor(tensor)],

@@ -1,11 +1,14 @@
-import type * as AsyncFiles from 'node:fs/promises';
 import { FormatError, UnsupportedError } from '../base/errors.js';
-import { loadNodeModules } from '../base/node.js';
+import { loadNodeModules, type NodeModules } from '../base/node.js';
+import { checkArgument, rule } from '../base/options.js';
 
 /** The file system; places without one have the byte forms. */
-async function fileSystem(op: string): Promise<typeof AsyncFiles> {
+async function fileSystem(
+  op: string,
+): Promise<NodeModules['asyncFiles'] & Pick<NodeModules['address'], 'fileURLToPath'>> {
   const modules = await loadNodeModules();
-  if (modules !== null) return modules.asyncFiles;
+  if (modules !== null)
+    return { ...modules.asyncFiles, fileURLToPath: modules.address.fileURLToPath };
   throw new UnsupportedError('this place has no files', {
     op,
     expected: 'the file system of Node, Deno or Bun',
@@ -13,8 +16,13 @@ async function fileSystem(op: string): Promise<typeof AsyncFiles> {
   });
 }
 
+const fileName = rule('the name of a file, or its file: URL', (value): value is string | URL =>
+  value instanceof URL ? value.protocol === 'file:' : typeof value === 'string' && value !== '',
+);
+
 /** @param op On whose behalf, for messages. */
-export async function readFile(op: string, path: string): Promise<Uint8Array> {
+export async function readFile(op: string, path: string | URL): Promise<Uint8Array> {
+  checkArgument(op, 'path', path, fileName);
   const { readFile: read } = await fileSystem(op);
   try {
     return await read(path);
@@ -32,9 +40,15 @@ export async function readFile(op: string, path: string): Promise<Uint8Array> {
  * Writes a file whole or not at all: the bytes go to a temporary file beside it, reach the disk, and
  * then take its name. Whatever fails, the old file is untouched and the temporary one is removed.
  */
-export async function replaceFile(op: string, path: string, bytes: Uint8Array): Promise<void> {
-  const { open, rename, rm } = await fileSystem(op);
-  const temporary = `${path}.${process.pid}-${Math.random().toString(36).slice(2)}.tmp`;
+export async function replaceFile(
+  op: string,
+  path: string | URL,
+  bytes: Uint8Array,
+): Promise<void> {
+  checkArgument(op, 'path', path, fileName);
+  const { fileURLToPath, open, rename, rm } = await fileSystem(op);
+  const target = path instanceof URL ? fileURLToPath(path) : path;
+  const temporary = `${target}.${process.pid}-${Math.random().toString(36).slice(2)}.tmp`;
   try {
     const file = await open(temporary, 'wx');
     try {
@@ -43,7 +57,7 @@ export async function replaceFile(op: string, path: string, bytes: Uint8Array): 
     } finally {
       await file.close();
     }
-    await rename(temporary, path);
+    await rename(temporary, target);
   } catch (cause) {
     await rm(temporary, { force: true });
     throw new FormatError(`${path} cannot be written`, {

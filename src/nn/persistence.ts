@@ -1,9 +1,9 @@
-import { FormatError } from '../base/errors.js';
 import { decodeSafetensors, encodeSafetensors, type FileTensor } from '../formats/safetensors.js';
 import { arrayType } from '../front/arraytype.js';
 import { arrayOf, type NDArray } from '../front/ndarray.js';
-import { readFile, replaceFile } from './files.js';
+import { replaceFile } from './files.js';
 import type { Parameter } from './parameter.js';
+import { assignMapped, type LoadParametersOptions, type LoadReport } from './parametermap.js';
 
 /** An array as a tensor of a file. */
 export function toFileTensor(array: NDArray): FileTensor {
@@ -22,38 +22,11 @@ export function parameterTensors(
   return new Map([...parameters].map(([name, parameter]) => [name, toFileTensor(parameter.value)]));
 }
 
-/**
- * Gives every parameter its tensor of that name. All are checked before the first one changes.
- *
- * @param op On whose behalf, for messages.
- */
-export function assignParameters(
-  op: string,
-  parameters: ReadonlyMap<string, Parameter>,
+/** The tensors of a file as arrays. */
+export function fromFileTensors(
   tensors: ReadonlyMap<string, FileTensor>,
-): void {
-  for (const [name, parameter] of parameters) {
-    const tensor = tensors.get(name);
-    if (tensor === undefined) {
-      throw new FormatError(`the file has no parameter ${name}`, {
-        op,
-        expected: [...parameters.keys()].join(', '),
-        actual: [...tensors.keys()].join(', '),
-      });
-    }
-    const fits =
-      tensor.dtype === parameter.dtype &&
-      tensor.shape.length === parameter.shape.length &&
-      tensor.shape.every((extent, axis) => (parameter.shape[axis] ?? extent) === extent);
-    if (!fits) {
-      throw new FormatError(`parameter ${name} of the file is of another type`, {
-        op,
-        expected: `${parameter.dtype}${parameter.shapeText}`,
-        actual: `${tensor.dtype}[${tensor.shape.join(', ')}]`,
-      });
-    }
-  }
-  for (const [name, parameter] of parameters) parameter.assign(fromFileTensor(tensors.get(name)!));
+): ReadonlyMap<string, NDArray> {
+  return new Map([...tensors].map(([name, tensor]) => [name, fromFileTensor(tensor)]));
 }
 
 export function parametersToSafetensors(parameters: ReadonlyMap<string, Parameter>): Uint8Array {
@@ -63,21 +36,15 @@ export function parametersToSafetensors(parameters: ReadonlyMap<string, Paramete
 export function parametersFromSafetensors(
   bytes: Uint8Array,
   parameters: ReadonlyMap<string, Parameter>,
-): void {
-  assignParameters('fromSafetensors', parameters, decodeSafetensors(bytes).tensors);
+  options?: LoadParametersOptions,
+): LoadReport {
+  const { tensors } = decodeSafetensors(bytes);
+  return assignMapped('fromSafetensors', parameters, fromFileTensors(tensors), options);
 }
 
 export async function saveParameterFile(
-  path: string,
+  path: string | URL,
   parameters: ReadonlyMap<string, Parameter>,
 ): Promise<void> {
   await replaceFile('saveParameters', path, parametersToSafetensors(parameters));
-}
-
-export async function loadParameterFile(
-  path: string,
-  parameters: ReadonlyMap<string, Parameter>,
-): Promise<void> {
-  const op = 'loadParameters';
-  assignParameters(op, parameters, decodeSafetensors(await readFile(op, path)).tensors);
 }

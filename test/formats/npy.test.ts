@@ -2,6 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FormatError, UnsupportedError } from '../../src/base/errors.js';
 import { decodeNpy, encodeNpy } from '../../src/formats/npy.js';
+import { fromBase64 } from '../../src/base/base64.js';
+import * as kn from '../../src/index.js';
+import { fromFileTensor } from '../../src/nn/persistence.js';
+import { npyFiles } from './npyFiles.js';
 
 /** A file as NumPy writes it: `numpy.save` of `numpy.array([[1, 2], [3, 4]], dtype)`. */
 function file(header: string, elements: ArrayBufferView, version: 1 | 2 = 1): Uint8Array {
@@ -38,6 +42,18 @@ test('files of NumPy are read', () => {
   assert.deepEqual(decodeNpy(file(header('<f8', '(0, 3)'), new Float64Array(0))).shape, [0, 3]);
 });
 
+test('files of NumPy of every dtype, order and version', () => {
+  assert.ok(npyFiles.length > 50 && kn.dtypes.length === 9);
+  for (const { name, file: text, shape, elements } of npyFiles) {
+    const { dtype, shape: found, data } = decodeNpy(fromBase64(text));
+    const array = fromFileTensor({ dtype, shape: found, data });
+    assert.deepEqual([found, array.astype('float64').flatten().tolist()], [shape, elements], name); // prettier-ignore
+    const kind = /^[<>](\w\d) /.exec(name)?.[1];
+    const carrier = { u2: 'int32', i2: 'int32', u4: 'int64', u8: 'int64', f4: 'float32', b1: 'bool' }[kind ?? '']; // prettier-ignore
+    if (carrier !== undefined) assert.equal(dtype, carrier, name);
+  }
+});
+
 test('what is written has the header that the format asks for, and reads back', () => {
   const array = { dtype: 'int32', shape: [3, 1], data: Int32Array.of(5, -6, 7) } as const;
   const bytes = encodeNpy(array);
@@ -55,10 +71,19 @@ test('damaged files and what is not read are refused', () => {
   assert.throws(() => decodeNpy(Uint8Array.of(1, 2, 3)), FormatError);
   assert.throws(() => decodeNpy(file('{}', floats)), FormatError);
   assert.throws(() => decodeNpy(file(header('<f4', '(3,)'), floats)), FormatError);
-  assert.throws(() => decodeNpy(file(header('>f4', '(2,)'), floats)), UnsupportedError);
-  assert.throws(() => decodeNpy(file(header('<c8', '(1,)'), floats)), UnsupportedError);
-  const columns = header('<f4', '(2,)').replace('False', 'True');
-  assert.throws(() => decodeNpy(file(columns, floats)), UnsupportedError);
+  for (const foreign of ['<c8', '|O', '<U2', '<M8[ns]', '<f16', '|V8', '|S8']) {
+    assert.throws(() => decodeNpy(file(header(foreign, '(1,)'), floats)), UnsupportedError);
+  }
+  const records = header('<f4', '(1,)').replace("'<f4'", "[('a', '<f4'), ('b', '<f4')]");
+  assert.throws(() => decodeNpy(file(records, floats)), UnsupportedError);
+  const axes = header('<f4', `(${'1, '.repeat(65)})`);
+  assert.throws(() => decodeNpy(file(axes, Float32Array.of(1))), FormatError);
+  assert.throws(() => decodeNpy(file(header('<f4', '(99999999999, 99999999999)'), floats)), FormatError); // prettier-ignore
+  const beyond = BigUint64Array.of(5n, 2n ** 63n);
+  assert.throws(
+    () => decodeNpy(file(header('<u8', '(2,)'), beyond)),
+    (error) => error instanceof FormatError && /element 1 /.test(error.message),
+  );
   const bits = { dtype: 'bfloat16', shape: [1], data: Uint16Array.of(0) } as const;
   assert.throws(() => encodeNpy(bits), UnsupportedError);
 });

@@ -39,7 +39,7 @@ export function installPackage(name: string): Installed {
   rmSync(room, { recursive: true, force: true });
   mkdirSync(stage, { recursive: true });
   mkdirSync(folder);
-  for (const file of ['package.json', 'README.md', 'LICENSE']) {
+  for (const file of ['package.json', 'README.md', 'LICENSE', 'THIRD-PARTY.md']) {
     cpSync(join(checkout, file), join(stage, file));
   }
   cpSync(join(built, 'src'), join(stage, 'dist/src'), { recursive: true });
