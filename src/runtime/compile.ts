@@ -14,6 +14,7 @@ import { type Backend, backendFor } from './entry.js';
 import type { CompileOptions, Executable, Inspectable } from './executable.js';
 import { Executor } from './executor.js';
 import { CompilationLog, counted } from './log.js';
+import { installReferenceCompiler } from './native/reference.js';
 import { Storage } from './storage.js';
 import { Tiered } from './tiered.js';
 import { defaultTier } from './tiers.js';
@@ -46,6 +47,8 @@ export function planParts(program: Program): readonly PlannedPart[] {
   executable.release();
   return parts;
 }
+
+installReferenceCompiler((program) => compile(program, { tier: 'wasm' }));
 
 function build(
   program: Program,

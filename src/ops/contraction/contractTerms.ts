@@ -1,7 +1,9 @@
 import { type Dim, sizeOf } from '../../base/dim.js';
+import { type DType, isFloat } from '../../base/dtype.js';
 import type { Tensor } from '../../ir/types.js';
 import { mul } from '../elementwise/arithmetic.js';
 import { cast } from '../elementwise/conversion.js';
+import { wideDType } from '../loops.js';
 import { diagonal } from '../movement/diagonal.js';
 import { reshape } from '../movement/reshape.js';
 import { transpose } from '../movement/transpose.js';
@@ -119,12 +121,20 @@ function product<T extends Tensor>(a: Term<T>, b: Term<T>, wanted: ReadonlySet<L
   }
   if (rows.length === 0 && columns.length === 0) {
     const order = [...batch, ...inner];
-    return summedOut({ x: mul(arranged(a, order), arranged(b, order)), labels: order }, wanted);
+    const { dtype } = a.x.type;
+    // Products of narrow floats are rounded once, when they have been added up.
+    const sumDType = isFloat(dtype) ? wideDType(dtype) : dtype;
+    const [left, right] = [a, b].map((term) => inDType(arranged(term, order), sumDType));
+    const sum = summedOut({ x: mul(left, right), labels: order }, wanted);
+    return { ...sum, x: inDType(sum.x, dtype) };
   }
   const left = grouped(a, batch.map(alone), [rows, inner]);
   const right = grouped(b, batch.map(alone), [inner, columns]);
   return { x: reshape(matmul(left, right), sizes), labels };
 }
+
+const inDType = <T extends Tensor>(x: T, dtype: DType): T =>
+  x.type.dtype === dtype ? x : cast(x, dtype);
 
 const alone = (label: Label): readonly Label[] => [label];
 const nothing = (): readonly Label[] => [];

@@ -3,7 +3,7 @@ import { sameShape } from '../../base/dim.js';
 import { ShapeError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
-import type { Buffer, Expr, Stmt } from '../../loop/nodes.js';
+import type { Expr, Stmt } from '../../loop/nodes.js';
 import { shareOf } from '../../loop/team.js';
 import { matmul } from '../contraction/matmul.js';
 import {
@@ -18,14 +18,8 @@ import { shapeToString } from '../infer.js';
 import type { KernelContext } from '../lowering.js';
 import { swapaxes } from '../movement/transpose.js';
 import { broadcastTo, sum, sumTo } from '../reduction/sum.js';
-import {
-  added,
-  type AttentionAttributes,
-  Heads,
-  overRow,
-  overTable,
-  zeros,
-} from './attentionLoops.js';
+import { type AttentionAttributes, Heads, overTable } from './attentionLoops.js';
+import { overRow, RowSum, SumTable } from './attentionSums.js';
 import { attentionDTypes, attentionShape } from './attentionTypes.js';
 import { scaleOf, weightsOf } from './attentionWeights.js';
 
@@ -185,9 +179,11 @@ function gradientLoops(context: KernelContext<AttentionAttributes>): Stmt {
   const { rows, stride, queries, keys, size, channels, scale, lanes, scalar } = heads;
   const weights = heads.scratch('weights', rows, stride);
   const slopes = heads.scratch('slopes', rows, stride);
-  const sumsQ = context.attributes.causal ? heads.scratch('sumsQ', rows, size) : null;
-  const sumsK = heads.scratch('sumsK', keys, size);
-  const sumsV = heads.scratch('sumsV', keys, channels);
+  const sumsQ = context.attributes.causal
+    ? new SumTable(heads, 'sumsQ', e.i32(rows), size, keys)
+    : null;
+  const sumsK = new SumTable(heads, 'sumsK', keys, size, queries);
+  const sumsV = new SumTable(heads, 'sumsV', keys, channels, queries);
   const place = (i: Expr, column: Expr): Expr => e.add(e.mul(i, stride), column);
 
   const toQueries = (head: Expr, begin: Expr, i: Expr, d: Expr, value: Expr): Stmt =>
@@ -208,7 +204,7 @@ function gradientLoops(context: KernelContext<AttentionAttributes>): Stmt {
       heads.weights(head, begin, height, weights, (row, total, end) =>
         throughWeights(row, total, end, heads.seen(begin, height)),
       ),
-      sumsQ === null ? e.block() : zeros(sumsQ, e.mul(height, size)),
+      sumsQ === null ? e.block() : sumsQ.clear(height),
       heads.overKeys(begin, height, (key, width) =>
         e.block(
           heads.product({
@@ -218,9 +214,7 @@ function gradientLoops(context: KernelContext<AttentionAttributes>): Stmt {
             a: (i, j) => e.load(slopes, place(i, e.add(key, j))),
             b: (j, d) => heads.read(k, head, e.add(key, j), d),
             store: (i, d, value) =>
-              sumsQ === null
-                ? toQueries(head, begin, i, d, value)
-                : added(sumsQ, e.add(e.mul(i, size), d), value),
+              sumsQ === null ? toQueries(head, begin, i, d, value) : sumsQ.add(i, d, value),
           }),
           heads.product({
             m: width,
@@ -228,7 +222,7 @@ function gradientLoops(context: KernelContext<AttentionAttributes>): Stmt {
             k: height,
             a: (j, i) => e.load(slopes, place(i, e.add(key, j))),
             b: (i, d) => heads.read(q, head, e.add(begin, i), d),
-            store: (j, d, value) => added(sumsK, e.add(e.mul(e.add(key, j), size), d), value),
+            store: (j, d, value) => sumsK.add(e.add(key, j), d, value),
           }),
           heads.product({
             m: width,
@@ -236,7 +230,7 @@ function gradientLoops(context: KernelContext<AttentionAttributes>): Stmt {
             k: height,
             a: (j, i) => e.load(weights, place(i, e.add(key, j))),
             b: (i, c) => heads.read(g, head, e.add(begin, i), c),
-            store: (j, c, value) => added(sumsV, e.add(e.mul(e.add(key, j), channels), c), value),
+            store: (j, c, value) => sumsV.add(e.add(key, j), c, value),
           }),
         ),
       ),
@@ -248,27 +242,25 @@ function gradientLoops(context: KernelContext<AttentionAttributes>): Stmt {
   /** Weights of a row divided by their total, and the gradient of their scores. */
   const throughWeights = (row: Expr, total: Expr, end: Expr, seen: Expr): Stmt => {
     const start = e.variable('begin', 'i32');
-    const sums = e.variable('along', scalar, lanes);
+    const sum = new RowSum(scalar, lanes, keys);
     const mean = e.variable('mean', scalar);
     const divisor = e.variable('divisor', scalar);
     return e.block(
       e.declare(start, e.mul(row, stride)),
       e.declare(divisor, total),
-      e.declare(sums, e.constant(scalar, 0, lanes)),
+      ...sum.begin,
       // What lies beyond the keys was never written.
       overTail(keys, end, (at) => e.store(slopes, e.add(start, at), e.constant(scalar, 0))),
-      overRow(start, end, lanes, (at) => {
+      sum.over(start, end, (at, add) => {
         const weight = e.variable('weight', scalar, lanes);
         return e.block(
           e.declare(weight, e.div(e.load(weights, at), divisor)),
           e.store(weights, at, weight),
-          e.assign(sums, e.add(sums, e.mul(weight, e.load(slopes, at)))),
+          add(e.mul(weight, e.load(slopes, at))),
         );
       }),
-      e.declare(
-        mean,
-        Array.from({ length: lanes }, (_, lane): Expr => e.extract(sums, lane)).reduce(e.add),
-      ),
+      ...sum.finish,
+      e.declare(mean, sum.total),
       overRow(start, end, lanes, (at) =>
         e.store(slopes, at, e.mul(e.load(weights, at), e.sub(e.load(slopes, at), mean))),
       ),
@@ -279,8 +271,8 @@ function gradientLoops(context: KernelContext<AttentionAttributes>): Stmt {
   const { begin, end } = shareOf(context.team, e.i32(0), heads.count, 1);
   return e.forLoop('head', begin, end, (head) =>
     e.block(
-      zeros(sumsK, e.mul(keys, size)),
-      zeros(sumsV, e.mul(keys, channels)),
+      sumsK.clear(keys),
+      sumsV.clear(keys),
       e.forLoop(
         'first',
         0,
@@ -299,12 +291,10 @@ function gradientLoops(context: KernelContext<AttentionAttributes>): Stmt {
 function flushed(
   rows: Expr,
   columns: Expr,
-  from: Buffer,
+  from: SumTable,
   store: (row: Expr, column: Expr, value: Expr) => Stmt,
 ): Stmt {
-  return overTable(rows, columns, (row, column) =>
-    store(row, column, e.load(from, e.add(e.mul(row, columns), column))),
-  );
+  return overTable(rows, columns, (row, column) => store(row, column, from.at(row, column)));
 }
 
 function overTail(from: Expr, to: Expr, body: (at: Expr) => Stmt): Stmt {

@@ -7,6 +7,7 @@ import { isOne, unravel, volume } from '../contraction/unravel.js';
 import { exponential } from '../elementwise/expressions/exponential.js';
 import { wideDType } from '../loops.js';
 import { type Access, computeScalar, type KernelContext, type Sink } from '../lowering.js';
+import { lanesIn, overRow, RowSum, SumTable } from './attentionSums.js';
 
 /*
  * Attention by blocks of queries: their scores against all keys lie in memory of one block, become weights
@@ -216,37 +217,34 @@ export class Heads {
     const end = e.variable('end', 'i32');
     const greatest = e.variable('greatest', scalar, lanes);
     const offset = e.variable('offset', scalar);
-    const sum = e.variable('sum', scalar, lanes);
+    const sum = new RowSum(scalar, lanes, keys);
     const total = e.variable('total', scalar);
     const seen = this.context.attributes.causal ? e.min(keys, e.add(e.add(begin, row), 1)) : keys;
     const fill = (from: Expr, to: Expr, value: number): Stmt =>
       e.forLoop('at', from, to, (at) =>
         e.store(scores, e.add(start, at), e.constant(scalar, value)),
       );
-    const overVectors = (body: (at: Expr, element: Expr) => Stmt): Stmt =>
-      overRow(start, end, lanes, (at) => body(at, e.load(scores, at)));
     // NaN is no maximum, but its power is NaN, and so is the total.
-    const lanesOf = (from: Expr): Expr[] =>
-      Array.from({ length: lanes }, (_, lane) => e.extract(from, lane));
-    const most = lanesOf(greatest).reduce(greater);
+    const most = lanesIn(greatest).reduce(greater);
     return e.block(
       e.declare(start, e.mul(row, stride)),
       e.declare(end, e.mul(e.div(e.add(seen, lanes - 1), lanes), lanes)),
       e.ifThen(e.gt(end, keys), fill(keys, end, -Infinity)),
       e.declare(greatest, e.constant(scalar, -Infinity, lanes)),
-      overVectors((_, element) => e.assign(greatest, greater(greatest, element))),
+      overRow(start, end, lanes, (at) => e.assign(greatest, greater(greatest, e.load(scores, at)))),
       e.declare(offset, e.select(e.eq(most, -Infinity), 0, most)),
-      e.declare(sum, e.constant(scalar, 0, lanes)),
-      overVectors((at, element) => {
+      ...sum.begin,
+      sum.over(start, end, (at, add) => {
         const power = e.variable('power', scalar, lanes);
         return e.block(
-          e.declare(power, exponential(e.sub(element, offset))),
-          e.assign(sum, e.add(sum, power)),
+          e.declare(power, exponential(e.sub(e.load(scores, at), offset))),
+          add(power),
           e.store(scores, at, power),
         );
       }),
       fill(end, this.seen(begin, height), 0),
-      e.declare(total, lanesOf(sum).reduce(e.add)),
+      ...sum.finish,
+      e.declare(total, sum.total),
       finish(row, e.select(e.eq(total, 0), 1, total), end),
     );
   }
@@ -257,20 +255,6 @@ interface Product {
   a(i: Expr, k: Expr): Expr;
   b(k: Expr, j: Expr): Expr;
   store(i: Expr, j: Expr, value: Expr): Stmt;
-}
-
-/** Vectors of a row from `start`, `length` elements in whole vectors. */
-export function overRow(start: Expr, length: Expr, lanes: number, body: (at: Expr) => Stmt): Stmt {
-  return e.forLoop(
-    'at',
-    0,
-    length,
-    (at) => {
-      const first = e.add(start, at);
-      return body(lanes === 1 ? first : e.ramp(first, 1, lanes));
-    },
-    { step: lanes },
-  );
 }
 
 /** `size` elements from `begin`, or as many as there are. */
@@ -305,13 +289,13 @@ export function attentionLoops(context: KernelContext<AttentionAttributes>): Stm
   const scores = heads.scratch('scores', rows, stride);
   const totals = heads.scratch('totals', rows);
   const { causal } = context.attributes;
-  const sums = causal ? heads.scratch('sums', rows, channels) : null;
+  const sums = causal ? new SumTable(heads, 'sums', e.i32(rows), channels, heads.keys) : null;
   const mixed = (head: Expr, begin: Expr, i: Expr, c: Expr, value: Expr): Stmt =>
     heads.store(out, head, e.add(begin, i), c, e.div(value, e.load(totals, i)));
   return heads.overBlocks((head, begin, height) =>
     e.block(
       heads.weights(head, begin, height, scores, (row, total) => e.store(totals, row, total)),
-      sums === null ? e.block() : zeros(sums, e.mul(height, channels)),
+      sums === null ? e.block() : sums.clear(height),
       heads.overKeys(begin, height, (key, width) =>
         heads.product({
           m: height,
@@ -320,27 +304,14 @@ export function attentionLoops(context: KernelContext<AttentionAttributes>): Stm
           a: (i, j) => e.load(scores, e.add(e.mul(i, stride), e.add(key, j))),
           b: (j, c) => heads.read(v, head, e.add(key, j), c),
           store: (i, c, value) =>
-            sums === null
-              ? mixed(head, begin, i, c, value)
-              : added(sums, e.add(e.mul(i, channels), c), value),
+            sums === null ? mixed(head, begin, i, c, value) : sums.add(i, c, value),
         }),
       ),
       sums === null
         ? e.block()
-        : overTable(height, channels, (i, c) =>
-            mixed(head, begin, i, c, e.load(sums, e.add(e.mul(i, channels), c))),
-          ),
+        : overTable(height, channels, (i, c) => mixed(head, begin, i, c, sums.at(i, c))),
     ),
   );
-}
-
-export function zeros(to: Buffer, length: Expr): Stmt {
-  const zero = e.constant(e.loadedScalar(to.storage), 0);
-  return e.forLoop('at', 0, length, (at) => e.store(to, at, zero), { mode: 'vector' });
-}
-
-export function added(to: Buffer, at: Expr, value: Expr): Stmt {
-  return e.store(to, at, e.add(e.load(to, at), value));
 }
 
 export function overTable(

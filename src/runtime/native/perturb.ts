@@ -6,16 +6,15 @@ import { numbersOf } from './compare.js';
 
 /**
  * Runs code on operands whose floats are off by up to `slack`, relative to themselves. Whole numbers stay:
- * they count, label and choose, and are seldom the outcome of rounding; `wholes` says that they do not.
+ * they count, label and choose, and are seldom the outcome of rounding.
  * Pinned operands are changed where they lie, and back afterwards.
  */
 export function onPerturbed<R>(
   inputs: readonly Operand[],
   slack: number,
   run: (inputs: readonly Operand[]) => R,
-  wholes: 'stay' | 'move' = 'stay',
 ): R {
-  const noise = new Noise(slack, wholes === 'move');
+  const noise = new Noise(slack);
   const changed = new Map<Storage, Storage>();
   const originals = new Map<Storage, HostArray>();
   try {
@@ -43,12 +42,10 @@ export function onPerturbed<R>(
 /** The same at every run, so that a verdict can be had again. */
 class Noise {
   readonly #slack: number;
-  readonly #movesWholes: boolean;
   #state = 1;
 
-  constructor(slack: number, movesWholes: boolean) {
+  constructor(slack: number) {
     this.#slack = slack;
-    this.#movesWholes = movesWholes;
   }
 
   on(dtype: DType, elements: HostArray): HostArray {
@@ -56,7 +53,7 @@ class Noise {
     const noisy = elements.slice();
     for (let i = 0; i < values.length; i++) {
       const value = values[i];
-      if (!Number.isFinite(value) || (Number.isInteger(value) && !this.#movesWholes)) continue;
+      if (!Number.isFinite(value) || Number.isInteger(value)) continue;
       writeElement(dtype, noisy, i, value * (1 + this.#slack * this.#next()));
     }
     return noisy;

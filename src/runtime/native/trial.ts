@@ -1,9 +1,10 @@
-import { type HostArray, isFloat } from '../../base/dtype.js';
+import type { HostArray } from '../../base/dtype.js';
 import type { Device } from '../device.js';
 import type { Executable, Operand } from '../executable.js';
 import { Storage } from '../storage.js';
-import { difference, numbersOf } from './compare.js';
+import { agreesWithReference, difference } from './compare.js';
 import { onPerturbed } from './perturb.js';
+import { referenceOf } from './reference.js';
 import { slackOf } from './slack.js';
 
 /** A run in which new code was tried beside the old. */
@@ -65,7 +66,10 @@ export function tryBeside(options: TrialOptions): Trial {
   return { results: kept, objection: null };
 }
 
-/** Why results are not those of the same computation; null where they are. */
+/**
+ * Why results are not those of the same computation; null where they are: where they differ by a few roundings, by
+ * what the old code makes of operands that are a little off, or where float64 tells that they are right.
+ */
 function objectionTo(
   actual: readonly Operand[],
   results: readonly Operand[],
@@ -74,53 +78,54 @@ function objectionTo(
 ): string | null {
   const { program } = old;
   const slack = slackOf(program);
-  const objectionWith = (nearby: readonly Operand[] | null, most?: number): string | null => {
+  const objectionWith = (nearby: readonly Operand[] | null): string | null => {
     for (let k = 0; k < results.length; k++) {
       const [expected, near] = [results[k], nearby?.[k] ?? null];
-      const found = difference({ expected, actual: actual[k], nearby: near, slack, most });
+      const found = difference({ expected, actual: actual[k], nearby: near, slack });
       if (found !== null) return `its result ${program.outputs[k].name} is wrong: ${found}`;
     }
     return null;
   };
-  const runNear = (wholes: 'stay' | 'move'): readonly Operand[] => {
+  /** Runs something on the operands as they were. */
+  const onOldOperands = <R>(run: () => R): R => {
     const after = contentsOf(into);
     try {
       restore(before);
-      const run = (near: readonly Operand[]): readonly Operand[] =>
-        copied(old.run(near, into), into);
-      return onPerturbed(inputs, slack, run, wholes);
+      return run();
     } finally {
       restore(after);
     }
   };
   const plain = objectionWith(null);
   if (plain === null) return null;
-  try {
-    const objection = objectionWith(runNear('stay'));
-    if (objection === null) return null;
-    // What is nothing but rounding, as a gradient that is zero, may need all operands to move; then it is small.
-    return objectionWith(runNear('move'), (slack / wholesPart) * greatestOf(inputs));
-  } catch (error) {
-    // Nobody has asked for a run on other operands: where it is refused, there is no second opinion.
-    return `${plain}; on operands a little off the program fails: ${(error as Error).message}`;
-  }
-}
-
-/** Whole numbers excuse no more than this part of the slack: some roundings of the greatest operand. */
-const wholesPart = 2 ** 6;
-
-/** The greatest magnitude of floats among operands, infinite ones aside. */
-function greatestOf(inputs: readonly Operand[]): number {
-  let greatest = 0;
-  for (const { storage } of inputs) {
-    if (!isFloat(storage.dtype)) continue;
-    const values = numbersOf(storage.dtype, storage.host);
-    for (let i = 0; i < values.length; i++) {
-      const size = Math.abs(values[i]);
-      if (size > greatest && size !== Infinity) greatest = size;
+  // Nobody has asked for these runs: where one is refused, there is no other opinion.
+  const failures: string[] = [];
+  const excuses = (where: string, judge: () => boolean): boolean => {
+    try {
+      return judge();
+    } catch (error) {
+      failures.push(`; ${where} the program fails: ${(error as Error).message}`);
+      return false;
     }
-  }
-  return greatest;
+  };
+  const isNear = (): boolean =>
+    objectionWith(
+      onOldOperands(() => onPerturbed(inputs, slack, (near) => copied(old.run(near, into), into))),
+    ) === null;
+  const isRight = (): boolean => {
+    const { results: exact, perturbed } = onOldOperands(() => referenceOf(program, inputs));
+    return results.every((expected, k) =>
+      agreesWithReference({
+        expected,
+        actual: actual[k],
+        reference: exact[k],
+        perturbed: perturbed.map((each) => each[k]),
+        slack,
+      }),
+    );
+  };
+  if (excuses('on operands a little off', isNear) || excuses('in float64', isRight)) return null;
+  return plain + failures.join('');
 }
 
 function contentsOf(into: Into): ReadonlyMap<Storage, HostArray> {

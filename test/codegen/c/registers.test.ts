@@ -93,6 +93,16 @@ const programs: Readonly<Record<string, () => Program>> = {
     programOf({ x: f32(64, 784), w: f32(784, 256), b: f32(256) }, ({ x, w, b }) => ({
       y: gelu(add(matmul(x, w), b)),
     })),
+  'long product': () =>
+    programOf({ a: f32(512, 4100), b: f32(4100, 512) }, ({ a, b }) => ({ y: matmul(a, b) })),
+  'long product, gelu': () =>
+    programOf({ x: f32(64, 4100), w: f32(4100, 256), b: f32(256) }, ({ x, w, b }) => ({
+      y: gelu(add(matmul(x, w), b)),
+    })),
+  'attention to many keys': () =>
+    programOf({ q: f32(8, 64, 64), k: f32(8, 2048, 64), v: f32(8, 2048, 64) }, ({ q, k, v }) => ({
+      y: attention(q, k, v),
+    })),
   'product of any size': () => {
     const [m, k, n] = ['m', 'k', 'n'].map((name) => symbol(name));
     return programOf({ a: f32(m, k), b: f32(k, n) }, ({ a, b }) => ({ y: matmul(a, b) }));

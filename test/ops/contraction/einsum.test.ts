@@ -153,3 +153,15 @@ for (const [equation, operands, kind, problem] of mistakes) {
 test('einsum without operands is refused', () => {
   assert.throws(() => einsum('->'), ArgumentError);
 });
+
+test('products of narrow floats are rounded once, after they have been added up', () => {
+  for (const [dtype, off, square] of [['bfloat16', 2 ** -7, 2 ** -14], ['float16', 2 ** -10, 2 ** -20]] as const) {
+    // (1 + off)^2 - (1 + 2 * off) = off^2, which no product of its own dtype holds.
+    const x = operand(dtype, [1, 2], [1 + off, -1 - 2 * off]);
+    const y = operand(dtype, [1, 2], [1 + off, 1]);
+    for (const equation of ['bi,bi->b', 'bi,ci->bc']) {
+      const [sum] = evaluate([x, y], (a, b) => einsum(equation, a, b));
+      assert.deepEqual(elementsOf(sum), [square], `${dtype}, ${equation}`);
+    }
+  }
+}); // prettier-ignore

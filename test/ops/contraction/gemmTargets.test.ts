@@ -151,7 +151,19 @@ describe('products for every target', () => {
       ['edges', () => problemsOf([[29, 20, 3]], ['f32', 'f64', 'i32'], 2, [avx512Target])],
       ['narrower vectors', () => problemsOf([[15, 47, 5]], ['f32'], 1, [avx2Target, neonTarget])],
       ['several blocks', () => problemsOf([[70, 530, 1090]], ['f32'], 1, [avx512Target])],
-      ['parts of the inner index', () => problemsOf([[33, 500, 700]], ['f32'], 1, [avx512Target])],
+      [
+        'parts of the inner index',
+        () =>
+          problemsOf(
+            [
+              [33, 500, 700],
+              [9, 400, 1100],
+            ],
+            ['f32'],
+            1,
+            [avx512Target],
+          ),
+      ],
     ] as const) {
       it(`${compiler}, ${name}`, () => {
         const lowered = cases();

@@ -6,11 +6,16 @@ import type { TensorType } from '../../../src/ir/types.js';
 import {
   add,
   argmax,
+  cast,
   equal,
   flip,
   greater,
   matmul,
+  mean,
   mul,
+  roll,
+  slice,
+  softmax,
   sub,
   sum,
 } from '../../../src/ops/index.js';
@@ -236,4 +241,141 @@ test('a program that refuses operands a little off gives no second opinion, and 
   const { results, objection } = trial(picky, wrong, given);
   assert.match(objection ?? '', /^its result y is wrong: .*; on operands a little off the program fails: not these$/); // prettier-ignore
   assert.deepEqual(elementsOf(results[0]), elementsOf(sums.run(given)[0]));
+});
+
+/** Programs by a name, each with operands, and the wrong ones that a fault in a compiler may make of them. */
+interface Faults {
+  readonly name: string;
+  readonly inputs: Readonly<Record<string, TensorType>>;
+  readonly operands: readonly Operand[];
+  readonly right: Builder;
+  /** What roundings may make of it: more where more is summed; 0 for what is decided. */
+  readonly rounding: number;
+  readonly wrong: Readonly<Record<string, Builder>>;
+}
+
+type Builder = (values: Readonly<Record<string, Value>>) => Value;
+
+const [left, right] = [noise(12, 300), noise(12, 300)];
+const rows = { x: float(12, 300), y: float(12, 300) };
+
+/** Sums that cancel, gradients that are zero by their formulas, and what is summed for long. */
+const faults: readonly Faults[] = [
+  {
+    name: 'a product',
+    inputs: { x: float(16, 900), w: float(900, 8) },
+    operands: [x, w],
+    rounding: 3e-6,
+    right: ({ x, w }) => matmul(x, w),
+    wrong: {
+      'a missing term': ({ x, w }) => matmul(slice(x, ':', [1]), slice(w, [1])),
+      'an index off by one': ({ x, w }) => matmul(roll(x, 1, 1), w),
+      'a constant': ({ x, w }) => mul(matmul(x, w), 1.001),
+    },
+  },
+  {
+    name: 'a gradient that is zero by its formula',
+    inputs: rows,
+    operands: [left, right],
+    // That of the sum of a softmax.
+    rounding: 3e-10,
+    right: ({ x, y }) => weighed(softmax(x), add(mul(y, 0), 1)),
+    wrong: {
+      'a constant': ({ x, y }) => weighed(mul(softmax(x), 1.001), add(mul(y, 0), 1)),
+      'a missing term': ({ x, y }) => {
+        const weights = softmax(x);
+        const ones = add(mul(y, 0), 1);
+        return mul(weights, sub(ones, sum(slice(mul(ones, weights), ':', [1]), 1, { keepdims: true }))); // prettier-ignore
+      },
+    },
+  },
+  {
+    name: 'a mean that is taken away and looked for again',
+    inputs: rows,
+    operands: [left, right],
+    rounding: 3e-8,
+    right: ({ x, y }) => mean(mul(sub(x, mean(x, 1, { keepdims: true })), add(mul(y, 0), 3)), 1),
+    wrong: {
+      'a missing term': ({ x, y }) =>
+        mean(mul(sub(x, mean(slice(x, ':', [1]), 1, { keepdims: true })), add(mul(y, 0), 3)), 1),
+      'an operand in the place of the other': ({ x, y }) =>
+        mean(mul(sub(x, mean(y, 1, { keepdims: true })), add(mul(y, 0), 3)), 1),
+      'a constant': ({ x }) => mean(sub(mul(x, 1.0001), mean(x, 1, { keepdims: true })), 1),
+    },
+  },
+  {
+    name: 'differences of products',
+    inputs: rows,
+    operands: [left, right],
+    rounding: 3e-6,
+    right: ({ x, y }) => sub(sum(mul(x, y), 1), sum(mul(flip(x, 1), flip(y, 1)), 1)),
+    wrong: {
+      "operands in each other's places": ({ x, y }) =>
+        sub(sum(mul(x, y), 1), sum(mul(flip(x, 1), y), 1)),
+      'an index off by one': ({ x, y }) =>
+        sub(sum(mul(x, y), 1), sum(mul(flip(x, 1), roll(flip(y, 1), 1, 1)), 1)),
+      'a missing term': ({ x, y }) =>
+        sub(sum(mul(x, y), 1), sum(slice(mul(flip(x, 1), flip(y, 1)), ':', [1]), 1)),
+    },
+  },
+  {
+    name: 'what follows from which is greater',
+    inputs: rows,
+    operands: [left, right],
+    rounding: 0,
+    right: ({ x, y }) => cast(argmax(sub(x, y), 1), 'float32'),
+    wrong: {
+      "operands in each other's places": ({ x, y }) => cast(argmax(sub(y, x), 1), 'float32'),
+      'an index off by one': ({ x, y }) => cast(add(argmax(sub(x, y), 1), 1), 'float32'),
+    },
+  },
+];
+
+/** The gradient of `sum(weights * g)` through a softmax. */
+function weighed(weights: Value, g: Value): Value {
+  return mul(weights, sub(g, sum(mul(g, weights), 1, { keepdims: true })));
+}
+
+for (const { name, inputs, operands, right, rounding, wrong } of faults) {
+  const code = (build: Builder): Executable => compiled(inputs, (values) => ({ r: build(values) }));
+  const old = code(right);
+
+  test(`${name}: other roundings are accepted, faults are not`, () => {
+    // As far apart as sums in another order are.
+    const rounded = altered(old, (elements) => {
+      for (let i = 0; i < elements.length; i++)
+        elements[i] = Number(elements[i]) + ((i % 3) - 1) * rounding;
+    });
+    assert.equal(trial(old, rounded, operands).objection, null);
+    for (const [fault, build] of Object.entries(wrong))
+      assert.match(trial(old, code(build), operands).objection ?? '', /is wrong/, fault);
+  });
+
+  test(`${name}: of two results the right one is told, whichever code gives it`, () => {
+    if (rounding === 0) return;
+    const worse = altered(old, (elements) => {
+      for (let i = 0; i < elements.length; i++)
+        elements[i] = Number(elements[i]) * 1.006 + 0.001 * ((i % 3) - 1);
+    });
+    assert.equal(trial(worse, old, operands).objection, null);
+    assert.match(trial(old, worse, operands).objection ?? '', /is wrong/);
+  });
+}
+
+test('a sum of which the old code has lost digits does not keep better code away', () => {
+  const length = 300_000;
+  const tenths = floats([1, length], Array<number>(length).fill(0.1));
+  const ones = floats([length, 1], Array<number>(length).fill(1));
+  const total = compiled({ x: float(1, length), w: float(length, 1) }, ({ x: a, w: b }) => ({
+    y: matmul(a, b),
+  }));
+  const lossy = altered(total, (elements) => {
+    let added = 0;
+    for (let i = 0; i < length; i++) added = Math.fround(added + Math.fround(0.1));
+    elements[0] = added;
+  });
+  const operands = [tenths, ones];
+  assert.ok(Math.abs(Number(elementsOf(lossy.run(operands)[0])[0]) / 30_000 - 1) > 1e-4);
+  assert.equal(trial(lossy, total, operands).objection, null);
+  assert.match(trial(total, lossy, operands).objection!, /result y is wrong/);
 });

@@ -5,8 +5,8 @@ import { alongDepth, remainders, tiled } from './cover.js';
 import { dividedOf, rangeOf } from './region.js';
 import { balanced, lanesOf, narrowLanes, tallest, type TileShape } from './shape.js';
 import { indices, product } from './sizes.js';
-import { type Contraction, sumDTypes } from './spec.js';
-import { columnsAt, type Part, tile, type WaitingSums } from './tile.js';
+import type { Contraction } from './spec.js';
+import { columnsAt, memoryForSums, type Part, tile, tileSums, type WaitingSums } from './tile.js';
 
 /**
  * Register tiles over the operands where they are: for what is too small to be worth packing. With a `depth`
@@ -38,15 +38,15 @@ export function contractDirect(spec: Contraction, shape: TileShape, depth?: numb
     return e.block(rowByRow, columns.rest(down));
   };
   const products = rangeOf(spec, divided, 'batch', 1);
+  const waiting = depth === undefined ? tileSums(spec, shape) : waitingSums(spec);
   return e.forLoop('batch', products.begin, products.end, (batch) => {
-    if (depth === undefined) return across({ batch, from: e.i32(0), to: k, sums: null });
-    const sums = waitingSums(spec);
-    return alongDepth(k, depth, (from, to) => across({ batch, from, to, sums }));
+    if (depth === undefined) return across({ batch, from: e.i32(0), to: k, waiting });
+    return alongDepth(k, depth, (from, to) => across({ batch, from, to, waiting }));
   });
 }
 
 /** Where all sums of a product wait. */
-function waitingSums({ context, scalar, m, n }: Contraction): WaitingSums {
-  const buffer = context.scratch('partialSums', sumDTypes[scalar], product(m, n));
-  return { buffer, row: (i) => e.mul(i, n), first: e.i32(0) };
+function waitingSums(spec: Contraction): WaitingSums {
+  const { m, n } = spec;
+  return { ...memoryForSums(spec, product(m, n)), row: (i) => e.mul(i, n), first: e.i32(0) };
 }

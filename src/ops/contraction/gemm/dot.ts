@@ -1,7 +1,11 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
+import {
+  addBlock, addToLast, type BlockSums, blockSums, blockTerms, isLong, overBlocks, pairwise, putBlock,
+} from './blocks.js'; // prettier-ignore
 import { remainders, tiled } from './cover.js';
 import { dividedOf, rangeOf } from './region.js';
+import { lanesOf } from './shape.js';
 import { indices } from './sizes.js';
 import type { Contraction } from './spec.js';
 
@@ -20,10 +24,12 @@ export function contractDot(spec: Contraction, { rows, columns }: DotShape): Stm
   const { begin, end } = rangeOf(spec, divided, 'batch', 1);
   const down = rangeOf(spec, divided, 'rows', rows);
   const across = rangeOf(spec, divided, 'columns', columns);
+  const sums = Math.max(sumsInFlight, rows * columns);
+  const memory = isLong(spec) ? blockSums(spec, e.i32(sums * lanesOf(spec))) : null;
   return e.forLoop('batch', begin, end, (batch) =>
     tiled('i', down, [rows, ...remainders(spec.m, rows)], (i, height) =>
       tiled('j', across, [columns, 1], (j, width) =>
-        products(spec, batch, indices(i, height), indices(j, width)),
+        products(spec, memory, batch, indices(i, height), indices(j, width)),
       ),
     ),
   );
@@ -35,12 +41,13 @@ const sumsInFlight = 4;
 /** A few rows times a few columns; where those are very few, each has several partial sums. */
 function products(
   spec: Contraction,
+  memory: BlockSums | null,
   batch: Expr,
   rows: readonly Expr[],
   columns: readonly Expr[],
 ): Stmt {
-  const { scalar, k, context } = spec;
-  const lanes = context.target.vectorBytes / e.scalarBytes(scalar);
+  const { scalar, k } = spec;
+  const lanes = lanesOf(spec);
   const copies = Math.max(1, Math.floor(sumsInFlight / (rows.length * columns.length)));
   const step = copies * lanes;
   const whole = e.sub(k, e.rem(k, step));
@@ -54,21 +61,53 @@ function products(
     const at = lanes === 1 ? start : e.ramp(start, 1, lanes);
     return accumulate(spec, batch, rows, columns, at, partials.map((sums) => sums[copy])); // prettier-ignore
   };
-  return e.block(
-    ...partials.flat().map(zero),
+  const accumulateWhole = (begin: Expr | number, end: Expr): Stmt =>
     e.forLoop(
       'k',
-      0,
-      whole,
+      begin,
+      end,
       (start) => e.block(...indices(start, copies, lanes).flatMap(vectors)),
       { step },
-    ),
-    ...totals.map((total, pair) => e.declare(total, sumOfLanes(partials[pair]))),
-    e.forLoop('k', whole, k, (at) =>
-      e.block(...accumulate(spec, batch, rows, columns, at, totals)),
-    ),
-    ...pairs.map(({ i, j }, pair) => spec.store(batch, i, j, totals[pair])),
+    );
+  const accumulateRest = e.forLoop('k', whole, k, (at) =>
+    e.block(...accumulate(spec, batch, rows, columns, at, totals)),
   );
+  const sumOfPair = (pair: number): Expr => sumOfLanes(partials[pair]);
+  const store = (value: (pair: number) => Expr): Stmt[] =>
+    pairs.map(({ i, j }, pair) => spec.store(batch, i, j, value(pair)));
+  const zeros = partials.flat().map(zero);
+  if (memory === null)
+    return e.block(
+      ...zeros,
+      accumulateWhole(0, whole),
+      ...totals.map((total, pair) => e.declare(total, sumOfPair(pair))),
+      accumulateRest,
+      ...store((pair) => totals[pair]),
+    );
+  // Terms of the rest are small beside a long sum, which would lose a digit with each of them.
+  const finish = e.block(
+    ...totals.map(zero),
+    accumulateRest,
+    ...store((pair) => e.add(sumOfPair(pair), totals[pair])),
+  );
+  const each = (visit: (memory: BlockSums, place: Expr, sum: Var) => Stmt): Stmt =>
+    e.block(...partials.flat().map((sum, at) => visit(memory, placeOf(at, lanes), sum)));
+  return overBlocks(k, { begin: e.i32(0), end: whole }, blockTerms * step, (from, to) =>
+    e.block(
+      ...zeros,
+      accumulateWhole(from, to),
+      e.ifThen(
+        e.ge(to, whole),
+        e.block(e.ifThen(e.gt(from, 0), each(addToLast)), finish),
+        e.ifThen(e.gt(from, 0), each(addBlock), each(putBlock)),
+      ),
+    ),
+  );
+}
+
+function placeOf(vector: number, lanes: number): Expr {
+  const start = e.i32(vector * lanes);
+  return lanes === 1 ? start : e.ramp(start, 1, lanes);
 }
 
 /** Adds the products at one place along `k`; the sums are in row-major order. */
@@ -101,10 +140,4 @@ function accumulate(
 function sumOfLanes(vectors: readonly Expr[]): Expr {
   const sum = pairwise(vectors);
   return pairwise(Array.from({ length: sum.type.lanes }, (_, lane) => e.extract(sum, lane)));
-}
-
-function pairwise(terms: readonly Expr[]): Expr {
-  if (terms.length === 1) return terms[0];
-  const half = terms.length >> 1;
-  return e.add(pairwise(terms.slice(0, half)), pairwise(terms.slice(half)));
 }

@@ -9,8 +9,15 @@ import { dividedOf, rangeOf } from './region.js';
 import { type Panel, rightOf } from './right.js';
 import { balanced, type Blocking, lanesOf, type TileShape } from './shape.js';
 import { blockEnd, indices, isWithin, lesser, product } from './sizes.js';
-import { type Contraction, sumDTypes } from './spec.js';
-import { columnsAt, tile, type WaitingSums } from './tile.js';
+import type { Contraction } from './spec.js';
+import {
+  columnsAt,
+  memoryForSums,
+  tile,
+  type TileSums,
+  tileSums,
+  type WaitingSums,
+} from './tile.js';
 
 /** How a product is worked off. */
 export interface PackedForm extends TileShape, Blocking {
@@ -47,7 +54,7 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
   const multiply = (block: RowBlock, panel: Panel, first: Expr, count: number): Stmt => {
     const { batch, from, to, start, width } = panel;
     const operands = { ...spec, a: left.read(block, first, count), b: right.read(panel) };
-    const part = { batch, from, to, sums: waiting(block, panel) };
+    const part = { batch, from, to, waiting: waiting(block, panel) };
     return tile(operands, part, indices(first, count), columnsAt(start, width, lanesOf(spec)));
   };
   // All threads share what is kept: each has columns of its own, so that no two make the same panel.
@@ -95,14 +102,16 @@ const strip = 16;
 /** Where the sums of a block and a panel wait; nowhere while one stretch of `k` is certainly enough. */
 function waitingSums(
   spec: Contraction,
-  { vectors, blockDepth, isWhole }: PackedForm,
+  { rows, vectors, blockDepth, isWhole }: PackedForm,
   blockRows: number,
-): (block: RowBlock, panel: Panel) => WaitingSums | null {
-  const { m, k, scalar, context } = spec;
-  if (isWhole || isWithin(k, blockDepth)) return () => null;
-  const size = product(lesser(m, blockRows), vectors * lanesOf(spec));
-  const buffer = context.scratch('partialSums', sumDTypes[scalar], size);
+): (block: RowBlock, panel: Panel) => WaitingSums | TileSums | null {
+  const { m, k } = spec;
+  if (isWhole || isWithin(k, blockDepth)) {
+    const sums = tileSums(spec, { rows, vectors });
+    return () => sums;
+  }
+  const memory = memoryForSums(spec, product(lesser(m, blockRows), vectors * lanesOf(spec)));
   return ({ i0 }, { start, width }) => {
-    return { buffer, row: (i) => e.mul(e.sub(i, i0), width), first: start };
+    return { ...memory, row: (i) => e.mul(e.sub(i, i0), width), first: start };
   };
 }

@@ -1,5 +1,15 @@
 import * as e from '../../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
+import {
+  addBlock,
+  addToLast,
+  blockSums,
+  blockTerms,
+  isLong,
+  overBlocks,
+  pairwise,
+  putBlock,
+} from './blocks.js';
 import { dividedOf, rangeOf } from './region.js';
 import { blockEnd, indices } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
@@ -12,7 +22,9 @@ import { type Contraction, sumDTypes } from './spec.js';
 export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
   const { scalar, context, m, k } = spec;
   const lanes = context.target.vectorBytes / e.scalarBytes(scalar);
-  const sums = context.scratch('sums', sumDTypes[scalar], e.i32(mostRows * blockColumns));
+  const room = e.i32(mostRows * blockColumns);
+  const sums = context.scratch('sums', sumDTypes[scalar], room);
+  const memory = isLong(spec) ? blockSums(spec, room) : null;
   const vectorAt = (at: Expr, width: number): Expr => (width === 1 ? at : e.ramp(at, 1, width));
   const row = (i: Expr): Expr => e.mul(i, blockColumns);
 
@@ -26,10 +38,10 @@ export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
         alongRow(width, lanes, (j, count) => {
           const at = vectorAt(e.add(row(i), j), count);
           const columns = vectorAt(e.add(j0, j), count);
-          const sum = steps.reduce<Expr>(
-            (sum, step, s) => e.add(sum, e.mul(factors[s], spec.b(batch, step, columns))),
-            e.load(sums, at),
-          );
+          const before = e.load(sums, at);
+          const terms = steps.map((step, s) => e.mul(factors[s], spec.b(batch, step, columns)));
+          const sum =
+            memory === null ? terms.reduce<Expr>(e.add, before) : e.add(before, pairwise(terms));
           return e.store(sums, at, sum);
         }),
       );
@@ -47,21 +59,48 @@ export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
         const width = e.sub(blockEnd(j0, blockColumns, columns.end), j0);
         const eachRow = (visit: (i: Var, j: Expr, count: number) => Stmt): Stmt =>
           e.forLoop('i', 0, m, (i) => alongRow(width, lanes, (j, count) => visit(i, j, count)));
-        const whole = e.sub(k, e.rem(k, rowsAtOnce));
-        return e.block(
-          eachRow((i, j, count) =>
-            e.store(sums, vectorAt(e.add(row(i), j), count), e.constant(scalar, 0)),
+        const clear = eachRow((i, j, count) =>
+          e.store(sums, vectorAt(e.add(row(i), j), count), e.constant(scalar, 0)),
+        );
+        const accumulate = (begin: Expr, end: Expr): Stmt => {
+          const whole = e.sub(end, e.rem(e.sub(end, begin), rowsAtOnce));
+          return e.block(
+            e.forLoop('k', begin, whole, (kk) => addRows(batch, j0, width, kk, rowsAtOnce), {
+              step: rowsAtOnce,
+            }),
+            e.forLoop('k', whole, end, (kk) => addRows(batch, j0, width, kk, 1)),
+          );
+        };
+        const store = eachRow((i, j, count) =>
+          spec.store(
+            batch,
+            i,
+            vectorAt(e.add(j0, j), count),
+            e.load(sums, vectorAt(e.add(row(i), j), count)),
           ),
-          e.forLoop('k', 0, whole, (kk) => addRows(batch, j0, width, kk, rowsAtOnce), {
-            step: rowsAtOnce,
-          }),
-          e.forLoop('k', whole, k, (kk) => addRows(batch, j0, width, kk, 1)),
-          eachRow((i, j, count) =>
-            spec.store(
-              batch,
-              i,
-              vectorAt(e.add(j0, j), count),
-              e.load(sums, vectorAt(e.add(row(i), j), count)),
+        );
+        if (memory === null) return e.block(clear, accumulate(e.i32(0), k), store);
+        const each = (visit: (place: Expr, sum: Var) => Stmt): Stmt =>
+          eachRow((i, j, count) => {
+            const place = vectorAt(e.add(row(i), j), count);
+            const sum = e.variable('sum', scalar, count);
+            return e.block(e.declare(sum, e.load(sums, place)), visit(place, sum));
+          });
+        const last = each((place, sum) =>
+          e.block(addToLast(memory, place, sum), e.store(sums, place, sum)),
+        );
+        return overBlocks(k, { begin: e.i32(0), end: k }, blockTerms * rowsAtOnce, (from, to) =>
+          e.block(
+            clear,
+            accumulate(from, to),
+            e.ifThen(
+              e.ge(to, k),
+              e.block(e.ifThen(e.gt(from, 0), last), store),
+              e.ifThen(
+                e.gt(from, 0),
+                each((place, sum) => addBlock(memory, place, sum)),
+                each((place, sum) => putBlock(memory, place, sum)),
+              ),
             ),
           ),
         );
@@ -77,7 +116,7 @@ const blockColumns = 1024;
 /** Columns that one thread has: whole vectors and cache lines, whatever their type. */
 const columnsTogether = 64;
 
-/** Rows of `b` at a time, so that the sums are loaded and stored once for all of them. */
+/** Rows of `b` at a time, so that the sums are loaded and stored once for all of them, and grow by one term. */
 const rowsAtOnce = 4;
 
 /** Covers `0 .. width` with vectors, and what is left with single elements. */

@@ -1,26 +1,52 @@
 import * as e from '../../../loop/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/nodes.js';
+import {
+  addBlock, addToLast, type BlockSums, blockSums, blockTerms, isLong, overBlocks, putBlock,
+} from './blocks.js'; // prettier-ignore
 import { tiled } from './cover.js';
-import { pieces } from './shape.js';
+import { lanesOf, pieces, type TileShape } from './shape.js';
 import { indices } from './sizes.js';
-import type { Contraction } from './spec.js';
+import { type Contraction, sumDTypes } from './spec.js';
 
 /** A stretch of `k` of one product of the batch. */
 export interface Part {
   readonly batch: Expr;
   readonly from: Expr;
   readonly to: Expr;
-  /** Where sums wait between stretches; null where there is but one. */
-  readonly sums: WaitingSums | null;
+  /** Where sums wait between stretches, or between the blocks of long sums; null where there is but one stretch. */
+  readonly waiting: WaitingSums | TileSums | null;
 }
 
 /** Sums that wait in memory until the next stretch of `k`. */
 export interface WaitingSums {
   readonly buffer: Buffer;
+  /** How far behind a sum its carry is; null where sums are short, and wait as they are. */
+  readonly carry: Expr | null;
   /** Where the sums of a row begin. */
   row(i: Expr): Expr;
   /** The column that comes first in a row. */
   readonly first: Expr;
+}
+
+/** Long sums of one tile, all of which are finished before those of the next: row by row, from the beginning. */
+export interface TileSums extends BlockSums {
+  readonly row: null;
+}
+
+/** Memory for so many sums: with their carries where they are long. */
+export function memoryForSums(
+  spec: Contraction,
+  size: Expr,
+): Pick<WaitingSums, 'buffer' | 'carry'> {
+  if (isLong(spec)) return blockSums(spec, size);
+  const { context, scalar } = spec;
+  return { buffer: context.scratch('partialSums', sumDTypes[scalar], size), carry: null };
+}
+
+/** Where the sums of tiles of at most such a shape wait between the blocks of all of `k`, if there may be several. */
+export function tileSums(spec: Contraction, { rows, vectors }: TileShape): TileSums | null {
+  if (!isLong(spec)) return null;
+  return { ...blockSums(spec, e.i32(rows * vectors * lanesOf(spec))), row: null };
 }
 
 /** The columns of a tile, in as few vectors as they make. */
@@ -37,7 +63,7 @@ export function along(start: Expr, columns: Expr): Expr {
   return e.add(lanes === 1 ? start : e.broadcast(start, lanes), columns);
 }
 
-/** One register tile: all its sums live in locals while a stretch of `k` runs. */
+/** One register tile: all its sums live in locals while a stretch of `k`, or a block of it, runs. */
 export function tile(
   spec: Contraction,
   part: Part,
@@ -67,28 +93,63 @@ export function tile(
       }),
     );
   };
-  const depth = { begin: part.from, end: part.to };
-  const accumulate = tiled('k', depth, [spec.context.target.productSteps, 1], (k, count) =>
-    e.block(...indices(k, count).map(step)),
-  );
-  const each = (visit: (i: Expr, j: Expr, sum: Var) => Stmt): Stmt =>
-    e.block(...rows.flatMap((i, r) => columns.map((j, c) => visit(i, j, sums[r][c]))));
-  const store = each((i, j, sum) => spec.store(batch, i, j, sum));
+  const { waiting } = part;
+  const starts = columns.map((_, c) => lanesIn(columns.slice(0, c)));
+  const place = (r: number, c: number): Expr => {
+    const { lanes } = columns[c].type;
+    if (waiting!.row !== null)
+      return along(e.sub(waiting!.row(rows[r]), waiting!.first), columns[c]);
+    const start = e.i32(r * lanesIn(columns) + starts[c]);
+    return lanes === 1 ? start : e.ramp(start, 1, lanes);
+  };
+  const each = (visit: (sum: Var, r: number, c: number) => Stmt): Stmt =>
+    e.block(...sums.flatMap((row, r) => row.map((sum, c) => visit(sum, r, c))));
   const zeros = sums.flat().map(zero);
-  const waiting = part.sums;
-  if (waiting === null) return e.block(...zeros, accumulate, store);
-  const place = (i: Expr, j: Expr): Expr => along(e.sub(waiting.row(i), waiting.first), j);
-  return e.block(
-    ...zeros,
-    e.ifThen(
-      e.gt(part.from, 0),
-      each((i, j, sum) => e.assign(sum, e.load(waiting.buffer, place(i, j)))),
-    ),
-    accumulate,
-    e.ifThen(
-      e.ge(part.to, spec.k),
-      store,
-      each((i, j, sum) => e.store(waiting.buffer, place(i, j), sum)),
+  const accumulate = (begin: Expr, end: Expr): Stmt =>
+    tiled('k', { begin, end }, [spec.context.target.productSteps, 1], (k, count) =>
+      e.block(...indices(k, count).map(step)),
+    );
+  const store = each((sum, r, c) => spec.store(batch, rows[r], columns[c], sum));
+  if (waiting === null) return e.block(...zeros, accumulate(part.from, part.to), store);
+  const { buffer, carry } = waiting;
+  if (carry === null)
+    return e.block(
+      ...zeros,
+      e.ifThen(
+        e.gt(part.from, 0),
+        each((sum, r, c) => e.assign(sum, e.load(buffer, place(r, c)))),
+      ),
+      accumulate(part.from, part.to),
+      e.ifThen(
+        e.ge(part.to, spec.k),
+        store,
+        each((sum, r, c) => e.store(buffer, place(r, c), sum)),
+      ),
+    );
+  const memory = { buffer, carry };
+  return overBlocks(spec.k, { begin: part.from, end: part.to }, blockTerms, (from, to) =>
+    e.block(
+      ...zeros,
+      accumulate(from, to),
+      e.ifThen(
+        e.ge(to, spec.k),
+        e.block(
+          e.ifThen(
+            e.gt(from, 0),
+            each((sum, r, c) => addToLast(memory, place(r, c), sum)),
+          ),
+          store,
+        ),
+        e.ifThen(
+          e.eq(from, 0),
+          each((sum, r, c) => putBlock(memory, place(r, c), sum)),
+          each((sum, r, c) => addBlock(memory, place(r, c), sum)),
+        ),
+      ),
     ),
   );
+}
+
+function lanesIn(columns: readonly Expr[]): number {
+  return columns.reduce((total, { type }) => total + type.lanes, 0);
 }

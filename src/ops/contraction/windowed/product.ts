@@ -2,6 +2,7 @@ import { type Dim, isStatic, mulDim, sizeOf } from '../../../base/dim.js';
 import * as e from '../../../loop/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/nodes.js';
 import { alone } from '../../../loop/team.js';
+import { shortTerms } from '../gemm/blocks.js';
 import { contractDirect } from '../gemm/direct.js';
 import { bestTile, lanesOf, type TileShape } from '../gemm/shape.js';
 import { known } from '../gemm/sizes.js';
@@ -21,6 +22,19 @@ export function productInPlace(
 ): Stmt {
   const { scalar } = windows;
   const context = { ...windows.context, team: alone };
+  const k = known(spec.k);
+  if (k !== null && k > manyTerms) {
+    const long: Contraction = {
+      ...spec,
+      context,
+      scalar,
+      store: (batch, i, j, value) => {
+        const { buffer, index } = sums(batch, i, j);
+        return e.store(buffer, index, value);
+      },
+    };
+    return contractDirect(long, shapeOf(long), Math.ceil(k / stretches(windows, k)));
+  }
   const stretch = (from: Expr, length: Expr, isFirst: boolean): Stmt => {
     const part: Contraction = {
       ...spec,
@@ -36,7 +50,6 @@ export function productInPlace(
     };
     return contractDirect(part, shapeOf(part));
   };
-  const k = known(spec.k);
   const count = k === null ? 1 : stretches(windows, k);
   if (k === null || count === 1) return stretch(e.i32(0), spec.k, true);
   const length = Math.ceil(k / count);
@@ -57,6 +70,9 @@ function stretches({ context: { target }, scalar }: Windowed, k: number): number
   const bytes = usualRows * e.scalarBytes(scalar) + usualVectors * target.vectorBytes;
   return Math.max(1, Math.round((k * bytes) / (mostCaches * target.firstCache)));
 }
+
+/** Sums of more terms than that have blocks and carries; what are fewer have but a few stretches, each of which is short. */
+const manyTerms = 8 * shortTerms;
 
 /** What one step along `k` needs. */
 const usualRows = 12;
