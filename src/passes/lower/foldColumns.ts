@@ -1,7 +1,17 @@
 import * as e from '../../loop/build.js';
-import type { Buffer, Expr, Stmt } from '../../loop/nodes.js';
+import type { Buffer, Expr, Stmt, Var } from '../../loop/nodes.js';
 import { addIndex, mulIndex, one } from './access.js';
-import { copiesInFlight, declareState, type Fold, place, step } from './fold.js';
+import { combine, copiesInFlight, declareState, type Fold, place, step } from './fold.js';
+import {
+  addedTo,
+  type Blocks,
+  blocksOf,
+  emptySum,
+  mostStepsOfColumns,
+  nestInBlocks,
+  sumsIn,
+  wholeSum,
+} from './longSums.js';
 import type { Team } from '../../loop/team.js';
 import {
   elementsTogether,
@@ -11,7 +21,7 @@ import {
   rangeOf,
   type SharedLoop,
 } from './nest.js';
-import { cut, stageLoop } from './stages.js';
+import { cut, type Stage, stageInBlocks, stageLoop } from './stages.js';
 
 /** Folds of at most this many elements keep their states in registers. */
 const shortFold = 8;
@@ -82,9 +92,10 @@ function columnsInMemory(
   const range = rangeOf(column, shared);
   const most =
     extent.kind === 'const' ? Math.min(Number(extent.value), columnsTogether) : columnsTogether;
-  const memory = fold.initial.map(({ type }, k) =>
-    fold.scratch(`state${k}`, type.scalar, e.i32(most)),
-  );
+  const memory = new ColumnMemory(fold, most);
+  const rows = fold.inner[fold.inner.length - 1];
+  const stages = cut(rows.extent, 1, copiesInFlight);
+  const blocks = memory.blocksOf(stages);
   return e.forLoop(
     'block',
     range.begin,
@@ -97,42 +108,152 @@ function columnsInMemory(
             stageLoop('j', stage, ([at]) => body(at, stage.lanes)),
           ),
         );
-      const load = (at: Expr): Expr[] =>
-        memory.map((buffer, k) => loadState(buffer, at, fold.initial[k]));
-      const save = (at: Expr, state: readonly Expr[]): Stmt =>
-        e.block(...state.map((part, k) => saveState(memory[k], at, part)));
       const keptAt = (at: Expr): readonly Expr[] => [...outerAt, addIndex(begin, at)];
       const foldRowsOf = (foldedAt: readonly (readonly Expr[])[]): Stmt =>
-        eachColumn((at, lanes) => {
-          const { state, declarations } = declareState('state', load(at), lanes);
-          return e.block(
-            ...declarations,
-            ...foldedAt.map((folded) => step(fold, keptAt(at), folded, state)),
-            save(at, state),
-          );
-        });
-      const rows = fold.inner[fold.inner.length - 1];
+        eachColumn((at, lanes) => foldColumn(fold, memory, keptAt(at), foldedAt, at, lanes));
+      const addToTotals = (): Stmt => eachColumn((at, lanes) => memory.addToTotals(at, lanes));
       return e.block(
-        eachColumn((at, lanes) =>
-          save(
-            at,
-            fold.initial.map((part) => e.broadcast(part, lanes)),
-          ),
-        ),
-        nest(fold.inner.slice(0, -1), (foldedAt) =>
-          e.block(
-            ...cut(rows.extent, 1, copiesInFlight).map((stage) =>
-              stageLoop('i', stage, (indices) =>
-                foldRowsOf(indices.map((index) => [...foldedAt, index])),
-              ),
+        eachColumn((at, lanes) => memory.begin(at, lanes)),
+        nestInBlocks(
+          fold.inner.slice(0, -1),
+          blocks,
+          (foldedAt) =>
+            e.block(
+              ...stages.map((stage, k) => {
+                const body = (indices: readonly Expr[]): Stmt =>
+                  foldRowsOf(indices.map((index) => [...foldedAt, index]));
+                const steps = blocks.within[k];
+                if (steps === null) return stageLoop('i', stage, body);
+                return stageInBlocks('i', stage, steps, body, addToTotals);
+              }),
             ),
-          ),
+          addToTotals,
         ),
-        eachColumn((at) => fold.storeResults(load(at), place(fold, keptAt(at), []))),
+        eachColumn((at) => fold.storeResults(memory.whole(at), place(fold, keptAt(at), []))),
       );
     },
     { step: most },
   );
+}
+
+/** Folds a few elements of one column, or of as many as there are lanes; their sum is added as one. */
+function foldColumn(
+  fold: Fold,
+  memory: ColumnMemory,
+  keptAt: readonly Expr[],
+  foldedAt: readonly (readonly Expr[])[],
+  at: Expr,
+  lanes: number,
+): Stmt {
+  const before = memory.load(at);
+  const sums = new Set(foldedAt.length > 1 ? memory.sums : []);
+  const initial = before.map((part, k) =>
+    sums.has(k) ? emptySum(fold.initial[k], lanes) : e.broadcast(part, lanes),
+  );
+  const state = fold.initial.map(({ type }, k) => e.variable(`state_${k}`, type.scalar, lanes));
+  const [first, ...others] = foldedAt;
+  const joined = sums.size === 0 ? state : combine(fold, before, state);
+  return e.block(
+    ...state.map((part, k) => e.declare(part, initial[k])),
+    step(
+      fold,
+      keptAt,
+      first,
+      state,
+      state.map((part, k) => (sums.has(k) ? initial[k] : part)),
+    ),
+    ...others.map((folded) => step(fold, keptAt, folded, state)),
+    memory.save(
+      at,
+      state.map((part, k) => (sums.has(k) ? joined[k] : part)),
+    ),
+  );
+}
+
+/** The states of neighbouring columns, and the totals of their sums where these take more than one block. */
+class ColumnMemory {
+  /** The components of a state that are sums, as in `sumsIn`. */
+  readonly sums: readonly number[];
+  readonly #fold: Fold;
+  readonly #states: readonly Buffer[];
+  readonly #most: number;
+  #totals: ReadonlyMap<number, { readonly high: Buffer; readonly low: Buffer }> = new Map();
+
+  constructor(fold: Fold, most: number) {
+    this.#fold = fold;
+    this.#most = most;
+    this.sums = sumsIn(fold.parts);
+    this.#states = fold.initial.map((_, k) => this.#row(`state${k}`, k));
+  }
+
+  #row(name: string, k: number): Buffer {
+    return this.#fold.scratch(name, this.#fold.initial[k].type.scalar, e.i32(this.#most));
+  }
+
+  /** Where blocks end; there are totals from then on if there are several. */
+  blocksOf(stages: readonly Stage[]): Blocks {
+    const blocks =
+      this.sums.length === 0
+        ? { within: stages.map(() => null), around: null }
+        : blocksOf(
+            this.#fold.inner,
+            stages,
+            stages.map(() => mostStepsOfColumns),
+            stages.map(() => 0),
+          );
+    if (blocks.around !== null || blocks.within.some((steps) => steps !== null)) {
+      this.#totals = new Map(
+        this.sums.map((k) => [k, { high: this.#row(`high${k}`, k), low: this.#row(`low${k}`, k) }]),
+      );
+    }
+    return blocks;
+  }
+
+  begin(at: Expr, lanes: number): Stmt {
+    const initial = this.#fold.initial.map((part) => e.broadcast(part, lanes));
+    const totals = [...this.#totals].flatMap(([k, { high, low }]) => [
+      e.store(high, at, initial[k]),
+      e.store(low, at, initial[k]),
+    ]);
+    return e.block(this.save(at, initial), ...totals);
+  }
+
+  load(at: Expr): Expr[] {
+    return this.#states.map((buffer, k) => loadState(buffer, at, this.#fold.initial[k]));
+  }
+
+  save(at: Expr, state: readonly Expr[]): Stmt {
+    return e.block(...state.map((part, k) => saveState(this.#states[k], at, part)));
+  }
+
+  /** Behind a block. */
+  addToTotals(at: Expr, lanes: number): Stmt {
+    return e.block(
+      ...[...this.#totals].map(([k, { high, low }]) => {
+        const { scalar } = this.#fold.initial[k].type;
+        const local = (name: string): Var => e.variable(`${name}_${k}`, scalar, lanes);
+        const [total, error, sum] = [local('total'), local('error'), local('sum')];
+        const next = addedTo(total, error, sum);
+        return e.block(
+          e.declare(total, e.load(high, at)),
+          e.declare(error, e.load(low, at)),
+          e.declare(sum, e.load(this.#states[k], at)),
+          e.store(high, at, next.total),
+          e.store(low, at, next.error),
+          e.store(this.#states[k], at, emptySum(sum, lanes)),
+        );
+      }),
+    );
+  }
+
+  /** The states with their totals. */
+  whole(at: Expr): Expr[] {
+    return this.load(at).map((part, k) => {
+      const totals = this.#totals.get(k);
+      if (totals === undefined) return part;
+      return wholeSum(e.load(totals.high, at), e.load(totals.low, at), part);
+    });
+  }
 }
 
 function widthFrom(begin: Expr, extent: Expr, most: number): Expr {
