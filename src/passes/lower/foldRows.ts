@@ -11,18 +11,9 @@ import {
   step,
 } from './fold.js';
 import type { Team } from '../../loop/team.js';
-import {
-  type Blocks,
-  blocksOf,
-  declareTotals,
-  joinSums,
-  mostScalarSteps,
-  mostStepsOfRows,
-  nestInBlocks,
-  sumsIn,
-  type Totals,
-} from './longSums.js';
+import { nestInBlocks } from './longSums.js';
 import { type Loop, loopToShare, nest } from './nest.js';
+import { isScalar, RowTotals } from './rowTotals.js';
 import { cut, type Stage, stageInBlocks, stageLoop } from './stages.js';
 
 /**
@@ -79,97 +70,6 @@ export function foldRow(
       ...joinLanes(fold, partial.states[0], total.state),
     ],
   };
-}
-
-/** Whether a stage folds into the state of the whole row rather than into lanes and copies. */
-function isScalar({ lanes, copies }: Stage): boolean {
-  return lanes * copies === 1;
-}
-
-/** Where the sums of a row go block by block: one set of totals for the lanes, one for the scalar. */
-class RowTotals {
-  readonly blocks: Blocks;
-  readonly #fold: FoldStage;
-  readonly #partial: readonly (readonly Var[])[];
-  readonly #total: readonly Var[];
-  readonly #lanes: Totals | null;
-  readonly #scalar: Totals | null;
-
-  constructor(
-    fold: FoldStage,
-    stages: readonly Stage[],
-    partial: readonly (readonly Var[])[],
-    total: readonly Var[],
-  ) {
-    this.#fold = fold;
-    this.#partial = partial;
-    this.#total = total;
-    const sums = sumsIn(fold.parts);
-    const isRepeated = fold.inner.length > 1;
-    this.blocks =
-      sums.length === 0
-        ? { within: stages.map(() => null), around: null }
-        : blocksOf(
-            fold.inner,
-            stages,
-            stages.map((stage) =>
-              // What is left of one row has always room in a block.
-              isScalar(stage)
-                ? isRepeated
-                  ? mostScalarSteps
-                  : Infinity
-                : mostStepsOfRows(fold.lanes),
-            ),
-            stages.map((stage) => Number(isScalar(stage))),
-          );
-    const declare = (name: string, lanes: number, of: (stage: Stage) => boolean): Totals | null => {
-      const isNeeded = stages.some(
-        (stage, k) => of(stage) && (this.blocks.within[k] !== null || this.blocks.around !== null),
-      );
-      return isNeeded ? declareTotals(name, fold, sums, lanes) : null;
-    };
-    this.#lanes = declare('lanes', fold.lanes, (stage) => !isScalar(stage));
-    this.#scalar = declare('scalar', 1, isScalar);
-  }
-
-  get declarations(): readonly Stmt[] {
-    return [...(this.#lanes?.declarations ?? []), ...(this.#scalar?.declarations ?? [])];
-  }
-
-  /** Whether all but the first copy of the state of the lanes hold nothing in the end. */
-  get areJoined(): boolean {
-    return this.#lanes?.sums.length === this.#fold.initial.length;
-  }
-
-  /** Behind a block of a stage. */
-  add(stage: Stage): Stmt {
-    if (isScalar(stage)) return this.#scalar!.add(this.#total);
-    return this.#addLanes(stage.copies);
-  }
-
-  /** Behind a block of rows. */
-  addAll(): Stmt {
-    return e.block(
-      ...(this.#lanes === null ? [] : [this.#addLanes(this.#partial.length)]),
-      ...(this.#scalar === null ? [] : [this.#scalar.add(this.#total)]),
-    );
-  }
-
-  /** Where all that is left of the lanes is in the first copy. */
-  complete(): readonly Stmt[] {
-    return [
-      ...(this.#lanes === null ? [] : [this.#lanes.complete(this.#partial[0])]),
-      ...(this.#scalar === null ? [] : [this.#scalar.complete(this.#total)]),
-    ];
-  }
-
-  #addLanes(copies: number): Stmt {
-    const totals = this.#lanes!;
-    return e.block(
-      joinSums(this.#fold, totals.sums, this.#partial.slice(0, copies)),
-      totals.add(this.#partial[0]),
-    );
-  }
 }
 
 function partialStates(

@@ -68,6 +68,11 @@ export interface Blocks {
   readonly around: { readonly loop: Loop; readonly trips: number } | null;
 }
 
+/** Where all terms make one block. */
+export function oneBlock(stages: readonly Stage[]): Blocks {
+  return { within: stages.map(() => null), around: null };
+}
+
 /**
  * Ends blocks so that none has more steps than `most` for each stage. `stages` are those of the innermost of
  * the folded loops; those with equal `chains` add to the same sums.
