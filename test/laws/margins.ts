@@ -16,8 +16,15 @@ import { generator, type SampleCase } from '../support/samples.js';
  * For the others: a sum of n terms, in any order, is the exact sum of terms that are each off by n roundings
  * u at most, and a product among them by one more (Higham, "Accuracy and Stability of Numerical Algorithms",
  * 2002, 3.1 and 4.2). So two right results are apart by twice what terms do to them that are off by
- * (n + 1) u. For sums of products that is known; elsewhere it is measured.
+ * (n + 1) u. For sums of products that is known; elsewhere it is measured. Folds round no term more often than
+ * decision 45 says, however many there are.
  */
+
+const mostRoundingsOfFolds = 16;
+
+/** Families that add up by folds, but for these, which multiply, or add up products. */
+const foldingFamilies = new Set(['reduction', 'normalisation']);
+const otherwise = new Set(['prod', 'cumprod', 'recurrence', 'attention', 'attentionGradient']);
 
 /** By how much each element may be off; null where all have the same bits. */
 export type Margin = readonly number[] | null;
@@ -33,7 +40,9 @@ export function marginsOf(
   const run = (given: readonly Operand[]): readonly Operand[] => executable.run(given);
   // An average of ones is one, of however many.
   const isSumOfProducts = family === 'contraction' && name !== 'avgPool';
-  return isSumOfProducts ? marginsOfSums(run, operands) : marginsByNoise(run, operands);
+  if (isSumOfProducts) return marginsOfSums(run, operands);
+  const isFolded = foldingFamilies.has(family) && !otherwise.has(name);
+  return marginsByNoise(run, operands, isFolded ? mostRoundingsOfFolds : Infinity);
 }
 
 type Run = (operands: readonly Operand[]) => readonly Operand[];
@@ -58,9 +67,9 @@ const disturbance = 2 ** 10;
  * root of the mean square is the third part of it, by the variance of a uniform number. What all of the worst
  * signs together would make of it is the sum of the magnitudes, the root of their number times as much at
  * most. No result has more terms than there are operands. Factors that all terms share, such as the sum that
- * softmax divides by, are off by as many roundings as they have terms, and so is the result.
+ * softmax divides by, are off by as many roundings as they have terms, `most` of them, and so is the result.
  */
-function marginsByNoise(run: Run, operands: readonly Operand[]): readonly Margin[] {
+function marginsByNoise(run: Run, operands: readonly Operand[], most: number): readonly Margin[] {
   const expected = run(operands);
   const rounding = roundingOf([...operands, ...expected]);
   const random = generator(1);
@@ -75,7 +84,7 @@ function marginsByNoise(run: Run, operands: readonly Operand[]): readonly Margin
     });
   }
   const lengths = operands.map(({ storage }) => storage.length);
-  const [terms, all] = [Math.max(0, ...lengths), lengths.reduce((a, b) => a + b, 0)];
+  const [terms, all] = [Math.min(most, Math.max(0, ...lengths)), lengths.reduce((a, b) => a + b, 0)]; // prettier-ignore
   return expected.map((result, i) =>
     valuesOf(result).map((value, k) => {
       const norm = Math.sqrt(3 * squares[i][k]) / disturbance;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { symbol } from '../../src/base/dim.js';
 import { ArgumentError, ShapeError } from '../../src/base/errors.js';
+import { Storage } from '../../src/runtime/storage.js';
 import { broadcastTo, sumTo } from '../../src/ops/reduction/sum.js';
 import {
   broadcastShapes,
@@ -12,7 +13,7 @@ import {
 } from '../../src/ops/infer.js';
 import { randomOperand } from '../support/arrays.js';
 import { elementAt, evaluate, expectElements, gradientsOf } from '../support/evaluate.js';
-import { floats } from '../support/programs.js';
+import { elementsOf, floats } from '../support/programs.js';
 import { generator } from '../support/samples.js';
 
 const n = symbol('n');
@@ -90,6 +91,14 @@ test('broadcastTo repeats, and sumTo takes the copies together again', () => {
     );
     const [total] = evaluate([randomOperand(random, to)], (v) => sumTo(v, from));
     assert.deepEqual(total.shape, from);
+  }
+  // In two steps, 257 would first be rounded to 256.
+  const ones = new Uint16Array(257 * 3).fill(0x3f80);
+  const many = { storage: new Storage('bfloat16', ones), shape: [3, 1, 257] };
+  for (const shape of [[1, 1], [1], []]) {
+    const [total] = evaluate([many], (v) => sumTo(v, shape));
+    assert.deepEqual(total.shape, shape);
+    assert.deepEqual(elementsOf(total), [772]);
   }
   const weights = floats([2, 2], [1, 2, 3, 4]);
   assert.deepEqual(gradientsOf([floats([2, 1], [0, 0])], (v) => broadcastTo(v, [2, 2]), weights), [[3, 7]]); // prettier-ignore

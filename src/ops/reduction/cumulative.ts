@@ -1,8 +1,10 @@
 import * as attr from '../../base/attribute.js';
 import { sameShape, sizeOf } from '../../base/dim.js';
+import { type DType, isFloat } from '../../base/dtype.js';
 import { equal, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
+import { fastTwoSum, finiteOrZero } from '../../loop/compensation.js';
 import type { Expr } from '../../loop/nodes.js';
 import { unravel } from '../contraction/unravel.js';
 import {
@@ -19,7 +21,7 @@ import { computeScalar } from '../lowering.js';
 import { wideDType } from '../loops.js';
 import { flatten, reshape } from '../movement/reshape.js';
 import { shift } from '../movement/shift.js';
-import { scanLoops } from './scan.js';
+import { type Scan, scanLoops } from './scan.js';
 import { totalDType } from './sum.js';
 import type { OnnxValue, OnnxWriter } from '../onnx.js';
 
@@ -53,6 +55,8 @@ interface CumulativeSpec {
   /** What stands before the first element. */
   readonly neutral: number;
   combine(a: Expr, b: Expr): Expr;
+  /** True of sums, which carry what floats round away. Default false. */
+  readonly isSum?: boolean;
   /** The gradient of `x`, whose axis is `along`; `x` and `g` are flat where the result is. */
   gradient<T extends Tensor>(g: T, x: T, along: number, options: Required<CumulativeOptions>): T;
   /** How the elements of `x`, of the result's dtype, are folded along an axis in ONNX. */
@@ -95,10 +99,16 @@ export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
         const scalar = computeScalar(dtype);
         const elementAt = (index: readonly Expr[]): Expr =>
           e.cast(scalar, x.at(axis === null ? unravel(index[0], x.shape) : index));
-        return scanLoops(context, {
+        const along = {
           axis: axis === null ? 0 : normalizeAxis(name, axis, shape.length),
           reverse,
           exclusive,
+        };
+        if (spec.isSum === true && isFloat(dtype)) {
+          return scanLoops(context, { ...along, ...runningSum(dtype, elementAt) });
+        }
+        return scanLoops(context, {
+          ...along,
           initial: [e.constant(scalar, neutral)],
           dtypes: [wideDType(dtype)],
           step: ([total], index) => [combine(total, elementAt(index))],
@@ -118,6 +128,27 @@ export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
 }
 
 /**
+ * A running sum of floats: a total, and what has been added since the total was made. What the total then
+ * rounds away is the first that is added next.
+ */
+function runningSum(
+  dtype: DType,
+  elementAt: (index: readonly Expr[]) => Expr,
+): Pick<Scan, 'initial' | 'dtypes' | 'step' | 'finish' | 'renew'> {
+  const nothing = e.constant(computeScalar(dtype), 0);
+  return {
+    initial: [nothing, nothing],
+    dtypes: [wideDType(dtype), wideDType(dtype)],
+    step: ([total, rest], index) => [total, e.add(rest, elementAt(index))],
+    finish: ([total, rest]) => [e.add(total, rest)],
+    renew: ([total, rest]) => {
+      const { sum, error } = fastTwoSum(total, rest);
+      return [sum, finiteOrZero(error)];
+    },
+  };
+}
+
+/**
  * Running sums along an axis. Integers and bool add up as int64. Without an axis the result is the
  * running sum of all elements in row-major order, of rank 1.
  */
@@ -125,6 +156,7 @@ export const cumsum: OperatorFunction<Cumulative> = cumulative({
   name: 'cumsum',
   neutral: 0,
   combine: e.add,
+  isSum: true,
   onnx: (onnx, x, { axis, exclusive, reverse }) =>
     onnx.node('CumSum', [x, onnx.scalar('int64', axis)], {
       exclusive: Number(exclusive),

@@ -1,9 +1,8 @@
 import { type Dim, sizeOf } from '../../base/dim.js';
 import type { DType } from '../../base/dtype.js';
 import * as e from '../../loop/build.js';
-import type { Expr, Stmt } from '../../loop/nodes.js';
+import type { Expr, Stmt, Var } from '../../loop/nodes.js';
 import type { KernelContext } from '../lowering.js';
-import { computeScalar } from '../lowering.js';
 import { overAll, ravel } from '../loops.js';
 
 /** A recurrence along one axis: a state goes from element to element, results are read off on the way. */
@@ -20,78 +19,130 @@ export interface Scan {
   step(state: readonly Expr[], index: readonly Expr[], isFirst: Expr): readonly Expr[];
   /** The results, one per output, in the compute types of their dtypes. */
   finish(state: readonly Expr[]): readonly Expr[];
+  /**
+   * A state, in locals, that stands for the same but has lost nothing yet, for one that has come
+   * `stepsOfSums` further at most since it was made. Default: none is needed.
+   */
+  renew?(state: readonly Expr[]): readonly Expr[];
 }
+
+/** How many elements a running sum takes before what it rounds away is found (decision 45). */
+const stepsOfSums = 8;
+/** How many rows advance together along an outer axis where states are renewed. */
+const rowsTogether = 4;
 
 /**
  * The loops of a scan. Along the last axis the state is a local, row after row. Along another axis the
  * rows behind it advance together, as vectors, with their states in scratch memory.
  */
 export function scanLoops(context: KernelContext<unknown>, scan: Scan): Stmt {
-  const { outputs } = context;
-  const { shape } = outputs[0];
+  const { shape } = context.outputs[0];
   const outer = shape.slice(0, scan.axis);
+  const isLast = scan.axis === shape.length - 1;
+  const body = isLast ? scanRow(context, scan) : scanColumns(context, scan);
+  return overAll(outer, body, 'serial');
+}
+
+/** Along the last axis. */
+function scanRow(context: KernelContext<unknown>, scan: Scan): (lead: readonly Expr[]) => Stmt {
+  const extent = context.outputs[0].shape[scan.axis];
+  return (lead) => {
+    const state = locals('state', scan.initial);
+    const advance = (k: Expr): Stmt => {
+      const index = [...lead, positionOf(scan, extent, k)];
+      const next = locals('next', scan.initial);
+      return e.block(
+        ...declareAll(next, scan.step(state, index, e.eq(k, 0))),
+        storeResults(context, scan, scan.exclusive ? state : next, index),
+        ...state.map((part, j) => e.assign(part, next[j])),
+      );
+    };
+    const { renew } = scan;
+    return e.block(
+      ...declareAll(state, scan.initial),
+      renew === undefined
+        ? e.forLoop('k', 0, extent, advance)
+        : e.forLoop(
+            'block',
+            0,
+            extent,
+            (begin) => {
+              const renewed = locals('renewed', scan.initial);
+              return e.block(
+                e.forLoop('k', begin, e.min(e.add(begin, stepsOfSums), extent), advance),
+                ...declareAll(renewed, renew(state)),
+                ...state.map((part, j) => e.assign(part, renewed[j])),
+              );
+            },
+            { step: stepsOfSums },
+          ),
+    );
+  };
+}
+
+/** Along another axis. */
+function scanColumns(context: KernelContext<unknown>, scan: Scan): (lead: readonly Expr[]) => Stmt {
+  const { shape } = context.outputs[0];
   const inner = shape.slice(scan.axis + 1);
   const extent = shape[scan.axis];
-  const along = (body: (position: Expr, isFirst: Expr) => Stmt): Stmt =>
-    e.forLoop('k', 0, extent, (k) =>
-      body(scan.reverse ? e.sub(e.sub(extent, 1), k) : k, e.eq(k, 0)),
-    );
-  const storeAll = (state: readonly Expr[], index: readonly Expr[]): Stmt =>
-    e.block(...scan.finish(state).map((result, k) => outputs[k].store(index, result)));
-
-  if (inner.length === 0) {
-    return overAll(
-      outer,
-      (lead) => {
-        const state = scan.initial.map(({ type }, k) => e.variable(`state${k}`, type.scalar));
-        return e.block(
-          ...state.map((part, k) => e.declare(part, scan.initial[k])),
-          along((position, isFirst) => {
-            const index = [...lead, position];
-            const next = state.map(({ type }, k) => e.variable(`next${k}`, type.scalar));
-            const after = scan.step(state, index, isFirst);
-            return e.block(
-              ...next.map((part, k) => e.declare(part, after[k])),
-              storeAll(scan.exclusive ? state : next, index),
-              ...state.map((part, k) => e.assign(part, next[k])),
-            );
-          }),
-        );
-      },
-      'serial',
-    );
-  }
-
   const innerDims: readonly Dim[] = context.outputTypes[0].shape.slice(scan.axis + 1);
   const rowLength = context.extent(sizeOf(innerDims));
   const rows = scan.dtypes.map((dtype, k) => context.scratch(`state${k}`, dtype, rowLength));
-  const scalars = scan.dtypes.map(computeScalar);
-  return overAll(
-    outer,
-    (lead) =>
-      e.block(
-        e.forLoop(
-          'i',
-          0,
-          rowLength,
-          (i) => e.block(...rows.map((row, k) => e.store(row, i, scan.initial[k]))),
-          { mode: 'vector' },
-        ),
-        along((position, isFirst) =>
-          overAll(inner, (rest) => {
-            const index = [...lead, position, ...rest];
-            const at = ravel(rest, inner);
-            const before = rows.map((row) => e.load(row, at));
-            const after = scan.step(before, index, isFirst);
-            const next = after.map(({ type }, k) => e.variable(`next${k}`, scalars[k], type.lanes));
-            return e.block(
-              ...next.map((part, k) => e.declare(part, after[k])),
-              storeAll(scan.exclusive ? before : next, index),
-              ...rows.map((row, k) => e.store(row, at, next[k])),
-            );
-          }),
-        ),
+  return (lead) => {
+    const advance = (first: Expr, count: number): Stmt =>
+      overAll(inner, (rest) => {
+        const at = ravel(rest, inner);
+        let state: readonly Expr[] = rows.map((row) => e.load(row, at));
+        const statements: Stmt[] = [];
+        const keep = (name: string, parts: readonly Expr[]): void => {
+          const kept = locals(name, parts);
+          statements.push(...declareAll(kept, parts));
+          state = kept;
+        };
+        for (let row = 0; row < count; row++) {
+          const k = row === 0 ? first : e.add(first, row);
+          const index = [...lead, positionOf(scan, extent, k), ...rest];
+          const before = state;
+          keep(`next${row}_`, scan.step(state, index, e.eq(k, 0)));
+          statements.push(storeResults(context, scan, scan.exclusive ? before : state, index));
+        }
+        if (scan.renew !== undefined) keep('renewed', scan.renew(state));
+        return e.block(...statements, ...rows.map((row, j) => e.store(row, at, state[j])));
+      });
+    const together = scan.renew === undefined ? 1 : rowsTogether;
+    const whole = together === 1 ? extent : e.and(extent, -together);
+    return e.block(
+      e.forLoop(
+        'i',
+        0,
+        rowLength,
+        (i) => e.block(...rows.map((row, k) => e.store(row, i, scan.initial[k]))),
+        { mode: 'vector' },
       ),
-    'serial',
-  );
+      e.forLoop('k', 0, whole, (k) => advance(k, together), { step: together }),
+      ...(together === 1 ? [] : [e.forLoop('k', whole, extent, (k) => advance(k, 1))]),
+    );
+  };
+}
+
+/** Where along the axis the scan is after some steps. */
+function positionOf({ reverse }: Scan, extent: Expr, k: Expr): Expr {
+  return reverse ? e.sub(e.sub(extent, 1), k) : k;
+}
+
+function locals(name: string, like: readonly Expr[]): readonly Var[] {
+  return like.map(({ type }, k) => e.variable(`${name}${k}`, type.scalar, type.lanes));
+}
+
+function declareAll(variables: readonly Var[], values: readonly Expr[]): readonly Stmt[] {
+  return variables.map((local, k) => e.declare(local, values[k]));
+}
+
+function storeResults(
+  { outputs }: KernelContext<unknown>,
+  scan: Scan,
+  state: readonly Expr[],
+  index: readonly Expr[],
+): Stmt {
+  return e.block(...scan.finish(state).map((result, k) => outputs[k].store(index, result)));
 }

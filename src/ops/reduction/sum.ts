@@ -119,19 +119,18 @@ export const broadcastTo: OperatorFunction<
   ],
 });
 
-/** The adjoint of broadcasting: `x` summed over whatever axes `shape` had stretched or lacked. */
+/** The adjoint of broadcasting: `x` summed over whatever axes `shape` had stretched or lacked, rounded once. */
 export function sumTo<T extends Tensor>(x: T, shape: Shape): T {
   const from = x.type.shape;
   const lead = from.length - shape.length;
-  const stretched = from.flatMap((dim, axis) =>
-    axis >= lead && shape[axis - lead] === 1 && !sameDim(dim, 1) ? [axis] : [],
-  );
-  const kept = stretched.length === 0 ? x : sum(x, stretched, { keepdims: true });
-  if (lead === 0) return kept;
-  return sum(
-    kept,
-    Array.from({ length: lead }, (_, axis) => axis),
-  );
+  const folded = from.flatMap((dim, axis) => {
+    const isStretched = axis >= lead && shape[axis - lead] === 1 && !sameDim(dim, 1);
+    return axis < lead || isStretched ? [axis] : [];
+  });
+  if (folded.length === 0) return x;
+  if (folded.length === lead) return sum(x, folded);
+  const kept = sum(x, folded, { keepdims: true });
+  return lead === 0 ? kept : reshape(kept, kept.type.shape.slice(lead));
 }
 
 /** What a reduction of `shape` over `axes` gave, with the reduced axes back at size 1. */

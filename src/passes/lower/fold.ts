@@ -81,19 +81,23 @@ export function declareState(
   };
 }
 
-/** One more element into a state: the new state is complete before any part of the old is replaced. */
+/**
+ * One more element into a state, which is `before` until then: the new state is complete before any part of
+ * the old is replaced.
+ */
 export function step(
   fold: FoldStage,
   keptAt: readonly Expr[],
   foldedAt: readonly Expr[],
   state: readonly Var[],
+  before: readonly Expr[] = state,
 ): Stmt {
   const index = place(fold, keptAt, foldedAt);
   const position = flatIndex(foldedAt, rowMajorStrides(fold.inner.map(({ extent }) => extent)));
   const lanes = state[0]?.type.lanes ?? 1;
   const next = fold.parts.flatMap(({ lowering, context, element, initial, offset }) =>
     lowering.step(
-      state.slice(offset, offset + initial.length),
+      before.slice(offset, offset + initial.length),
       e.broadcast(element.at(index), lanes),
       e.broadcast(position, lanes),
       context,

@@ -1,7 +1,9 @@
 import * as e from '../../loop/build.js';
-import type { Buffer, Expr, Stmt } from '../../loop/nodes.js';
+import type { Expr, Stmt } from '../../loop/nodes.js';
 import { addIndex, mulIndex, one } from './access.js';
-import { copiesInFlight, declareState, type Fold, place, step } from './fold.js';
+import { ColumnMemory } from './columnMemory.js';
+import { combine, copiesInFlight, declareState, type Fold, place, step } from './fold.js';
+import { emptySum, nestInBlocks } from './longSums.js';
 import type { Team } from '../../loop/team.js';
 import {
   elementsTogether,
@@ -11,7 +13,7 @@ import {
   rangeOf,
   type SharedLoop,
 } from './nest.js';
-import { cut, stageLoop } from './stages.js';
+import { cut, stageInBlocks, stageLoop } from './stages.js';
 
 /** Folds of at most this many elements keep their states in registers. */
 const shortFold = 8;
@@ -82,9 +84,10 @@ function columnsInMemory(
   const range = rangeOf(column, shared);
   const most =
     extent.kind === 'const' ? Math.min(Number(extent.value), columnsTogether) : columnsTogether;
-  const memory = fold.initial.map(({ type }, k) =>
-    fold.scratch(`state${k}`, type.scalar, e.i32(most)),
-  );
+  const memory = new ColumnMemory(fold, most);
+  const rows = fold.inner[fold.inner.length - 1];
+  const stages = cut(rows.extent, 1, copiesInFlight);
+  const blocks = memory.blocksOf(stages);
   return e.forLoop(
     'block',
     range.begin,
@@ -97,54 +100,69 @@ function columnsInMemory(
             stageLoop('j', stage, ([at]) => body(at, stage.lanes)),
           ),
         );
-      const load = (at: Expr): Expr[] =>
-        memory.map((buffer, k) => loadState(buffer, at, fold.initial[k]));
-      const save = (at: Expr, state: readonly Expr[]): Stmt =>
-        e.block(...state.map((part, k) => saveState(memory[k], at, part)));
       const keptAt = (at: Expr): readonly Expr[] => [...outerAt, addIndex(begin, at)];
       const foldRowsOf = (foldedAt: readonly (readonly Expr[])[]): Stmt =>
-        eachColumn((at, lanes) => {
-          const { state, declarations } = declareState('state', load(at), lanes);
-          return e.block(
-            ...declarations,
-            ...foldedAt.map((folded) => step(fold, keptAt(at), folded, state)),
-            save(at, state),
-          );
-        });
-      const rows = fold.inner[fold.inner.length - 1];
+        eachColumn((at, lanes) => foldColumn(fold, memory, keptAt(at), foldedAt, at, lanes));
+      const addToTotals = (): Stmt => eachColumn((at, lanes) => memory.addToTotals(at, lanes));
       return e.block(
-        eachColumn((at, lanes) =>
-          save(
-            at,
-            fold.initial.map((part) => e.broadcast(part, lanes)),
-          ),
-        ),
-        nest(fold.inner.slice(0, -1), (foldedAt) =>
-          e.block(
-            ...cut(rows.extent, 1, copiesInFlight).map((stage) =>
-              stageLoop('i', stage, (indices) =>
-                foldRowsOf(indices.map((index) => [...foldedAt, index])),
-              ),
+        eachColumn((at, lanes) => memory.begin(at, lanes)),
+        nestInBlocks(
+          fold.inner.slice(0, -1),
+          blocks,
+          (foldedAt) =>
+            e.block(
+              ...stages.map((stage, k) => {
+                const body = (indices: readonly Expr[]): Stmt =>
+                  foldRowsOf(indices.map((index) => [...foldedAt, index]));
+                const steps = blocks.within[k];
+                if (steps === null) return stageLoop('i', stage, body);
+                return stageInBlocks('i', stage, steps, body, addToTotals);
+              }),
             ),
-          ),
+          addToTotals,
         ),
-        eachColumn((at) => fold.storeResults(load(at), place(fold, keptAt(at), []))),
+        eachColumn((at) => fold.storeResults(memory.whole(at), place(fold, keptAt(at), []))),
       );
     },
     { step: most },
   );
 }
 
+/** Folds a few elements of one column, or of as many as there are lanes; their sum is added as one. */
+function foldColumn(
+  fold: Fold,
+  memory: ColumnMemory,
+  keptAt: readonly Expr[],
+  foldedAt: readonly (readonly Expr[])[],
+  at: Expr,
+  lanes: number,
+): Stmt {
+  const before = memory.load(at);
+  const sums = new Set(foldedAt.length > 1 ? memory.sums : []);
+  const initial = before.map((part, k) =>
+    sums.has(k) ? emptySum(fold.initial[k], lanes) : e.broadcast(part, lanes),
+  );
+  const state = fold.initial.map(({ type }, k) => e.variable(`state_${k}`, type.scalar, lanes));
+  const [first, ...others] = foldedAt;
+  const joined = sums.size === 0 ? state : combine(fold, before, state);
+  return e.block(
+    ...state.map((part, k) => e.declare(part, initial[k])),
+    step(
+      fold,
+      keptAt,
+      first,
+      state,
+      state.map((part, k) => (sums.has(k) ? initial[k] : part)),
+    ),
+    ...others.map((folded) => step(fold, keptAt, folded, state)),
+    memory.save(
+      at,
+      state.map((part, k) => (sums.has(k) ? joined[k] : part)),
+    ),
+  );
+}
+
 function widthFrom(begin: Expr, extent: Expr, most: number): Expr {
   if (extent.kind === 'const' && Number(extent.value) % most === 0) return e.i32(most);
   return e.min(e.sub(extent, begin), most);
-}
-
-function loadState(from: Buffer, at: Expr, like: Expr): Expr {
-  const raw = e.load(from, at);
-  return like.type.scalar === 'bool' ? e.cast('bool', raw) : raw;
-}
-
-function saveState(to: Buffer, at: Expr, part: Expr): Stmt {
-  return e.store(to, at, part.type.scalar === 'bool' ? e.cast('i32', part) : part);
 }

@@ -11,8 +11,10 @@ import {
   step,
 } from './fold.js';
 import type { Team } from '../../loop/team.js';
+import { nestInBlocks } from './longSums.js';
 import { type Loop, loopToShare, nest } from './nest.js';
-import { cut, type Stage, stageLoop } from './stages.js';
+import { isScalar, RowTotals } from './rowTotals.js';
+import { cut, type Stage, stageInBlocks, stageLoop } from './stages.js';
 
 /**
  * Folds along the innermost axis: lanes and copies hold partial states, joined at the end of a row. Each
@@ -36,28 +38,35 @@ export function foldRow(
   const stages = cut(row.extent, fold.lanes, copiesInFlight);
   const total = declareState('total', fold.initial, 1);
   const partial = partialStates(fold, stages);
-  const body = nest(fold.inner.slice(0, -1), (foldedAt) =>
-    e.block(
-      ...stages.map((stage) => {
-        const states = stage.lanes * stage.copies === 1 ? [total.state] : partial.states;
-        return stageLoop('i', stage, (indices) =>
-          stepAll(
-            fold,
-            keptAt,
-            indices.map((index) => [...foldedAt, index]),
-            states,
-          ),
-        );
-      }),
-    ),
-  );
+  const totals = new RowTotals(fold, stages, partial.states, total.state);
+  const stepsOf = (k: number, foldedAt: readonly Expr[]): Stmt => {
+    const stage = stages[k];
+    const states = isScalar(stage) ? [total.state] : partial.states;
+    const body = (indices: readonly Expr[]): Stmt =>
+      stepAll(
+        fold,
+        keptAt,
+        indices.map((index) => [...foldedAt, index]),
+        states,
+      );
+    const steps = totals.blocks.within[k];
+    if (steps === null) return stageLoop('i', stage, body);
+    return stageInBlocks('i', stage, steps, body, () => totals.add(stage));
+  };
   return {
     total: total.state,
     statements: [
       ...total.declarations,
       ...partial.declarations,
-      body,
-      ...joinCopies(fold, partial.states),
+      ...totals.declarations,
+      nestInBlocks(
+        fold.inner.slice(0, -1),
+        totals.blocks,
+        (foldedAt) => e.block(...stages.map((_, k) => stepsOf(k, foldedAt))),
+        () => totals.addAll(),
+      ),
+      ...(totals.areJoined ? [] : joinCopies(fold, partial.states)),
+      ...totals.complete(),
       ...joinLanes(fold, partial.states[0], total.state),
     ],
   };

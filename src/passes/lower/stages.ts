@@ -53,17 +53,55 @@ export function stageLoop(
   body: (indices: readonly Expr[]) => Stmt,
 ): Stmt {
   const step = width(stage);
+  return e.forLoop(name, stage.begin, stage.end, (index) => body(indicesAt(stage, index)), {
+    step,
+  });
+}
+
+/** The same loop in blocks of so many steps, each with statements behind it. */
+export function stageInBlocks(
+  name: string,
+  stage: Stage,
+  steps: number,
+  body: (indices: readonly Expr[]) => Stmt,
+  behind: () => Stmt,
+): Stmt {
+  const range = { begin: stage.begin, end: stage.end, step: width(stage) };
+  return loopInBlocks(name, range, steps, (index) => body(indicesAt(stage, index)), behind);
+}
+
+function indicesAt(stage: Stage, index: Expr): readonly Expr[] {
+  return Array.from({ length: stage.copies }, (_, copy) => {
+    const at = addIndex(index, e.i32(copy * stage.lanes));
+    return stage.lanes === 1 ? at : e.ramp(at, 1, stage.lanes);
+  });
+}
+
+/** A loop from `begin` to `end` in blocks of so many steps, each with statements behind it. */
+export function loopInBlocks(
+  name: string,
+  { begin, end, step }: { readonly begin: Expr; readonly end: Expr; readonly step: number },
+  steps: number,
+  body: (index: Expr) => Stmt,
+  behind: () => Stmt,
+): Stmt {
+  if (steps === 1) {
+    return e.forLoop(name, begin, end, (index) => e.block(body(index), behind()), { step });
+  }
+  const length = steps * step;
+  const isWhole =
+    begin.kind === 'const' &&
+    end.kind === 'const' &&
+    (Number(end.value) - Number(begin.value)) % length === 0;
   return e.forLoop(
-    name,
-    stage.begin,
-    stage.end,
-    (index) =>
-      body(
-        Array.from({ length: stage.copies }, (_, copy) => {
-          const at = addIndex(index, e.i32(copy * stage.lanes));
-          return stage.lanes === 1 ? at : e.ramp(at, 1, stage.lanes);
-        }),
-      ),
-    { step },
+    `${name}_block`,
+    begin,
+    end,
+    (first) => {
+      const last = e.add(first, length);
+      const until = isWhole ? last : e.min(last, end);
+      return e.block(e.forLoop(name, first, until, body, { step }), behind());
+    },
+    { step: length },
   );
 }

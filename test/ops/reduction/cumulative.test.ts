@@ -4,6 +4,8 @@ import type { DType } from '../../../src/base/dtype.js';
 import type { Element } from '../../../src/base/element.js';
 import { ShapeError } from '../../../src/base/errors.js';
 import { cumprod, cumsum, recurrence } from '../../../src/ops/index.js';
+import type { Operand } from '../../../src/runtime/executable.js';
+import { Storage } from '../../../src/runtime/storage.js';
 import { indicesOf, randomOperand } from '../../support/arrays.js';
 import {
   elementAt,
@@ -121,4 +123,92 @@ test('a recurrence is a loop', () => {
   const [y] = evaluate([floats([2], [Infinity, 2]), floats([2], [1, 1])], (a, b) => recurrence(a, b)); // prettier-ignore
   assert.deepEqual(elementsOf(y), [1, 3]);
   assert.throws(() => evaluate([floats([2], [1, 2])], (a) => recurrence(a, [1])), ShapeError);
+});
+
+/** One row or several, and few columns or more than a vector has lanes. */
+const longShapes: readonly { readonly shape: readonly number[]; readonly axis: number }[] = [
+  { shape: [400_003], axis: 0 },
+  { shape: [2, 300_001], axis: 1 },
+  { shape: [200_003, 3], axis: 0 },
+  { shape: [2, 50_002, 7], axis: 1 },
+];
+
+/** Eight additions in a block, one where it meets the total, one where that is read (decision 45). */
+const mostRoundings = 10;
+
+for (const { shape, axis } of longShapes) {
+  test(`running sums keep their digits: ${shape.join(' x ')} along ${axis}`, () => {
+    const length = shape.reduce((product, extent) => product * extent, 1);
+    const behind = shape.slice(axis + 1).reduce((product, extent) => product * extent, 1);
+    for (const term of [0.1, 1 / 3, 1000]) {
+      const elements = new Float32Array(length).fill(term);
+      const x: Operand = { storage: new Storage('float32', elements), shape };
+      for (const exclusive of [false, true]) {
+        for (const reverse of [false, true]) {
+          const options = { exclusive, reverse };
+          const [sums] = evaluate([x], (v) => ({ y: cumsum(v, axis, options) }));
+          const found = sums.storage.host as Float32Array;
+          let worst = 0;
+          for (let i = 0; i < length; i++) {
+            const at = Math.floor(i / behind) % shape[axis];
+            const before = reverse ? shape[axis] - 1 - at : at;
+            // Double precision rounds products of these no more than once.
+            const exact = (exclusive ? before : before + 1) * Math.fround(term);
+            const error = Math.abs(found[i] - exact) / Math.max(exact, Number.MIN_VALUE);
+            worst = Math.max(worst, exact === 0 ? Math.abs(found[i]) : error);
+          }
+          assert.ok(worst <= mostRoundings * 2 ** -24, `${term}: ${worst / 2 ** -24} roundings`);
+        }
+      }
+    }
+  });
+}
+
+test('running sums pass through infinities, and past the greatest float', () => {
+  for (const shape of [[40], [40, 1, 2]]) {
+    const stride = shape.length === 1 ? 1 : 2;
+    const length = 40 * stride;
+    const run = (element: (at: number) => number): number[] => {
+      const x = floats(shape, Array.from({ length }, (_, i) => element(Math.floor(i / stride)))); // prettier-ignore
+      const [sums] = evaluate([x], (v) => ({ y: cumsum(v, 0) }));
+      return elementsOf(sums).filter((_, i) => i % stride === 0).map(Number); // prettier-ignore
+    };
+    const count = (values: readonly number[], wanted: number): number =>
+      values.filter((value) => Object.is(value, wanted)).length;
+    assert.equal(
+      count(
+        run((at) => (at === 17 ? Infinity : 1)),
+        Infinity,
+      ),
+      23,
+    );
+    assert.equal(
+      count(
+        run((at) => (at === 3 ? Infinity : at === 21 ? -Infinity : 1)),
+        NaN,
+      ),
+      19,
+    );
+    assert.equal(
+      count(
+        run(() => 1e38),
+        Infinity,
+      ),
+      37,
+    );
+    assert.equal(
+      count(
+        run((at) => (at < 5 ? NaN : 1)),
+        NaN,
+      ),
+      40,
+    );
+    assert.equal(
+      count(
+        run(() => -0),
+        0,
+      ),
+      40,
+    );
+  }
 });

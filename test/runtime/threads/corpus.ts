@@ -125,6 +125,12 @@ export const corpus: readonly Case[] = [
     ops.sum<Value>(x, [0, 1]),
     ops.sum<Value>(x, 1),
   ]),
+  known('sums of several blocks', [[403, 3, 130]], ([x]) => [
+    ops.sum<Value>(x, 0),
+    ops.sum<Value>(x, [0, 2]),
+    ops.var<Value>(x, [0, 1]),
+    ops.sum<Value>(x, [1, 2]),
+  ]),
   known('softmax', [[45, 67]], ([x]) => [ops.softmax<Value>(x, 1), ops.softmax<Value>(x, 0)]),
   known(
     'layer norm and product',
