@@ -90,13 +90,16 @@ function restore(op: string, bytes: Uint8Array, { net, optimizer, loader }: Chec
       actual: metadata.optimizer!.kind,
     });
   }
-  assignParameters(op, net.parameters(), ungroup('net', file.tensors));
-  if (optimizer !== undefined) {
-    const slots = [...ungroup('optimizer', file.tensors)].map(
-      ([name, tensor]): [string, NDArray] => [name, fromFileTensor(tensor)],
-    );
-    optimizer.loadState({ arrays: new Map(slots), steps: metadata.optimizer!.steps });
-  }
+  const slots = [...ungroup('optimizer', file.tensors)].map(([name, tensor]): [string, NDArray] => [
+    name,
+    fromFileTensor(tensor),
+  ]);
+  const state = { arrays: new Map(slots), steps: metadata.optimizer?.steps ?? 0 };
+  const parameters = net.parameters();
+  // Before anything changes, unless parameters get their sizes from the file.
+  if ([...parameters.values()].every((each) => each.isInitialized)) optimizer?.checkState(state);
+  assignParameters(op, parameters, ungroup('net', file.tensors));
+  optimizer?.loadState(state);
   loader?.loadState(metadata.loader!);
   random.setState({
     seed: BigInt(metadata.random.seed),
