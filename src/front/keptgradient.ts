@@ -41,6 +41,13 @@ export class KeptGradient {
     this.#isHome = false;
   }
 
+  /** Notes that someone has written other elements into `array`; false if that is not the gradient. */
+  isChanged(array: NDArray): boolean {
+    if (this.#value !== array) return false;
+    this.#isHome = false;
+    return true;
+  }
+
   /** The gradient for a graph to read at once: in place where it lies in pinned memory. */
   get operand(): NDArray | null {
     return this.#isHome ? this.#home : this.#value;

@@ -106,8 +106,12 @@ export function gradOf(array: NDArray): NDArray | null {
     return withMode({ capture: trace.parent, session: null }, 'grad', () => gradOf(array));
   }
   gradient.value ??= withMode({ session: null }, 'grad', () => zerosLike(array));
+  gradientOwners.set(gradient.value, array);
   return gradient.value;
 }
+
+/** The arrays that have kept gradients which were asked for. */
+const gradientOwners = new WeakMap<NDArray, NDArray>();
 
 /**
  * Whether an array exists beyond the trace: its gradient does, too. What a body is given, a row or a state,
@@ -235,6 +239,8 @@ function replaceElements(target: NDArray, value: NDArray): void {
   if (target.elements?.isPinned === true) target.elements.write(value.storage.host);
   else target.elements = value.held;
   forgetHistory(target);
+  const owner = gradientOwners.get(target);
+  if (owner?.gradient?.isChanged(target) === true) markGradient(owner, written);
 }
 
 /** A graph writes state that a recording has read only where eager code might. */

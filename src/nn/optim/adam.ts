@@ -80,5 +80,7 @@ export class AdamW extends Adam {
 /** Whatever is no object is left for the check of options. */
 function withDecay(options: AdamOptions): AdamOptions {
   const isObject = typeof options === 'object' && options !== null && !Array.isArray(options);
-  return isObject ? { ...options, weightDecay: options.weightDecay ?? 0.01 } : options;
+  return isObject && options.weightDecay === undefined
+    ? { ...options, weightDecay: 0.01 }
+    : options;
 }

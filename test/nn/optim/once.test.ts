@@ -431,3 +431,16 @@ test('a parameter that a step left out resumes from a checkpoint with its own co
   ];
   assertClose(values(whole), expected, 1e-5);
 });
+
+test('assigning to a gradient is writing it, also after captured code has', () => {
+  const { weight, optimizer, backward, value } = single();
+  weight.grad!.assign(kn.array(0.5));
+  optimizer.step();
+  const captured = kn.hybridize(backward);
+  captured();
+  weight.grad!.assign(kn.array(0.25));
+  optimizer.step();
+  weight.grad!.assign(kn.array(4));
+  kn.hybridize(() => optimizer.step())();
+  assert.equal(value(), 1 - 0.5 - 0.25 - 4);
+});
