@@ -148,3 +148,13 @@ const weakRank: Readonly<Record<WeakKind, number>> = {
   'weak-float': 2,
 };
 const kindRank: Readonly<Record<DTypeKind, number>> = { bool: 0, int: 1, float: 2 };
+
+/** Whether a dtype is a float of 16 bits. */
+export function isNarrowFloat(dtype: DType): dtype is 'float16' | 'bfloat16' {
+  return dtype === 'float16' || dtype === 'bfloat16';
+}
+
+/** The float in which is computed what becomes a float of this dtype: float32 for those of 16 bits. */
+export function wideFloat(dtype: DType): DType {
+  return isNarrowFloat(dtype) ? 'float32' : dtype;
+}

@@ -5,6 +5,13 @@ import type { Requirement } from '../ir/requirement.js';
 import { SharedSizes } from '../ir/sharedsizes.js';
 import type { TensorType } from '../ir/types.js';
 import { type ArrayType, arrayType } from './arraytype.js';
+import {
+  type GradientMark,
+  type GradientUser,
+  inSequence,
+  untouched,
+  usersOf,
+} from './gradientuse.js';
 import type { Origin, Session } from './history.js';
 import { mode, withMode } from './mode.js';
 import { arrayOf, type GradReq, NDArray } from './ndarray.js';
@@ -27,6 +34,15 @@ export interface Effects {
   readonly gradientReads: ReadonlyMap<NDArray, NDArray>;
   /** Arrays that started to keep a gradient, and how. */
   readonly attached: ReadonlyMap<NDArray, GradReq>;
+  /** What became of gradients, for those who use each once. */
+  readonly gradientMarks: ReadonlyMap<NDArray, GradientMark>;
+}
+
+/** Whether the gradient of an array from outside was new to a user before captured code ran. */
+export interface NewGradient {
+  readonly array: NDArray;
+  readonly user: GradientUser;
+  readonly isNew: boolean;
 }
 
 /** A number of the host's that captured code depends on, such as a learning rate. */
@@ -56,6 +72,14 @@ export class Capture {
   readonly gradients: Map<NDArray, NDArray> = new Map();
   /** Arrays from outside that started to keep a gradient. */
   readonly attached: Map<NDArray, GradReq> = new Map();
+  /** What the code so far has done to gradients of arrays from outside. */
+  readonly gradientMarks: Map<NDArray, GradientMark> = new Map();
+  /** Who has used any gradient in the code so far, or may have. */
+  readonly #gradientUsers: Set<GradientUser> = new Set();
+  /** The marks since effects were taken. */
+  readonly #marksSince: Map<NDArray, GradientMark> = new Map();
+  /** Whether gradients were new to their users before the code: what it relies on. */
+  readonly newGradients: Map<NDArray, NewGradient[]> = new Map();
   /** Stand-ins for the gradients that arrays from outside bring along. */
   readonly gradientReads: Map<NDArray, NDArray> = new Map();
   /** Stand-ins for numbers that the host is asked for before each replay. */
@@ -164,6 +188,28 @@ export class Capture {
     return read;
   }
 
+  /** Notes what the code does next to the gradient of an array from outside. */
+  markGradient(array: NDArray, mark: GradientMark): void {
+    for (const marks of [this.gradientMarks, this.#marksSince]) {
+      marks.set(array, inSequence(marks.get(array) ?? untouched, mark));
+    }
+    for (const user of usersOf(mark)) this.#gradientUsers.add(user);
+  }
+
+  /** Whether someone may have used a gradient in this code or the code around it. */
+  mayHaveUsed(user: GradientUser): boolean {
+    return this.#gradientUsers.has(user) || this.parent?.mayHaveUsed(user) === true;
+  }
+
+  /** Notes that the code relies on a gradient being new to its user, or not. */
+  noteNew(array: NDArray, user: GradientUser, isNew: boolean): boolean {
+    const known = this.newGradients.get(array) ?? [];
+    if (!known.some((each) => each.user === user)) {
+      this.newGradients.set(array, [...known, { array, user, isNew }]);
+    }
+    return isNew;
+  }
+
   /** An array that stands for a number of the host's. */
   hostNumber(source: HostNumber): NDArray {
     if (this.parent !== null) {
@@ -182,10 +228,12 @@ export class Capture {
       gradients: new Map(this.gradients),
       gradientReads: new Map(this.gradientReads),
       attached: new Map(this.attached),
+      gradientMarks: new Map(this.#marksSince),
     };
     for (const map of [
       this.updates,
       this.gradients,
+      this.#marksSince,
       this.gradientReads,
       this.stateReads,
       this.attached,

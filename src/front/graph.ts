@@ -7,6 +7,7 @@ import type { TensorType } from '../ir/types.js';
 import { add } from '../ops/index.js';
 import type { Effects, HostNumber } from './capture.js';
 import { type CapturedDraws, drawsFrom } from './generator.js';
+import type { GradientMark } from './gradientuse.js';
 import { collectOrigins, type Origin } from './history.js';
 import { layOut, type Named } from './layout.js';
 import type { GradReq, NDArray } from './ndarray.js';
@@ -25,6 +26,12 @@ export type Outside =
   /** The state of the random generator; written, after so many draws, null where only a run tells. */
   | { readonly kind: 'random'; readonly draws: number | null };
 
+/** What code does to the gradient of an array. */
+export interface HolderMark {
+  readonly of: Holder;
+  readonly mark: GradientMark;
+}
+
 /** A program, and what its inputs and outputs mean. */
 export interface GraphParts {
   readonly program: Program;
@@ -34,6 +41,8 @@ export interface GraphParts {
   readonly writes: readonly Outside[];
   /** The arrays that take part in recordings of it; all that it reads where this is not known. */
   readonly touched?: readonly Holder[];
+  /** What becomes of gradients, for those who use each once. */
+  readonly marks?: readonly HolderMark[];
   /** The nodes that a backward pass in the code has made. */
   readonly backward?: ReadonlySet<NodeId>;
   /** Whether the code records by itself, so that gradients can be asked of what it returns. */
@@ -45,6 +54,7 @@ export interface GraphRequest {
   readonly outputs: readonly Named[];
   readonly writes: readonly { readonly target: Outside; readonly array: NDArray }[];
   readonly touched?: readonly Holder[];
+  readonly marks?: readonly HolderMark[];
   /** See `LayoutRequest`. */
   readonly kept?: readonly Origin[];
   readonly stopsUnrecorded?: boolean;
@@ -82,6 +92,7 @@ export function layOutGraph({
   outputs,
   writes,
   touched,
+  marks = [],
   kept = [],
   stopsUnrecorded = false,
   draws,
@@ -134,6 +145,7 @@ export function layOutGraph({
     backward,
     isRecording: stopsUnrecorded,
     ...(touched !== undefined && { touched }),
+    ...(marks.length > 0 && { marks }),
   };
 }
 

@@ -17,11 +17,12 @@ import { Callable } from './invoke.js';
 import { mode, withMode } from './mode.js';
 import { type GradReq, NDArray } from './ndarray.js';
 import {
-  attachGrad,
+  keepGradient,
   forgetHistory,
   gradOf,
   refuseRecorded,
-  setGradient,
+  markGradient,
+  replaceGradient,
   writeState,
 } from './values.js';
 
@@ -123,6 +124,7 @@ export class GraphRunner {
       else if (target.kind === 'gradient') leaveGradient(holder(target.of), value, target.attach);
       else if (this.#draws === null) continueFrom(value);
     });
+    this.#markGradients(holder);
     return results.slice(0, this.#returned);
   }
 
@@ -134,7 +136,9 @@ export class GraphRunner {
       tier: this.#tier,
     });
     for (const operand of operands) operand.computed();
-    if (writes.length === 0) return this.#arrays(this.#executable.run(operands));
+    if (writes.length === 0 && this.parts.marks === undefined) {
+      return this.#arrays(this.#executable.run(operands));
+    }
     const homes = writes.map((write) => homeOf(write, holder));
     const into = homes.some((home) => home !== null)
       ? [...Array<null>(this.#returned).fill(null), ...homes]
@@ -153,7 +157,12 @@ export class GraphRunner {
       } else if (write.kind === 'array') forgetHistory(target);
       else target.gradient!.wrote();
     });
+    this.#markGradients(holder);
     return arrays.slice(0, this.#returned);
+  }
+
+  #markGradients(holder: HolderLookup): void {
+    for (const { of, mark } of this.parts.marks ?? []) markGradient(holder(of), mark);
   }
 
   #arrays(results: readonly Operand[]): readonly NDArray[] {
@@ -223,8 +232,8 @@ function homeOf(write: Outside, holder: HolderLookup): Storage | null {
 
 /** Leaves a gradient on an array, which may start to keep one with that. */
 export function leaveGradient(owner: NDArray, grad: NDArray, attach: GradReq | undefined): void {
-  if (attach !== undefined && owner.gradient?.req !== attach) attachGrad(owner, attach);
-  setGradient(owner, grad);
+  if (attach !== undefined && owner.gradient?.req !== attach) keepGradient(owner, attach);
+  replaceGradient(owner, grad);
 }
 
 /** The elements without history. In captured code the history is all there is. */

@@ -1,10 +1,12 @@
 import { type Structure, structureToString } from '../base/tree.js';
 import { sameType, typeToString } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
+import type { NewGradient } from './capture.js';
 import type { GraphParts } from './graph.js';
 import { mode } from './mode.js';
 import { NDArray } from './ndarray.js';
 import type { Signature } from './signature.js';
+import { isNewGradient } from './values.js';
 
 /** What a guard is about. */
 export type GuardKind =
@@ -24,7 +26,9 @@ export type GuardKind =
   /** The blocks and parameters that a block consists of. */
   | 'blocks'
   /** The type and the attached gradient of an array that is used from outside. */
-  | 'captured';
+  | 'captured'
+  /** Whether a gradient is new to an optimizer that uses each once. */
+  | 'new gradient';
 
 /** One thing that captured code relies on, and a call that has it differently. */
 export interface Guard {
@@ -159,6 +163,14 @@ export interface CapturedGuard {
   readonly gradient: string;
 }
 
+/** What a trace relies on in the gradient of an array from outside that someone uses once. */
+export interface NewGradientGuard extends NewGradient {
+  readonly name: string;
+}
+
+/** Something outside of the arguments that a trace relies on. */
+export type OutsideGuard = CapturedGuard | NewGradientGuard;
+
 /** The arrays from outside that a graph reads; `names` are those of its inputs. */
 export function capturedGuards({ reads, program }: GraphParts): readonly CapturedGuard[] {
   const first = program.inputs.length - reads.length;
@@ -171,8 +183,14 @@ export function capturedGuards({ reads, program }: GraphParts): readonly Capture
 }
 
 /** The first array from outside that is no longer what it was when it was captured; null when all are. */
-export function changedCapture(guards: readonly CapturedGuard[]): Guard | null {
-  for (const { name, array, type, gradient } of guards) {
+export function changedCapture(guards: readonly OutsideGuard[]): Guard | null {
+  for (const guard of guards) {
+    if ('isNew' in guard) {
+      if (isNewGradient(guard.array, guard.user) === guard.isNew) continue;
+      const [expected, actual] = [guard.isNew, !guard.isNew].map(describeNew);
+      return { kind: 'new gradient', path: guard.name, expected, actual };
+    }
+    const { name, array, type, gradient } = guard;
     const isSame = array.type === type || sameType(array.type, type);
     if (isSame && gradientOf(array) === gradient) continue;
     return {
@@ -187,6 +205,10 @@ export function changedCapture(guards: readonly CapturedGuard[]): Guard | null {
 
 function gradientOf({ gradient }: NDArray): string {
   return gradient?.req ?? 'none';
+}
+
+function describeNew(isNew: boolean): string {
+  return isNew ? 'written since the last step' : 'not written since the last step';
 }
 
 function describeCaptured(type: TensorType, gradient: string): string {
@@ -215,6 +237,8 @@ export function adviceFor({ kind, path, expected, actual }: Guard): string {
     case 'gradient':
     case 'captured':
       return `attach the gradient of ${path} once, before the first call`;
+    case 'new gradient':
+      return 'let backward passes before a step reach the same parameters each time';
     case 'recording':
     case 'training':
       return `call it with ${kind} on or off: each is captured once`;

@@ -1,5 +1,9 @@
 import { Storage } from '../runtime/storage.js';
+import { type GradientMark, type GradientUser, undecided } from './gradientuse.js';
 import { type GradReq, NDArray } from './ndarray.js';
+
+/** The serial number of the latest pass that wrote a gradient. */
+let latest = 0;
 
 /**
  * The gradient that an array keeps. Backward passes hand over an array. A captured step writes the
@@ -12,6 +16,8 @@ export class KeptGradient {
   #value: NDArray | null = null;
   #home: NDArray | null = null;
   #isHome = false;
+  /** The serial number of the pass that wrote it; 0 before the first, null where nobody knows whether there was one. */
+  #written: number | null = 0;
 
   /**
    * Zeros at first. The memory of an `earlier` gradient of the array goes on being used: pinned anew at
@@ -35,6 +41,13 @@ export class KeptGradient {
     this.#isHome = false;
   }
 
+  /** Notes that someone has written other elements into `array`; false if that is not the gradient. */
+  isChanged(array: NDArray): boolean {
+    if (this.#value !== array) return false;
+    this.#isHome = false;
+    return true;
+  }
+
   /** The gradient for a graph to read at once: in place where it lies in pinned memory. */
   get operand(): NDArray | null {
     return this.#isHome ? this.#home : this.#value;
@@ -54,5 +67,23 @@ export class KeptGradient {
   wrote(): void {
     this.#value = null;
     this.#isHome = true;
+  }
+
+  /** Whether a pass has written it that `user` has not used yet. */
+  isNewTo(user: GradientUser, owner: NDArray): boolean {
+    if (this.req === 'null') return false;
+    if (this.#written === null) throw undecided(user);
+    return this.#written !== 0 && user.lastUsed(owner) !== this.#written;
+  }
+
+  /** Notes what code has done to it. */
+  mark(mark: GradientMark, owner: NDArray): void {
+    if (mark.kind === 'either') {
+      this.#written = null;
+      return;
+    }
+    if (mark.kind === 'written') this.#written = ++latest;
+    else if (mark.kind === 'reset') this.#written = 0;
+    for (const user of mark.users) user.noteUse(owner, this.#written ?? 0);
   }
 }

@@ -10,7 +10,7 @@ import { type Origin, Session } from './history.js';
 import { withSizes } from './lazy.js';
 import { mode, withMode } from './mode.js';
 import type { NDArray } from './ndarray.js';
-import { gradOf, writeState } from './values.js';
+import { gradOf, markGradient, writeState } from './values.js';
 
 /**
  * The values of a trace that runs while it is made, because side-effect code in it wants real arrays.
@@ -83,6 +83,7 @@ export class LiveValues {
       for (const [owner, grad] of effects.gradients) {
         leaveGradient(this.of(owner), this.of(grad), effects.attached.get(owner));
       }
+      for (const [owner, mark] of effects.gradientMarks) markGradient(this.of(owner), mark);
     });
     for (const [array, session] of traced) array.session = session;
     if (this.#isOwn) this.#session.isOpen = false;

@@ -5,15 +5,16 @@ import { determinedSymbols, symbolsOfTypes } from '../ir/bind.js';
 import { Program } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
 import { instantiate } from '../passes/transform.js';
-import { Capture } from './capture.js';
+import { Capture, type NewGradient } from './capture.js';
 import { escaped, joinRecording } from './dispatch.js';
 import { type GraphParts, layOutGraph, type Outside, writesOf } from './graph.js';
 import { continueFrom, endDraws, takeState } from './generator.js';
+import { either, type GradientMark, isNewAfter, undecided, untouched } from './gradientuse.js';
 import { collectOrigins, type Origin, Session } from './history.js';
 import { mode, withMode } from './mode.js';
 import type { NDArray } from './ndarray.js';
 import { isArray } from './signature.js';
-import { assign, attachGrad, gradOf, setGradient } from './values.js';
+import { assign, gradOf, keepGradient, markGradient, replaceGradient } from './values.js';
 
 /** The body of something that is captured as one operator: a loop, a branch, a function with its own gradient. */
 export interface Region {
@@ -23,6 +24,10 @@ export interface Region {
   readonly nesting: Structure;
   /** The types of the result's arrays. */
   readonly types: readonly TensorType[];
+  /** What the body does to gradients of arrays from outside. */
+  readonly marks: ReadonlyMap<NDArray, GradientMark>;
+  /** Whether gradients were new to their users before the body. */
+  readonly newGradients: readonly NewGradient[];
 }
 
 /**
@@ -64,6 +69,8 @@ export function traceRegion(
       parts: { ...parts, reads: [...sized.map((array) => outsideArray(op, array)), ...reads] },
       nesting: structure,
       types: parts.program.outputs.slice(0, leaves.length).map(({ value }) => value.type),
+      marks: capture.gradientMarks,
+      newGradients: [...capture.newGradients.values()].flat(),
     };
   } finally {
     // What the body has read takes part in the recording around it, not in one that only it has seen.
@@ -214,10 +221,51 @@ function slotFor(op: string, target: Outside): Slot {
     target,
     before: gradOf(of)!,
     put: (after) => {
-      if (attach !== undefined) attachGrad(of, attach);
-      setGradient(of, after);
+      if (attach !== undefined) keepGradient(of, attach);
+      replaceGradient(of, after);
     },
   };
+}
+
+/** How often the region of an operator runs. */
+export type Runs =
+  /** Once, or the other region does. */
+  | 'one of two'
+  | 'once'
+  /** At least once, and perhaps again. */
+  | 'at least once'
+  | 'any number of times';
+
+/**
+ * Gives the carried state the values that an operator leaves, in the surroundings.
+ *
+ * @throws UnsupportedError for a loop in whose first iteration a gradient is new to someone who uses each
+ * once, and not in the next one, or the other way around.
+ */
+export function carryOut(
+  carried: readonly Carried[],
+  after: readonly NDArray[],
+  regions: readonly Region[],
+  runs: Runs,
+): void {
+  const mayRepeat = runs === 'at least once' || runs === 'any number of times';
+  if (mayRepeat) for (const region of regions) checkIterations(region);
+  const marked = new Set(regions.flatMap(({ marks }) => [...marks.keys()]));
+  const added = [...marked].map((array) => {
+    const each = regions.map(({ marks }) => marks.get(array) ?? untouched);
+    const mark = runs === 'one of two' ? either(each[0], each[1]) : each[0];
+    return [array, runs === 'any number of times' ? either(mark, untouched) : mark] as const;
+  });
+  carried.forEach(({ put }, k) => put(after[k]));
+  for (const [array, mark] of added) markGradient(array, mark);
+}
+
+/** An iteration begins with the gradients that the one before it has left. */
+function checkIterations({ marks, newGradients }: Region): void {
+  for (const { array, user, isNew } of newGradients) {
+    const next = isNewAfter(marks.get(array) ?? untouched, user, () => isNew);
+    if (next !== isNew) throw undecided(user);
+  }
 }
 
 function isSame(a: Outside, b: Outside): boolean {

@@ -169,6 +169,7 @@ function layOutStretch(
     inputs: given,
     outputs: results,
     writes: writesOf(effects, holder),
+    marks: [...effects.gradientMarks].map(([array, mark]) => ({ of: holder(array), mark })),
     // What is returned untouched takes part through what becomes of it; side-effect code reads unrecorded.
     touched: [...new Set([...capture.touched, ...(isLast ? heads : [])])]
       .filter((array) => positions.has(array) || (array.elements !== null && !array.isConstant))

@@ -1,6 +1,6 @@
 import { flatten, type Structure, unflatten } from '../base/tree.js';
 import type { TensorType } from '../ir/types.js';
-import { Capture } from './capture.js';
+import { Capture, type NewGradient } from './capture.js';
 import { Cuts, type KnownResult, type Stretch } from './cuts.js';
 import { endDraws } from './generator.js';
 import { Session } from './history.js';
@@ -23,6 +23,8 @@ export interface Trace {
   readonly outputs: Structure;
   /** Names of symbolic sizes that the function looked at as numbers. */
   readonly sizesRead: SizesRead;
+  /** The gradients of arrays from outside that it takes for new, or not, to those who use each once. */
+  readonly newGradients: readonly (NewGradient & { readonly name: string })[];
 }
 
 /** What a trace was good for that had to run while it was made. */
@@ -122,7 +124,11 @@ function traceInto(
     outputs: wanted.map((array, i) => ({ name: outputNames[i], array })),
     nameOf,
   });
-  const trace = { ...layout, outputs, sizesRead: capture.sizesRead };
+  const newGradients = [...capture.newGradients.values()].flat().map((each) => ({
+    ...each,
+    name: `${nameOf(each.array) ?? 'captured'}_gradient`,
+  }));
+  const trace = { ...layout, outputs, sizesRead: capture.sizesRead, newGradients };
   if (!live.hasRun) return { trace, firstRun: null };
   const locals = [...distinct, ...stretches.flatMap(({ cut }) => cut?.results ?? [])];
   const [results, values] = [wanted, locals].map((arrays) => arrays.map((each) => live.of(each)));

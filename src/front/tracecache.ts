@@ -12,13 +12,13 @@ import {
 } from './explain.js';
 import {
   adviceFor,
-  type CapturedGuard,
   capturedGuards,
   changedCapture,
   compareFacts,
   type Facts,
   factsOf,
   type Guard,
+  type OutsideGuard,
 } from './guards.js';
 import type { HybridizeOptions } from './hybridizeoptions.js';
 import type { NDArray } from './ndarray.js';
@@ -46,7 +46,7 @@ export interface Entry {
   readonly runner: TraceRunner;
   readonly symbolic: SymbolicTypes;
   readonly facts: Facts;
-  readonly captured: readonly CapturedGuard[];
+  readonly captured: readonly OutsideGuard[];
   readonly signature: string;
   readonly cost: Cost;
   readonly family: string;
@@ -222,7 +222,10 @@ export class TraceCache {
       symbolic,
       runner: new TraceRunner(trace, this.#options, this.#mayRunCode),
       facts: symbolic.sizes.size === 0 ? facts : factsOf(signature, symbolic.types, parts),
-      captured: trace.segments.flatMap(({ parts }) => capturedGuards(parts)),
+      captured: [
+        ...trace.segments.flatMap(({ parts }) => capturedGuards(parts)),
+        ...trace.newGradients,
+      ],
       signature: describeSignature(signature, symbolic.types.map(typeToString)),
       cost: { trace: performance.now() - started, firstRun: null },
       family: familyKey,

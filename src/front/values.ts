@@ -6,6 +6,15 @@ import { identity, stopGradient } from '../ops/structure/identity.js';
 import { type Capture, currentTrace } from './capture.js';
 import { perform } from './dispatch.js';
 import type { Operation } from './eager/operation.js';
+import {
+  type GradientMark,
+  type GradientUser,
+  isNewAfter,
+  reset,
+  untouched,
+  usedBy,
+  written,
+} from './gradientuse.js';
 import { KeptGradient } from './keptgradient.js';
 import { mode, withMode } from './mode.js';
 import type { StateLog } from './statelog.js';
@@ -45,8 +54,14 @@ function operation({ declaration }: typeof identity): Operation {
   return { declaration, attributes: {}, regions: [] };
 }
 
-/** Starts to keep a gradient of zeros. */
+/** Starts to keep a gradient of zeros: nobody has used it, and no pass has written it. */
 export function attachGrad(array: NDArray, req: GradReq): void {
+  keepGradient(array, req);
+  markGradient(array, reset);
+}
+
+/** The same on behalf of a graph or a region, which say themselves what becomes of the gradient. */
+export function keepGradient(array: NDArray, req: GradReq): void {
   if (req !== 'write' && req !== 'add' && req !== 'null') {
     throw new ArgumentError('there is no such gradient request', {
       op: 'attachGrad',
@@ -91,8 +106,12 @@ export function gradOf(array: NDArray): NDArray | null {
     return withMode({ capture: trace.parent, session: null }, 'grad', () => gradOf(array));
   }
   gradient.value ??= withMode({ session: null }, 'grad', () => zerosLike(array));
+  gradientOwners.set(gradient.value, array);
   return gradient.value;
 }
+
+/** The arrays that have kept gradients which were asked for. */
+const gradientOwners = new WeakMap<NDArray, NDArray>();
 
 /**
  * Whether an array exists beyond the trace: its gradient does, too. What a body is given, a row or a state,
@@ -103,12 +122,60 @@ function isOutside(array: NDArray, trace: Capture): boolean {
   return !array.isConstant && array.origin?.capture !== trace;
 }
 
-/** Replaces the gradient that is kept. In traced code that is done after each replay. */
-export function setGradient(array: NDArray, grad: NDArray): void {
+/**
+ * Replaces the gradient that is kept by what is the same one in other words, such as a clipped one. In
+ * traced code that is done after each replay.
+ */
+export function replaceGradient(array: NDArray, grad: NDArray): void {
   const trace = currentTrace();
   const owner = trace?.ownerOf(array) ?? array;
   if (trace !== null && isOutside(owner, trace)) trace.gradients.set(owner, grad);
   else if (array.gradient !== null) array.gradient.value = grad;
+}
+
+/** Leaves the gradient that a backward pass has found: a new one for those who use each once. */
+export function setGradient(array: NDArray, grad: NDArray): void {
+  replaceGradient(array, grad);
+  markGradient(array, written);
+}
+
+/** Notes what code has done to the gradient of an array. In traced code each replay does it. */
+export function markGradient(array: NDArray, mark: GradientMark): void {
+  const trace = currentTrace();
+  const owner = trace?.ownerOf(array) ?? array;
+  if (trace !== null && isOutside(owner, trace)) trace.markGradient(owner, mark);
+  else array.gradient?.mark(mark, array);
+}
+
+/** Uses a gradient on behalf of someone who does so once. */
+export function useGradient(array: NDArray, user: GradientUser): void {
+  markGradient(array, usedBy(user));
+}
+
+/** Whether someone who uses each gradient once has used any so far. */
+export function hasUsedGradients(user: GradientUser): boolean {
+  return user.hasUsed || currentTrace()?.mayHaveUsed(user) === true;
+}
+
+/**
+ * Whether an array has a gradient that a pass has written and `user` has not used. A trace holds only while
+ * the answer is the same, unless it has written or used the gradient itself.
+ *
+ * @throws UnsupportedError where that depends on what a captured loop or branch does.
+ */
+export function isNewGradient(array: NDArray, user: GradientUser): boolean {
+  const trace = currentTrace();
+  const owner = trace?.ownerOf(array) ?? array;
+  if (trace === null || !isOutside(owner, trace)) {
+    return array.gradient?.isNewTo(user, array) ?? false;
+  }
+  return isNewAfter(trace.gradientMarks.get(owner) ?? untouched, user, () =>
+    trace.noteNew(
+      owner,
+      user,
+      withMode({ capture: trace.parent }, 'grad', () => isNewGradient(owner, user)),
+    ),
+  );
 }
 
 /** Gives `target` the elements of `value`; in traced code, after each replay. */
@@ -172,6 +239,8 @@ function replaceElements(target: NDArray, value: NDArray): void {
   if (target.elements?.isPinned === true) target.elements.write(value.storage.host);
   else target.elements = value.held;
   forgetHistory(target);
+  const owner = gradientOwners.get(target);
+  if (owner?.gradient?.isChanged(target) === true) markGradient(owner, written);
 }
 
 /** A graph writes state that a recording has read only where eager code might. */

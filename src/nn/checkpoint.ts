@@ -1,13 +1,12 @@
 import { FormatError } from '../base/errors.js';
 import { decodeSafetensors, encodeSafetensors, type FileTensor } from '../formats/safetensors.js';
-import type { NDArray } from '../front/ndarray.js';
 import * as random from '../front/random.js';
 import type { Block } from './block.js';
 import type { Loader, LoaderState } from './data/loader.js';
 import { readFile, replaceFile } from './files.js';
 import type { Optimizer } from './optim/optimizer.js';
 import { assignMapped } from './parametermap.js';
-import { fromFileTensor, fromFileTensors, parameterTensors, toFileTensor } from './persistence.js';
+import { fromFileTensors, parameterTensors, toFileTensor } from './persistence.js';
 
 /** What a checkpoint holds; the random state always goes along. */
 export interface Checkpoint {
@@ -91,13 +90,13 @@ function restore(op: string, bytes: Uint8Array, { net, optimizer, loader }: Chec
       actual: metadata.optimizer!.kind,
     });
   }
-  assignMapped(op, net.parameters(), fromFileTensors(ungroup('net', file.tensors)));
-  if (optimizer !== undefined) {
-    const slots = [...ungroup('optimizer', file.tensors)].map(
-      ([name, tensor]): [string, NDArray] => [name, fromFileTensor(tensor)],
-    );
-    optimizer.loadState({ arrays: new Map(slots), steps: metadata.optimizer!.steps });
-  }
+  const slots = fromFileTensors(ungroup('optimizer', file.tensors));
+  const state = { arrays: slots, steps: metadata.optimizer?.steps ?? 0 };
+  const parameters = net.parameters();
+  // Before anything changes, unless parameters get their sizes from the file.
+  if ([...parameters.values()].every((each) => each.isInitialized)) optimizer?.checkState(state);
+  assignMapped(op, parameters, fromFileTensors(ungroup('net', file.tensors)));
+  optimizer?.loadState(state);
   loader?.loadState(metadata.loader!);
   random.setState({
     seed: BigInt(metadata.random.seed),

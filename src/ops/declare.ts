@@ -24,6 +24,7 @@ import { checkShape } from './infer.js';
 import type { Law } from './law.js';
 import type { Lowering } from './lowering.js';
 import type { OnnxMapping } from './onnx.js';
+import { type Calls, defaultPrecision, inFloat32, type Precision } from './precision.js';
 
 /**
  * What the front floor adds to the operators' types: augment this interface with
@@ -208,6 +209,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly batch?: Batching<AttributesOf<S>>;
   /** Default none. */
   readonly turned?: Turned;
+  /** Default `float32` for elementwise operators, reductions and normalizations, `own` for others. */
+  readonly precision?: Precision;
   /** Default none. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];
@@ -283,6 +286,9 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
       return types;
     },
   } as unknown as Declaration;
+  const { precision = defaultPrecision(spec.family, declaration.lowering) } = spec;
+  if (precision === 'float32')
+    Object.assign(declaration, inFloat32(declaration, callsOf(declaration)));
   const { results } = declaration;
   const call = (...args: Parameters<F>): unknown => {
     const meant = spec.call(...args);
@@ -318,6 +324,27 @@ function invokeSymbolic(declaration: Declaration, call: Call, program: Program):
     call.attributes,
     call.regions === undefined ? {} : { regions: call.regions },
   );
+}
+
+/** Calls of an operator, and conversions for it, on whatever tensors it is given. */
+function callsOf(declaration: Declaration): Calls {
+  return {
+    convert<T extends Tensor>(x: T, dtype: DType): T {
+      if (x.type.dtype === dtype) return x;
+      const cast: Call = { inputs: [x], attributes: { dtype } };
+      const made = x instanceof Value ? castValue(x, dtype) : invokeFront(conversionOperator(), cast)[0]; // prettier-ignore
+      return made as Tensor as T;
+    },
+    again<T extends Tensor>(inputs: readonly T[], attributes: Attributes): readonly T[] {
+      const call: Call = { inputs, attributes };
+      const symbolic = inputs.find((input) => input instanceof Value);
+      const made =
+        symbolic === undefined
+          ? invokeFront(declaration, call)
+          : invokeSymbolic(declaration, call, symbolic.program);
+      return made as readonly Tensor[] as readonly T[];
+    },
+  };
 }
 
 let castDeclaration: Declaration | undefined;

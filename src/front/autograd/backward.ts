@@ -3,10 +3,11 @@ import { isFloat } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import { add, onesLike, zerosLike } from '../../ops/index.js';
 import { reachedFrom } from '../followed.js';
+import { written } from '../gradientuse.js';
 import { withMode } from '../mode.js';
 import { typeToString } from '../../ir/program.js';
 import { type BackwardOptions, NDArray } from '../ndarray.js';
-import { aliasOf, setGradient, gradOf } from '../values.js';
+import { aliasOf, setGradient, gradOf, markGradient } from '../values.js';
 import { gradientsOf, layOutRecording, release, sessionsOf } from './tape.js';
 
 /**
@@ -46,6 +47,7 @@ export function backward(
       if (array.gradient!.req === 'write') {
         setGradient(array, found === null ? zerosLike(array) : unshared(found, given));
       } else if (found !== null) setGradient(array, add(gradOf(array)!, found));
+      else markGradient(array, written);
     }
   });
   if (!retainGraph) release(tape);

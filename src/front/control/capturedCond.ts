@@ -3,7 +3,7 @@ import { unflatten } from '../../base/tree.js';
 import { typeToString } from '../../ir/program.js';
 import { cond } from '../../ops/control/index.js';
 import type { NDArray } from '../ndarray.js';
-import { closeRegions, traceRegion } from '../region.js';
+import { carryOut, closeRegions, traceRegion } from '../region.js';
 import { arrangedLike, namesOf, type Nested } from './nesting.js';
 import { parted } from './tracing.js';
 
@@ -30,7 +30,7 @@ export function capturedCond(
   const operands = [...carried.map(({ before }) => before), ...captures];
   const results = cond(predicate, programs[0], programs[1], operands);
   const [leaves, after] = parted(results, [first!.leaves.length]);
-  carried.forEach(({ put }, k) => put(after[k]));
+  carryOut(carried, after, regions, 'one of two');
   return unflatten(first!.structure, leaves);
 }
 

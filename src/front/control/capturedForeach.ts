@@ -1,6 +1,7 @@
+import { boundsOf } from '../../base/dim.js';
 import { unflatten } from '../../base/tree.js';
 import { foreach } from '../../ops/control/index.js';
-import { closeRegions } from '../region.js';
+import { carryOut, closeRegions } from '../region.js';
 import type { RowLoop } from './loop.js';
 import { parted, traceBody } from './tracing.js';
 
@@ -27,6 +28,9 @@ export function capturedForeach({
     reverse,
   });
   const [stacked, states, after] = parted(results, [outputs.leaves.length, init.leaves.length]);
-  carried.forEach(({ put }, k) => put(after[k]));
+  const [length] = data.leaves[0].type.shape;
+  const runs =
+    length === 1 ? 'once' : boundsOf(length).min >= 1 ? 'at least once' : 'any number of times';
+  carryOut(carried, after, [region], runs);
   return [unflatten(outputs.structure, stacked), unflatten(init.structure, states)];
 }

@@ -3,7 +3,7 @@ import { whileLoop } from '../../ops/control/index.js';
 import { array } from '../creation.js';
 import { mode } from '../mode.js';
 import type { NDArray } from '../ndarray.js';
-import { closeRegions, traceRegion, writesState } from '../region.js';
+import { carryOut, closeRegions, traceRegion, writesState } from '../region.js';
 import { inIteration } from './checks.js';
 import { cond } from './cond.js';
 import type { Loop } from './loop.js';
@@ -33,7 +33,7 @@ export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
     vars.leaves.length,
     carried.length,
   ]);
-  carried.forEach(({ put }, k) => put(after[k]));
+  carryOut(carried, after, [region], 'any number of times');
   return [unflatten(outputs.structure, stacked), unflatten(vars.structure, states), iterations];
 }
 

@@ -1,7 +1,14 @@
+import { nonNegative, type OptionRules } from '../../base/options.js';
 import { pow } from '../../ops/index.js';
 import type { NDArray } from '../../front/ndarray.js';
 import type { Parameter } from '../parameter.js';
-import { Optimizer, type OptimizerOptions, type UpdateContext } from './optimizer.js';
+import {
+  decayRule,
+  Optimizer,
+  type OptimizerOptions,
+  optimizerRules,
+  type UpdateContext,
+} from './optimizer.js';
 
 /** What `Adam` and `AdamW` takes besides what every optimizer does. */
 export interface AdamOptions extends OptimizerOptions {
@@ -13,6 +20,13 @@ export interface AdamOptions extends OptimizerOptions {
   readonly epsilon?: number;
 }
 
+const rules: OptionRules<AdamOptions> = {
+  ...optimizerRules,
+  beta1: decayRule,
+  beta2: decayRule,
+  epsilon: nonNegative,
+};
+
 /** Adam. Source: Kingma and Ba, ICLR 2015. Weight decay is added to the gradient. */
 export class Adam extends Optimizer {
   protected readonly slotNames: readonly string[] = ['mean', 'variance'];
@@ -21,15 +35,15 @@ export class Adam extends Optimizer {
   readonly #epsilon: number;
 
   constructor(parameters: ReadonlyMap<string, Parameter>, options: AdamOptions) {
-    super(parameters, options);
+    super(parameters, options, rules);
     this.#beta1 = options.beta1 ?? 0.9;
     this.#beta2 = options.beta2 ?? 0.999;
     this.#epsilon = options.epsilon ?? 1e-8;
   }
 
   /** The corrections for starting from zero moments. */
-  protected override hyperparameters(step: NDArray): readonly NDArray[] {
-    return [this.#beta1, this.#beta2].map((beta) => pow(beta, step).neg().add(1).reciprocal());
+  protected override hyperparameters(updates: NDArray): readonly NDArray[] {
+    return [this.#beta1, this.#beta2].map((beta) => pow(beta, updates).neg().add(1).reciprocal());
   }
 
   /** The weight before the step, with whatever weight decay takes off it. */
@@ -51,7 +65,7 @@ export class Adam extends Optimizer {
 /** Adam with decoupled weight decay. Source: Loshchilov and Hutter, ICLR 2019. Default decay 0.01. */
 export class AdamW extends Adam {
   constructor(parameters: ReadonlyMap<string, Parameter>, options: AdamOptions) {
-    super(parameters, { ...options, weightDecay: options.weightDecay ?? 0.01 });
+    super(parameters, withDecay(options));
   }
 
   protected override slope(_weight: NDArray, grad: NDArray): NDArray {
@@ -61,4 +75,12 @@ export class AdamW extends Adam {
   protected override decayed(weight: NDArray, rate: NDArray): NDArray {
     return weight.sub(weight.mul(rate.mul(this.weightDecay)));
   }
+}
+
+/** Whatever is no object is left for the check of options. */
+function withDecay(options: AdamOptions): AdamOptions {
+  const isObject = typeof options === 'object' && options !== null && !Array.isArray(options);
+  return isObject && options.weightDecay === undefined
+    ? { ...options, weightDecay: 0.01 }
+    : options;
 }

@@ -1,6 +1,13 @@
+import { nonNegative, type OptionRules } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
 import type { Parameter } from '../parameter.js';
-import { Optimizer, type OptimizerOptions, type UpdateContext } from './optimizer.js';
+import {
+  decayRule,
+  Optimizer,
+  type OptimizerOptions,
+  optimizerRules,
+  type UpdateContext,
+} from './optimizer.js';
 
 /** What `RMSProp` takes besides what every optimizer does. */
 export interface RMSPropOptions extends OptimizerOptions {
@@ -10,6 +17,12 @@ export interface RMSPropOptions extends OptimizerOptions {
   readonly epsilon?: number;
 }
 
+const rmsPropRules: OptionRules<RMSPropOptions> = {
+  ...optimizerRules,
+  decay: decayRule,
+  epsilon: nonNegative,
+};
+
 /** Divides by a running root mean square of the gradients. Source: Tieleman and Hinton, 2012. */
 export class RMSProp extends Optimizer {
   protected readonly slotNames: readonly string[] = ['square'];
@@ -17,7 +30,7 @@ export class RMSProp extends Optimizer {
   readonly #epsilon: number;
 
   constructor(parameters: ReadonlyMap<string, Parameter>, options: RMSPropOptions) {
-    super(parameters, options);
+    super(parameters, options, rmsPropRules);
     this.#decay = options.decay ?? 0.99;
     this.#epsilon = options.epsilon ?? 1e-8;
   }
@@ -40,13 +53,15 @@ export interface AdagradOptions extends OptimizerOptions {
   readonly epsilon?: number;
 }
 
+const adagradRules: OptionRules<AdagradOptions> = { ...optimizerRules, epsilon: nonNegative };
+
 /** Divides by the root of the sum of all squared gradients. Source: Duchi, Hazan and Singer, JMLR 2011. */
 export class Adagrad extends Optimizer {
   protected readonly slotNames: readonly string[] = ['sum'];
   readonly #epsilon: number;
 
   constructor(parameters: ReadonlyMap<string, Parameter>, options: AdagradOptions) {
-    super(parameters, options);
+    super(parameters, options, adagradRules);
     this.#epsilon = options.epsilon ?? 1e-10;
   }
 
@@ -70,6 +85,12 @@ export interface LionOptions extends OptimizerOptions {
   readonly beta2?: number;
 }
 
+const lionRules: OptionRules<LionOptions> = {
+  ...optimizerRules,
+  beta1: decayRule,
+  beta2: decayRule,
+};
+
 /** Steps by the sign of a momentum; weight decay is decoupled. Source: Chen et al., NeurIPS 2023. */
 export class Lion extends Optimizer {
   protected readonly slotNames: readonly string[] = ['momentum'];
@@ -77,7 +98,7 @@ export class Lion extends Optimizer {
   readonly #beta2: number;
 
   constructor(parameters: ReadonlyMap<string, Parameter>, options: LionOptions) {
-    super(parameters, options);
+    super(parameters, options, lionRules);
     this.#beta1 = options.beta1 ?? 0.9;
     this.#beta2 = options.beta2 ?? 0.99;
   }

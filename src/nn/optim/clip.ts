@@ -1,37 +1,50 @@
+import { wideFloat } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
+import { checkArgument, rule } from '../../base/options.js';
 import * as autograd from '../../front/autograd/index.js';
 import type { NDArray } from '../../front/ndarray.js';
-import { setGradient } from '../../front/values.js';
+import { isNewGradient, replaceGradient } from '../../front/values.js';
 import { minimum, sqrt } from '../../ops/index.js';
 import type { Parameter } from '../parameter.js';
+import { checkParameters } from './optimizer.js';
+import { anyStep } from './used.js';
+
+const length = rule(
+  'a number above 0',
+  (value): value is number => typeof value === 'number' && value > 0,
+);
 
 /**
- * Scales all gradients by one factor so that their common Euclidean norm is at most `maxNorm`. Returns
- * the norm before. Source: Pascanu, Mikolov and Bengio, ICML 2013.
+ * Scales all gradients that no step has used yet by one factor so that their common Euclidean norm is at
+ * most `maxNorm`. Returns the norm before, of float32 at least. Source: Pascanu, Mikolov and Bengio, ICML
+ * 2013.
+ *
+ * @throws ArgumentError for another norm than a number above 0, and where no backward pass has written a
+ * gradient since the last step.
  */
 export function clipGlobalNorm(
   parameters: ReadonlyMap<string, Parameter>,
   maxNorm: number,
 ): NDArray {
-  if (!(maxNorm > 0)) {
-    throw new ArgumentError('maxNorm is a length', {
-      op: 'clipGlobalNorm',
-      expected: 'a number above 0',
-      actual: String(maxNorm),
-    });
-  }
-  const trained = [...parameters.values()].filter(({ grad }) => grad !== null);
+  const op = 'clipGlobalNorm';
+  checkParameters(op, parameters);
+  checkArgument(op, 'maxNorm', maxNorm, length);
+  const trained = [...parameters.values()].filter(
+    (each) => each.isInitialized && isNewGradient(each.value, anyStep),
+  );
   if (trained.length === 0) {
-    throw new ArgumentError('no parameter has a gradient', {
-      op: 'clipGlobalNorm',
+    throw new ArgumentError('no parameter has a gradient that no step has used', {
+      op,
       advice: 'run a backward pass first',
     });
   }
   return autograd.pause(() => {
-    const grads = trained.map(({ grad }) => grad!);
+    const grads = trained.map(({ grad, dtype }) => grad!.astype(wideFloat(dtype)));
     const norm = sqrt(grads.map((grad) => grad.square().sum()).reduce((a, b) => a.add(b)));
     const factor = minimum(norm.add(1e-6).reciprocal().mul(maxNorm), 1);
-    trained.forEach(({ value }, i) => setGradient(value, grads[i].mul(factor)));
+    trained.forEach(({ value, dtype }, i) =>
+      replaceGradient(value, grads[i].mul(factor).astype(dtype)),
+    );
     return norm;
   });
 }

@@ -1,4 +1,15 @@
+import { describe, type ValueRule } from '../../base/attribute.js';
+import { sameShape } from '../../base/dim.js';
+import { wideFloat } from '../../base/dtype.js';
 import { ArgumentError, FormatError, TraceError, UnsupportedError } from '../../base/errors.js';
+import {
+  checkArgument,
+  checkOptions,
+  either,
+  nonNegative,
+  type OptionRules,
+  rule,
+} from '../../base/options.js';
 import * as autograd from '../../front/autograd/index.js';
 import {
   type Capture,
@@ -8,11 +19,15 @@ import {
   isCapturing,
   outsideCapture,
 } from '../../front/capture.js';
-import { array, zerosLike } from '../../front/creation.js';
+import { array, zeros } from '../../front/creation.js';
+import { GradientUser } from '../../front/gradientuse.js';
 import { hybridize } from '../../front/hybridize.js';
 import { nameArray } from '../../front/names.js';
 import type { NDArray } from '../../front/ndarray.js';
-import type { Parameter } from '../parameter.js';
+import { hasUsedGradients, isNewGradient, useGradient } from '../../front/values.js';
+import { typeToString } from '../../ir/program.js';
+import { Parameter } from '../parameter.js';
+import { anyStep } from './used.js';
 
 /** A learning rate, or a function from the number of steps taken so far to one. */
 export type LearningRate = number | ((step: number) => number);
@@ -25,11 +40,29 @@ export interface OptimizerOptions {
   readonly weightDecay?: number;
 }
 
+const schedule = rule<(step: number) => number>(
+  'a function from the number of steps to such a number',
+  (value): value is (step: number) => number => typeof value === 'function',
+);
+const learningRateRule: ValueRule<LearningRate> = either(nonNegative, schedule);
+
+/** A number from 0 up to but not including 1: the decay of a running mean. */
+export const decayRule: ValueRule<number> = rule(
+  'a number of at least 0 and below 1',
+  (value): value is number => typeof value === 'number' && value >= 0 && value < 1,
+);
+
+/** What is accepted as options of every optimizer. */
+export const optimizerRules: OptionRules<OptimizerOptions> = {
+  learningRate: learningRateRule,
+  weightDecay: nonNegative,
+};
+
 /** What the update of one parameter reads, and what it yields. */
 export interface UpdateContext {
-  /** The weight before the step. */
+  /** The weight before the step; a float16 or bfloat16 one as float32. */
   readonly weight: NDArray;
-  /** Its gradient. */
+  /** Its gradient, of the same dtype. */
   readonly grad: NDArray;
   /** The optimizer's state for this parameter, by slot. */
   readonly slots: readonly NDArray[];
@@ -38,7 +71,11 @@ export interface UpdateContext {
 }
 
 /**
- * Moves parameters along their gradients. The update of all parameters is captured code: a step is one
+ * Moves parameters along their gradients, using each gradient once: a parameter whose gradient no backward
+ * pass has written since the last step stays as it is, and so does its state. Weights of float16 and
+ * bfloat16 are updated in float32, which their state has as well, and rounded once.
+ *
+ * The update of all parameters is captured code: a step is one
  * compiled program that works on the parameters in place, or part of the program of whatever function it
  * is called in. The number of steps is state of that program, the learning rate an input of it.
  */
@@ -46,7 +83,10 @@ export abstract class Optimizer {
   readonly parameters: ReadonlyMap<string, Parameter>;
   protected readonly weightDecay: number;
   readonly #state: Map<Parameter, readonly NDArray[]> = new Map();
-  readonly #count: NDArray = countArray();
+  readonly #count: NDArray = countArray('steps', 0n);
+  /** How many updates each parameter has had; null where nothing depends on it. */
+  readonly #updates: NDArray | null;
+  readonly #user: GradientUser;
   readonly #update: () => void = hybridize(() => this.#updateAll(), { verify: 'off' });
   /** The learning rates of the steps of one call, in order; usually there is one. */
   readonly #rates: HostNumber[] = [];
@@ -54,19 +94,38 @@ export abstract class Optimizer {
   readonly #traced: WeakMap<Capture, number> = new WeakMap();
   #learningRate: LearningRate;
 
-  constructor(parameters: ReadonlyMap<string, Parameter>, options: OptimizerOptions) {
+  /**
+   * @param rules What is accepted as options, so that others are refused. Default: no option is.
+   * @throws ArgumentError for parameters that are no map of parameters or none of which is trained, and for
+   * options that there are not or that have no such values.
+   */
+  constructor(
+    parameters: ReadonlyMap<string, Parameter>,
+    options: OptimizerOptions,
+    rules?: OptionRules<OptimizerOptions>,
+  ) {
+    const op = new.target.name;
+    checkParameters(op, parameters);
+    if (rules !== undefined) checkOptions(op, options, rules);
+    checkArgument(op, 'learningRate', options.learningRate, learningRateRule);
+    if (options.weightDecay !== undefined) {
+      checkArgument(op, 'weightDecay', options.weightDecay, nonNegative);
+    }
     this.parameters = new Map(
       [...parameters].filter(([, parameter]) => parameter.gradReq !== 'null'),
     );
     if (this.parameters.size === 0) {
       throw new ArgumentError('there is nothing to train', {
-        op: new.target.name,
+        op,
         expected: 'parameters whose gradReq is not null',
         actual: `${parameters.size} parameters`,
       });
     }
     this.#learningRate = options.learningRate;
     this.weightDecay = options.weightDecay ?? 0;
+    this.#user = new GradientUser(`${op}.step`);
+    const counts = this.hyperparameters !== Optimizer.prototype.hyperparameters;
+    this.#updates = counts ? countArray('updates', new BigInt64Array(this.parameters.size)) : null;
   }
 
   /** How many zero-filled arrays of its own shape each parameter needs. */
@@ -80,8 +139,11 @@ export abstract class Optimizer {
     return this.weightDecay === 0 ? grad : grad.add(weight.mul(this.weightDecay));
   }
 
-  /** What `hyper` holds beyond the learning rate; `step` is a rank-0 float64 array that counts from 1. */
-  protected hyperparameters(_step: NDArray): readonly NDArray[] {
+  /**
+   * What `hyper` holds beyond the learning rate, for all parameters at once: elementwise, of a float64
+   * array with the number of updates of each parameter, this one included.
+   */
+  protected hyperparameters(_updates: NDArray): readonly NDArray[] {
     return [];
   }
 
@@ -93,40 +155,74 @@ export abstract class Optimizer {
 
   set learningRate(rate: LearningRate) {
     this.#refuseTrace('set');
+    checkArgument(this.constructor.name, 'learningRate', rate, learningRateRule);
     this.#learningRate = rate;
   }
 
-  /** The number of steps taken. */
+  /** The number of steps taken; one that found nothing new to do was none. */
   get steps(): number {
     return Number(this.#count.item());
   }
 
-  /** Updates every parameter from its gradient. An error, before anything changes, if one has none. */
+  /**
+   * Updates every parameter whose gradient a backward pass has written since the last step; the others stay
+   * as they are, with their state. Nothing happens where there is none.
+   *
+   * @throws ArgumentError, before anything changes, if no backward pass has written any gradient yet.
+   * @throws UnsupportedError in captured code, where only the data tells whether a gradient is new.
+   */
   step(): void {
-    for (const [name, parameter] of this.parameters) {
-      if (parameter.grad !== null) continue;
-      throw new ArgumentError(`parameter ${name} has no gradient`, {
-        op: `${this.constructor.name}.step`,
-        advice: 'initialize the network and run a backward pass before the step',
-      });
+    if (this.#toUpdate().size > 0) return autograd.pause(() => this.#update());
+    if (hasUsedGradients(this.#user)) return;
+    const [name] = this.parameters.keys();
+    throw new ArgumentError(`parameter ${name} has no gradient, nor has any other`, {
+      op: `${this.constructor.name}.step`,
+      advice: 'initialize the network and run a backward pass before the step',
+    });
+  }
+
+  /** The parameters with a gradient that no step has used, by their position among all. */
+  #toUpdate(): ReadonlyMap<number, Parameter> {
+    const found = new Map<number, Parameter>();
+    let at = 0;
+    for (const parameter of this.parameters.values()) {
+      if (parameter.isInitialized && isNewGradient(parameter.value, this.#user)) {
+        found.set(at, parameter);
+      }
+      at++;
     }
-    autograd.pause(() => this.#update());
+    return found;
   }
 
   #updateAll(): void {
-    const count = this.#count.add(1);
-    const hyper = [
-      hostNumber(this.#nextRate()),
-      ...this.hyperparameters(count.astype('float64')).map((each) => each.astype('float32')),
-    ];
-    for (const parameter of this.parameters.values()) {
+    const toUpdate = this.#toUpdate();
+    const rate = hostNumber(this.#nextRate());
+    const shared = this.#sharedHyper(toUpdate);
+    for (const [at, parameter] of toUpdate) {
       const slots = this.#slots(parameter);
-      const { value: weight, grad } = parameter;
-      const [next, ...nextSlots] = this.update({ weight, grad: grad!, slots, hyper });
-      parameter.assign(next);
+      const { value, dtype } = parameter;
+      const wide = wideFloat(dtype);
+      const [next, ...nextSlots] = this.update({
+        weight: value.astype(wide),
+        grad: parameter.grad!.astype(wide),
+        slots,
+        hyper: [rate, ...shared.map((each) => each.slice(at))],
+      });
+      parameter.assign(next.astype(dtype));
       slots.forEach((slot, k) => slot.assign(nextSlots[k]));
+      for (const user of [this.#user, anyStep]) useGradient(value, user);
     }
-    this.#count.assign(count);
+    this.#count.assign(this.#count.add(1));
+  }
+
+  /** The hyperparameters that depend on the number of updates, for all parameters. Counts the updates. */
+  #sharedHyper(toUpdate: ReadonlyMap<number, Parameter>): readonly NDArray[] {
+    if (this.#updates === null) return [];
+    const all = this.parameters.size;
+    const added = BigInt64Array.from({ length: all }, (_, at) => (toUpdate.has(at) ? 1n : 0n));
+    const updates = this.#updates.add(toUpdate.size === all ? 1 : added);
+    this.#updates.assign(updates);
+    return this.hyperparameters(updates.astype('float64')).map((each) => each.astype('float32'));
   }
 
   /** The learning rate of the step that captured code takes next. */
@@ -150,8 +246,15 @@ export abstract class Optimizer {
   }
 
   #rateAfter(steps: number): number {
-    const rate = this.#learningRate;
-    return typeof rate === 'number' ? rate : rate(this.steps + steps);
+    if (typeof this.#learningRate === 'number') return this.#learningRate;
+    const at = this.steps + steps;
+    const rate: unknown = this.#learningRate(at);
+    if (nonNegative.accepts(rate)) return rate;
+    throw new ArgumentError(`the learning-rate schedule gave no rate for step ${at}`, {
+      op: `${this.constructor.name}.step`,
+      expected: nonNegative.expected,
+      actual: describe(rate),
+    });
   }
 
   #refuseTrace(what: string): void {
@@ -167,38 +270,90 @@ export abstract class Optimizer {
     for (const parameter of this.parameters.values()) parameter.zeroGrad();
   }
 
-  /** Everything a checkpoint needs: the slots by `parameter/slot`, and the number of steps. */
+  /**
+   * Everything a checkpoint needs: the slots by `parameter/slot`, and the number of steps. For a parameter
+   * that has not been part of all of them, `parameter/updates` counts its own.
+   */
   state(): { readonly arrays: ReadonlyMap<string, NDArray>; readonly steps: number } {
+    const { steps } = this;
+    const arrays = this.#slotArrays();
+    const updates = this.#updates?.dataSync() ?? [];
+    [...this.parameters.keys()].forEach((name, at) => {
+      if (at >= updates.length || Number(updates[at]) === steps) return;
+      arrays.set(
+        `${name}/${updatesName}`,
+        array(BigInt64Array.of(BigInt(updates[at])), { shape: [] }),
+      );
+    });
+    return { arrays, steps };
+  }
+
+  #slotArrays(): Map<string, NDArray> {
     const arrays = new Map<string, NDArray>();
     for (const [name, parameter] of this.parameters) {
       this.#slots(parameter).forEach((slot, k) => arrays.set(`${name}/${this.slotNames[k]}`, slot));
     }
-    return { arrays, steps: this.steps };
+    return arrays;
   }
 
-  /** Takes back what `state` gave. Nothing changes if anything is missing. */
+  /**
+   * Takes back what `state` gave.
+   *
+   * @throws FormatError if anything is missing or of another type. Nothing changes then.
+   */
   loadState(state: {
     readonly arrays: ReadonlyMap<string, NDArray>;
     readonly steps: number;
   }): void {
-    const wanted = [...this.state().arrays];
-    for (const [name] of wanted) {
-      if (!state.arrays.has(name)) {
+    this.checkState(state);
+    for (const [name, slot] of this.#slotArrays()) slot.assign(state.arrays.get(name)!);
+    this.#count.assign(array(BigInt64Array.of(BigInt(state.steps)), { shape: [] }));
+    const counts = [...this.parameters.keys()].map((name) =>
+      BigInt(Number(state.arrays.get(`${name}/${updatesName}`)?.item() ?? state.steps)),
+    );
+    this.#updates?.assign(array(BigInt64Array.from(counts)));
+  }
+
+  /** @internal Refuses what `loadState` refuses. */
+  checkState({
+    arrays,
+    steps,
+  }: {
+    readonly arrays: ReadonlyMap<string, NDArray>;
+    readonly steps: number;
+  }): void {
+    const op = `${this.constructor.name}.loadState`;
+    const wanted = this.#slotArrays();
+    for (const [name, slot] of wanted) {
+      const given = arrays.get(name);
+      if (given === undefined) {
         throw new FormatError(`the optimizer's state has no ${name}`, {
-          op: `${this.constructor.name}.loadState`,
-          expected: wanted.map(([key]) => key).join(', '),
-          actual: [...state.arrays.keys()].join(', '),
+          op,
+          expected: [...wanted.keys()].join(', '),
+          actual: [...arrays.keys()].join(', '),
         });
       }
+      if (given.dtype === slot.dtype && sameShape(given.shape, slot.shape)) continue;
+      throw new FormatError(`${name} in the optimizer's state is of another type`, {
+        op,
+        expected: typeToString(slot.type),
+        actual: typeToString(given.type),
+      });
     }
-    for (const [name, slot] of wanted) slot.assign(state.arrays.get(name)!);
-    this.#count.assign(array(BigInt64Array.of(BigInt(state.steps)), { shape: [] }));
+    if (Number.isSafeInteger(steps) && steps >= 0) return;
+    throw new FormatError("the optimizer's state has no number of steps", {
+      op,
+      expected: 'a whole number of at least 0',
+      actual: describe(steps),
+    });
   }
 
   #slots(parameter: Parameter): readonly NDArray[] {
     let slots = this.#state.get(parameter);
     if (slots === undefined) {
-      slots = outsideCapture(() => this.slotNames.map(() => zerosLike(parameter.value)));
+      const { shape } = parameter.value;
+      const dtype = wideFloat(parameter.dtype);
+      slots = outsideCapture(() => this.slotNames.map(() => zeros(shape, { dtype })));
       slots.forEach((slot, k) => {
         slot.pin();
         nameArray(slot, () => `${parameter.name || 'parameter'}/${this.slotNames[k]}`);
@@ -209,10 +364,27 @@ export abstract class Optimizer {
   }
 }
 
-/** The number of steps taken, as state that captured code can count on. */
-function countArray(): NDArray {
-  const count = outsideCapture(() => array(0n));
+/** The name of the number of updates in saved state, beside the names of slots. */
+const updatesName = 'updates';
+
+/** A number of steps, or several, as state that captured code can count on. */
+function countArray(name: string, start: bigint | BigInt64Array): NDArray {
+  const count = outsideCapture(() => array(start));
   count.pin();
-  nameArray(count, () => 'steps');
+  nameArray(count, () => name);
   return count;
+}
+
+/** Refuses what is no map of parameters. */
+export function checkParameters(op: string, parameters: unknown): void {
+  const isMap = parameters instanceof Map;
+  if (isMap && [...parameters.values()].every((each) => each instanceof Parameter)) return;
+  throw new ArgumentError('these are no parameters', {
+    op,
+    expected: 'a map from names to parameters',
+    actual: isMap
+      ? `a map with ${describe([...parameters.values()].find((each) => !(each instanceof Parameter)))}`
+      : describe(parameters),
+    advice: 'pass net.parameters()',
+  });
 }

@@ -1,33 +1,46 @@
-import { ArgumentError } from '../../base/errors.js';
+import {
+  callable,
+  checkArgument,
+  checkOptions,
+  either,
+  integerFrom,
+  nonNegative,
+} from '../../base/options.js';
 
 /** Learning rates over time: functions of the number of steps taken so far. */
 export type Schedule = (step: number) => number;
 
-function checkCount(op: string, name: string, value: number): void {
-  if (!(Number.isInteger(value) && value > 0)) {
-    throw new ArgumentError(`${name} is a number of steps`, {
-      op,
-      expected: 'an integer above 0',
-      actual: String(value),
-    });
-  }
+const count = integerFrom(1);
+
+interface StepDecayOptions {
+  /** The number of steps between two multiplications. */
+  readonly every: number;
+  readonly factor: number;
+}
+
+interface CosineOptions {
+  /** The number of steps until the end. */
+  readonly steps: number;
+  /** The last rate. Default 0. */
+  readonly end?: number;
 }
 
 /** Multiplies by `factor` every `every` steps. */
-export function stepDecay(
-  rate: number,
-  options: { readonly every: number; readonly factor: number },
-): Schedule {
-  checkCount('stepDecay', 'every', options.every);
+export function stepDecay(rate: number, options: StepDecayOptions): Schedule {
+  const op = 'stepDecay';
+  checkArgument(op, 'rate', rate, nonNegative);
+  checkOptions<StepDecayOptions>(op, options, { every: count, factor: nonNegative });
+  checkArgument(op, 'every', options.every, count);
+  checkArgument(op, 'factor', options.factor, nonNegative);
   return (step) => rate * options.factor ** Math.floor(step / options.every);
 }
 
 /** Falls from `rate` to `end` along half a cosine over `steps`. Source: Loshchilov and Hutter, ICLR 2017. */
-export function cosine(
-  rate: number,
-  options: { readonly steps: number; readonly end?: number },
-): Schedule {
-  checkCount('cosine', 'steps', options.steps);
+export function cosine(rate: number, options: CosineOptions): Schedule {
+  const op = 'cosine';
+  checkArgument(op, 'rate', rate, nonNegative);
+  checkOptions<CosineOptions>(op, options, { steps: count, end: nonNegative });
+  checkArgument(op, 'steps', options.steps, count);
   const end = options.end ?? 0;
   return (step) => {
     const share = Math.min(1, step / options.steps);
@@ -37,7 +50,8 @@ export function cosine(
 
 /** Rises linearly to where `after` begins, over `steps`. */
 export function warmup(steps: number, after: Schedule | number): Schedule {
-  checkCount('warmup', 'steps', steps);
+  checkArgument('warmup', 'steps', steps, count);
+  checkArgument('warmup', 'after', after, either(nonNegative, callable));
   const rest = typeof after === 'number' ? (): number => after : after;
   return (step) => (step < steps ? (rest(0) * (step + 1)) / steps : rest(step - steps));
 }

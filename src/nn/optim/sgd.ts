@@ -1,6 +1,13 @@
+import { ArgumentError } from '../../base/errors.js';
+import { flag, fraction, type OptionRules } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
 import type { Parameter } from '../parameter.js';
-import { Optimizer, type OptimizerOptions, type UpdateContext } from './optimizer.js';
+import {
+  Optimizer,
+  type OptimizerOptions,
+  optimizerRules,
+  type UpdateContext,
+} from './optimizer.js';
 
 /** What `SGD` takes besides what every optimizer does. */
 export interface SGDOptions extends OptimizerOptions {
@@ -10,6 +17,8 @@ export interface SGDOptions extends OptimizerOptions {
   readonly nesterov?: boolean;
 }
 
+const rules: OptionRules<SGDOptions> = { ...optimizerRules, momentum: fraction, nesterov: flag };
+
 /** Stochastic gradient descent with momentum, as PyTorch defines it: v = m v + g; w -= rate v. */
 export class SGD extends Optimizer {
   protected readonly slotNames: readonly string[];
@@ -17,9 +26,16 @@ export class SGD extends Optimizer {
   readonly #nesterov: boolean;
 
   constructor(parameters: ReadonlyMap<string, Parameter>, options: SGDOptions) {
-    super(parameters, options);
+    super(parameters, options, rules);
     this.#momentum = options.momentum ?? 0;
     this.#nesterov = options.nesterov ?? false;
+    if (this.#nesterov && this.#momentum === 0) {
+      throw new ArgumentError('there is no momentum to look ahead by', {
+        op: new.target.name,
+        expected: 'a momentum above 0 where nesterov is true',
+        actual: `momentum ${this.#momentum}`,
+      });
+    }
     this.slotNames = this.#momentum === 0 ? [] : ['momentum'];
   }
 

@@ -34,6 +34,7 @@ export const einsum: OperatorFunction<
 > = operator({
   name: 'einsum',
   family: 'contraction',
+  precision: 'float32',
   attributes: { equation: attr.string },
   method: false,
   call: (equation, ...operands) => {

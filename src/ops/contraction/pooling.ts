@@ -116,6 +116,7 @@ function column(count: number, trailing: number): HostValue {
 export const avgPool: OperatorFunction<Pool<AvgPoolOptions>> = operator({
   name: 'avgPool',
   family: 'contraction',
+  precision: 'float32',
   attributes: { ...windowAttributes, beyond: attr.dims, countIncludePad: attr.bool },
   operands: 'float',
   call: (x, kernelSize, options = {}) => ({

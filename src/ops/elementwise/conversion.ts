@@ -29,6 +29,7 @@ export type Cast = <T extends Tensor = DefaultTensor>(x: Input<T>, dtype: DType)
 export const cast: OperatorFunction<Cast> = operator({
   name: 'cast',
   family: 'elementwise',
+  precision: 'own',
   attributes: { dtype: attr.dtype },
   operands: 'keep',
   call: (x, dtype) => ({ inputs: [x], attributes: { dtype } }),

@@ -62,8 +62,9 @@ export function unary(spec: UnarySpec): OperatorFunction<Unary> {
     gradient:
       gradient === 'none'
         ? 'none'
-        : ({ inputs: [x], outputs: [y], grads: [g] }) => [
-            gradient === 'zero' ? null : gradient(g!, x, y),
+        : ({ inputs: [x], outputs, grads: [g] }) => [
+            // The result may have to be computed again: only for rules that ask for it.
+            gradient === 'zero' ? null : gradient(g!, x, gradient.length > 2 ? outputs[0] : x),
           ],
     lowering: elementwise<Attributes>(([x], context) => spec.value(x, context)),
     ...(onnx !== undefined && { onnx }),
@@ -85,9 +86,10 @@ export function binary(spec: BinarySpec): OperatorFunction<Binary> {
     gradient:
       gradient === 'none'
         ? 'none'
-        : ({ inputs, outputs: [result], grads: [g], needs }) =>
+        : ({ inputs, outputs, grads: [g], needs }) =>
             gradient.map((partial, i) => {
               if (partial === 'zero' || !needs[i]) return null;
+              const result = partial.length > 3 ? outputs[0] : inputs[0];
               return sumTo(partial(g!, inputs[0], inputs[1], result), inputs[i].type.shape);
             }),
     lowering: elementwise<Attributes>(([x, y], context) => spec.value(x, y, context)),

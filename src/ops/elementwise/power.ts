@@ -47,7 +47,7 @@ export const pow: OperatorFunction<Pow> = operator({
       ? { inputs: [x], attributes: { exponent: y } }
       : { inputs: [x, y], attributes: { exponent: null } },
   infer: inferElementwise('pow'),
-  gradient: ({ inputs, outputs: [result], grads: [g], attributes: { exponent }, needs }) => {
+  gradient: ({ inputs, outputs, grads: [g], attributes: { exponent }, needs }) => {
     const [x, y] = inputs;
     if (exponent !== null) {
       // Lowering the exponent step by step ends at 0 for whole ones, also where x is 0.
@@ -58,7 +58,7 @@ export const pow: OperatorFunction<Pow> = operator({
     const flat = (): typeof x => logicalAnd(equal(x, 0), greaterEqual(y, 0));
     return [
       needs[0] ? sumTo(base(), x.type.shape) : null,
-      needs[1] ? sumTo(mul(g!, where(flat(), 0, mul(result, log(x)))), y.type.shape) : null,
+      needs[1] ? sumTo(mul(g!, where(flat(), 0, mul(outputs[0], log(x)))), y.type.shape) : null,
     ];
   },
   lowering: elementwise<{ readonly exponent: number | null }>(

@@ -15,7 +15,6 @@ import { where } from '../elementwise/selection.js';
 import { normalizeAxes } from '../infer.js';
 import { sum } from '../reduction/sum.js';
 import { axisList, type Axes } from '../signatures.js';
-import { widened } from './standardize.js';
 
 export interface L2NormalizeOptions {
   /** The least length that is divided by. Default 1e-12. */
@@ -44,18 +43,16 @@ export const l2Normalize: OperatorFunction<
     return [x];
   },
   // With y the result: (g - y sum(g y)) / length; where epsilon is divided by, it is a constant.
-  gradient: ({ inputs: [given], grads: [upstream], attributes: { axes, epsilon } }) => [
-    widened([given, upstream!], ([x, g]) => {
-      const { length, isMeasured } = lengthOf(x, axes, epsilon);
-      const y = div(x, length);
-      const along = mul(y, sum(mul(g, y), axes, keepdims));
-      return div(sub(g, where(isMeasured, along, 0)), length);
-    }),
-  ],
+  gradient: ({ inputs: [x], grads: [g], attributes: { axes, epsilon } }) => {
+    const { length, isMeasured } = lengthOf(x, axes, epsilon);
+    const y = div(x, length);
+    const along = mul(y, sum(mul(g!, y), axes, keepdims));
+    return [div(sub(g!, where(isMeasured, along, 0)), length)];
+  },
   lowering: {
     kind: 'decompose',
-    decompose: ({ inputs: [given], attributes: { axes, epsilon } }) => [
-      widened([given], ([x]) => div(x, lengthOf(x, axes, epsilon).length)),
+    decompose: ({ inputs: [x], attributes: { axes, epsilon } }) => [
+      div(x, lengthOf(x, axes, epsilon).length),
     ],
   },
   samples: [

@@ -17,7 +17,6 @@ import { where } from '../elementwise/selection.js';
 import { normalizeAxis } from '../infer.js';
 import { max } from '../reduction/extremum.js';
 import { sum } from '../reduction/sum.js';
-import { widened } from './standardize.js';
 import type { OnnxCall, OnnxValue } from '../onnx.js';
 
 /** `f(x, axis = -1)`. */
@@ -57,14 +56,11 @@ export const softmax: OperatorFunction<AlongAxis> = operator({
   ],
   lowering: {
     kind: 'decompose',
-    decompose: ({ inputs: [given], attributes: { axis } }) => {
-      if (isEmpty(given, axis)) return [given];
-      const probabilities = widened([given], ([x]) => {
-        const powers = exp(sub(x, offset(x, axis)));
-        const total = sum(powers, axis, keepdims);
-        return div(powers, where(equal(total, 0), 1, total));
-      });
-      return [probabilities];
+    decompose: ({ inputs: [x], attributes: { axis } }) => {
+      if (isEmpty(x, axis)) return [x];
+      const powers = exp(sub(x, offset(x, axis)));
+      const total = sum(powers, axis, keepdims);
+      return [div(powers, where(equal(total, 0), 1, total))];
     },
   },
   onnx: (call) => {
@@ -94,14 +90,11 @@ export const logSoftmax: OperatorFunction<AlongAxis> = operator({
   ],
   lowering: {
     kind: 'decompose',
-    decompose: ({ inputs: [given], attributes: { axis } }) => {
-      if (isEmpty(given, axis)) return [given];
-      const logarithms = widened([given], ([x]) => {
-        const shifted = sub(x, offset(x, axis));
-        const total = sum(exp(shifted), axis, keepdims);
-        return sub(shifted, log(where(equal(total, 0), 1, total)));
-      });
-      return [logarithms];
+    decompose: ({ inputs: [x], attributes: { axis } }) => {
+      if (isEmpty(x, axis)) return [x];
+      const shifted = sub(x, offset(x, axis));
+      const total = sum(exp(shifted), axis, keepdims);
+      return [sub(shifted, log(where(equal(total, 0), 1, total)))];
     },
   },
   onnx: (call) => {

@@ -1,7 +1,6 @@
 import { type Dim, isStatic, sizeOf } from '../../base/dim.js';
 import type { Tensor } from '../../ir/types.js';
 import { add, div, mul, square, sub } from '../elementwise/arithmetic.js';
-import { cast } from '../elementwise/conversion.js';
 import { rsqrt } from '../elementwise/root.js';
 import { dimLike } from '../movement/fill.js';
 import { mean } from '../reduction/average.js';
@@ -13,16 +12,6 @@ import { broadcastTo } from '../reduction/sum.js';
  */
 
 const keepdims = { keepdims: true };
-
-/** Runs `body` on 16-bit floats as float32, since statistics in 16 bits are worth nothing. */
-export function widened<T extends Tensor>(
-  operands: readonly T[],
-  body: (operands: readonly T[]) => T,
-): T {
-  const { dtype } = operands[0].type;
-  if (dtype !== 'float16' && dtype !== 'bfloat16') return body(operands);
-  return cast(body(operands.map((x) => cast(x, 'float32'))), dtype);
-}
 
 export interface Moments<T extends Tensor> {
   readonly mean: T;
@@ -47,31 +36,27 @@ export interface NormalForm {
  * r (g - mean(g) - y mean(g y)), exact for any epsilon.
  */
 export const standardForm: NormalForm = {
-  of: (given, axes, epsilon) =>
-    widened([given], ([x]) => {
-      const { mean: center, variance } = moments(x, axes);
-      return mul(sub(x, center), rsqrt(add(variance, epsilon)));
-    }),
-  through: (given, upstream, axes, epsilon) =>
-    widened([given, upstream], ([x, g]) => {
-      const { mean: center, variance } = moments(x, axes);
-      const factor = rsqrt(add(variance, epsilon));
-      const y = mul(sub(x, center), factor);
-      const along = mul(y, mean(mul(g, y), axes, keepdims));
-      return mul(factor, sub(sub(g, mean(g, axes, keepdims)), along));
-    }),
+  of(x, axes, epsilon) {
+    const { mean: center, variance } = moments(x, axes);
+    return mul(sub(x, center), rsqrt(add(variance, epsilon)));
+  },
+  through(x, g, axes, epsilon) {
+    const { mean: center, variance } = moments(x, axes);
+    const factor = rsqrt(add(variance, epsilon));
+    const y = mul(sub(x, center), factor);
+    const along = mul(y, mean(mul(g, y), axes, keepdims));
+    return mul(factor, sub(sub(g, mean(g, axes, keepdims)), along));
+  },
 };
 
 /** `x / sqrt(mean(x^2) + epsilon)`. With y the result and r the factor: r (g - y mean(g y)). */
 export const rootMeanSquareForm: NormalForm = {
-  of: (given, axes, epsilon) =>
-    widened([given], ([x]) => mul(x, rsqrt(add(mean(square(x), axes, keepdims), epsilon)))),
-  through: (given, upstream, axes, epsilon) =>
-    widened([given, upstream], ([x, g]) => {
-      const factor = rsqrt(add(mean(square(x), axes, keepdims), epsilon));
-      const y = mul(x, factor);
-      return mul(factor, sub(g, mul(y, mean(mul(g, y), axes, keepdims))));
-    }),
+  of: (x, axes, epsilon) => mul(x, rsqrt(add(mean(square(x), axes, keepdims), epsilon))),
+  through(x, g, axes, epsilon) {
+    const factor = rsqrt(add(mean(square(x), axes, keepdims), epsilon));
+    const y = mul(x, factor);
+    return mul(factor, sub(g, mul(y, mean(mul(g, y), axes, keepdims))));
+  },
 };
 
 /** The gradient of `x` for the gradients of its moments; null where nothing flows. */

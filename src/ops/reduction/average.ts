@@ -97,8 +97,8 @@ function spread(
         shape: reducedShape(x.shape, normalizeAxes(name, axes, x.shape.length), keepdims),
       },
     ],
-    gradient: ({ inputs: [x], outputs: [result], grads: [g], attributes }) => [
-      gradient(g!, x, attributes, result),
+    gradient: ({ inputs: [x], outputs, grads: [g], attributes }) => [
+      gradient(g!, x, attributes, gradient.length > 3 ? outputs[0] : x),
     ],
     lowering: { kind: 'decompose', decompose },
     samples,

@@ -115,8 +115,18 @@ export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
     gradient:
       gradient === 'none'
         ? 'none'
-        : ({ inputs: [x], outputs: [result], grads: [g], attributes }) => [
-            gradient === 'zero' ? null : gradient({ g: g!, x, result, ...attributes }),
+        : ({ inputs: [x], outputs, grads: [g], attributes }) => [
+            gradient === 'zero'
+              ? null
+              : gradient({
+                  g: g!,
+                  x,
+                  // It may have to be computed again: only for rules that ask for it.
+                  get result() {
+                    return outputs[0];
+                  },
+                  ...attributes,
+                }),
           ],
     lowering:
       'kind' in lowering
