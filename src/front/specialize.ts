@@ -2,6 +2,7 @@ import { InternalError, KaonError, TraceError } from '../base/errors.js';
 import { compareTraces } from './comparetraces.js';
 import { namedAxes } from './dynamic.js';
 import { SizeHistory } from './generalize.js';
+import type { FieldWatch } from './fieldwatch.js';
 import type { Facts } from './guards.js';
 import type { HybridizeOptions } from './hybridizeoptions.js';
 import { nameOfArray } from './names.js';
@@ -10,11 +11,12 @@ import type { Signature } from './signature.js';
 import { type AxisNames, exactTypes, sizesOf, symbolicTypes, type SymbolicTypes } from './sizes.js';
 import { CutError } from './staticcode.js';
 import {
-  type FirstRun,
   type SideEffects,
   type SizesRead,
   type Trace,
+  type TracedRun,
   traceFunction,
+  type TraceRequest,
 } from './trace.js';
 
 /** After so many traces for different sizes, the next one is for all sizes. */
@@ -39,14 +41,11 @@ interface Guess {
 }
 
 /** A trace, and what its family has learned from making it. */
-export interface Specialized {
-  readonly trace: Trace;
+export interface Specialized extends TracedRun {
   readonly symbolic: SymbolicTypes;
   readonly family: TraceFamily;
   /** Why sizes that have changed are numbers all the same. */
   readonly obstacle: string | null;
-  /** What the call has computed already, because side-effect code in it had to run. */
-  readonly firstRun: FirstRun | null;
 }
 
 /** Traces a function for the sizes of a call, or for all sizes. */
@@ -70,9 +69,14 @@ export class Specializer {
   }
 
   /** One more run like that of a trace, to compare; side-effect code is not run again. */
-  rehearse(trace: Trace, signature: Signature, types: SymbolicTypes): Trace {
+  rehearse(
+    trace: Trace,
+    signature: Signature,
+    types: SymbolicTypes,
+    watch?: FieldWatch,
+  ): TracedRun {
     const known = trace.segments.flatMap(({ code }) => (code === null ? [] : [code.known]));
-    return this.#run(signature, types, this.#mayRunCode ? known : 'refuse').trace;
+    return this.#run(signature, types, this.#mayRunCode ? known : 'refuse', { watch });
   }
 
   /** One run of the function with stand-ins of these types. */
@@ -80,11 +84,19 @@ export class Specializer {
     signature: Signature,
     { types, sizes }: SymbolicTypes,
     sideEffects: SideEffects,
-    onFailure?: (sizesRead: SizesRead) => void,
-  ): { readonly trace: Trace; readonly firstRun: FirstRun | null } {
+    { watch, onFailure }: Pick<TraceRequest, 'watch' | 'onFailure'> = {},
+  ): TracedRun {
     const nameOf = (array: NDArray): string | undefined =>
       this.#options.nameOf?.(array) ?? nameOfArray(array);
-    return traceFunction(this.#fn, { signature, types, sizes, nameOf, sideEffects, onFailure });
+    return traceFunction(this.#fn, {
+      signature,
+      types,
+      sizes,
+      nameOf,
+      sideEffects,
+      watch,
+      onFailure,
+    });
   }
 
   /** @param facts Those of the call, for the names of its axes. */
@@ -106,14 +118,14 @@ export class Specializer {
       refuseRead(found.trace.sizesRead, asked);
       const { sizes } = found.symbolic;
       if (this.holdsAt(found.trace, signature, sizes)) {
-        return { ...found, family: learned, obstacle: search.obstacle, firstRun: null };
+        return { ...found, family: learned, obstacle: search.obstacle };
       }
     }
     const symbolic = exactTypes(leaves);
-    const { trace, firstRun } = this.#run(signature, symbolic, this.#mayRunCode ? 'run' : 'refuse');
+    const run = this.#run(signature, symbolic, this.#mayRunCode ? 'run' : 'refuse');
     const obstacle =
       found === null ? search.obstacle : 'at a size of 0 or 1 the code calls other operators';
-    return { trace, symbolic, family: learned, obstacle, firstRun };
+    return { ...run, symbolic, family: learned, obstacle };
   }
 
   /**
@@ -130,7 +142,7 @@ export class Specializer {
     const key = small.join(';');
     let verdict = verdicts.get(key);
     if (verdict === undefined) {
-      const exact = this.rehearse(trace, signature, exactTypes(signature.leaves));
+      const exact = this.rehearse(trace, signature, exactTypes(signature.leaves)).trace;
       verdict = compareTraces(trace, exact, sizes) === null;
       if (verdicts.size >= mostSmall) verdicts.clear();
       verdicts.set(key, verdict);
@@ -140,7 +152,7 @@ export class Specializer {
 
   /** A trace that may come to nothing: side-effect code must not run for it, so none may be reached. */
   #attempt(signature: Signature, symbolic: SymbolicTypes): Attempt {
-    return { trace: this.#run(signature, symbolic, 'refuse').trace, symbolic };
+    return { ...this.#run(signature, symbolic, 'refuse'), symbolic };
   }
 
   /** A trace with the symbols that were asked for; null where side-effect code has to run. */
@@ -148,7 +160,7 @@ export class Specializer {
     let sizesRead: SizesRead = new Map();
     try {
       const note = (read: SizesRead): void => void (sizesRead = read);
-      return { trace: this.#run(signature, symbolic, 'refuse', note).trace, symbolic };
+      return { ...this.#run(signature, symbolic, 'refuse', { onFailure: note }), symbolic };
     } catch (error) {
       if (this.#mayRunCode && error instanceof CutError) return null;
       if (!(error instanceof KaonError) || error instanceof InternalError) throw error;
@@ -161,8 +173,7 @@ export class Specializer {
   }
 }
 
-interface Attempt {
-  readonly trace: Trace;
+interface Attempt extends TracedRun {
   readonly symbolic: SymbolicTypes;
 }
 

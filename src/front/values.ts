@@ -63,6 +63,7 @@ export function attachGrad(array: NDArray, req: GradReq): void {
   }
   const trace = currentTrace();
   const isKept = trace !== null && isOutside(array, trace);
+  if (isKept) noteGradient(array, trace);
   if (!isKept || array.gradient?.req !== req) {
     array.gradient = new KeptGradient(req, array.gradient);
   }
@@ -80,6 +81,8 @@ export function attachGrad(array: NDArray, req: GradReq): void {
 /** The gradient that is kept; null where none is. */
 export function gradOf(array: NDArray): NDArray | null {
   const { gradient } = array;
+  const asking = currentTrace();
+  if (asking !== null && isOutside(array, asking)) noteGradient(array, asking);
   if (gradient === null || gradient.req === 'null') return null;
   const trace = currentTrace();
   const owner = trace?.ownerOf(array) ?? array;
@@ -92,6 +95,11 @@ export function gradOf(array: NDArray): NDArray | null {
   }
   gradient.value ??= withMode({ session: null }, 'grad', () => zerosLike(array));
   return gradient.value;
+}
+
+/** Arguments are guarded with the others of their call. */
+function noteGradient(array: NDArray, trace: Capture): void {
+  if (array.elements !== null) trace.noteGradient(array);
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   hostNumber,
   type HostNumber,
   isCapturing,
+  noteFields,
   outsideCapture,
 } from '../../front/capture.js';
 import { array, zerosLike } from '../../front/creation.js';
@@ -114,6 +115,8 @@ export abstract class Optimizer {
   }
 
   #updateAll(): void {
+    // Hyperparameters that are fields: of optimizers that users write, and by those who write JavaScript.
+    noteFields(this);
     const count = this.#count.add(1);
     const hyper = [
       hostNumber(this.#nextRate()),

@@ -1,0 +1,107 @@
+import { TraceError } from '../base/errors.js';
+import { type FieldChange, FieldSnapshot, IgnoredFields, type WeakSnapshot } from './fields.js';
+import type { FieldWatch } from './fieldwatch.js';
+
+/** What one run of traced code found in the fields of objects, and which of them it changed. */
+export interface FieldsFound {
+  /** The values that it found. */
+  readonly before: FieldSnapshot;
+  readonly changed: readonly FieldChange[];
+}
+
+/**
+ * The fields that a trace relies on. A trace whose own run has changed some of them serves no other call
+ * without running the code again, since replays would not change them: until it turns out that the code
+ * makes the same graph from the changed values.
+ */
+export class FieldGuards {
+  readonly #ignored: IgnoredFields = new IgnoredFields();
+  #snapshot: FieldSnapshot | WeakSnapshot;
+  /** Paths of what the latest run of the code has changed. */
+  #changed: readonly string[];
+
+  /** @param watch What watched the run. */
+  constructor(found: FieldsFound, watch: FieldWatch | null = null) {
+    watch?.noteUnread(this.#ignored);
+    this.#changed = this.#relevant(found.changed).map(({ path }) => path);
+    this.#snapshot = this.#changed.length === 0 ? this.#settled(found) : found.before;
+  }
+
+  /** Whether calls may be served without running the code. */
+  holds(): boolean {
+    return this.#changed.length === 0 && this.#strong()?.isCurrent() === true;
+  }
+
+  /** What differs from the values that were found; null when some of the objects are gone. */
+  changes(): readonly FieldChange[] | null {
+    return this.#strong()?.changes() ?? null;
+  }
+
+  /** Whether an object that was in a field is there no more. */
+  holdsReplaced(): boolean {
+    return this.changes()?.some(({ from }) => typeof from === 'object' && from !== null) === true;
+  }
+
+  /** Holds on to no object from here on. */
+  release(): void {
+    if (this.#snapshot instanceof FieldSnapshot) this.#snapshot = this.#snapshot.weakened();
+  }
+
+  /** Takes over what another run found that made the same graph. */
+  accept(found: FieldsFound, watch: FieldWatch | null = null): void {
+    watch?.noteUnread(this.#ignored);
+    const changed = this.#relevant(found.changed);
+    const before = this.#strong();
+    // Another value that makes the same graph: then the next one, which no call has seen, is taken to make it
+    // as well, until the code is compared again.
+    const isHarmless = changed.every(
+      ({ path }) => before === null || !Object.is(before.valueAt(path), found.before.valueAt(path)),
+    );
+    this.#changed = isHarmless ? [] : changed.map(({ path }) => path);
+    this.#snapshot = isHarmless ? this.#settled(found) : found.before;
+  }
+
+  /** Takes over what another run found that was made for comparison and agreed. */
+  refresh(found: FieldsFound): void {
+    if (this.#relevant(found.changed).length > 0) this.#snapshot = this.#settled(found);
+  }
+
+  /**
+   * Refuses code whose graph depends on fields that it changes itself: another run, which made another graph,
+   * found no other difference. With one, that may be the reason.
+   * @throws TraceError
+   */
+  refuseOwnChanges(found: FieldsFound, watch: FieldWatch, op: string): void {
+    const unread = new IgnoredFields();
+    watch.noteUnread(unread);
+    const isOwn = ({ path }: FieldChange): boolean => this.#changed.includes(path);
+    const isRead = (change: FieldChange): boolean => !unread.covers(change);
+    const own = this.#relevant(found.changed).filter((change) => isOwn(change) && isRead(change));
+    if (own.length === 0) return;
+    if (watch.changes.some((change) => !isOwn(change) && isRead(change))) return;
+    const [{ path, expected, actual }] = own;
+    throw new TraceError(`captured code depends on ${path}, which it changes at each call`, {
+      op,
+      expected: 'fields that captured code reads to be changed outside of it',
+      actual: `${path}: ${expected} -> ${actual}`,
+      advice: `keep ${path} in an array and assign to it, which happens at each call; or change it outside and pass it as an argument`,
+    });
+  }
+
+  #relevant(changes: readonly FieldChange[]): readonly FieldChange[] {
+    return changes.filter((change) => !this.#ignored.covers(change));
+  }
+
+  #settled({ before }: FieldsFound): FieldSnapshot {
+    return before.retaken(this.#ignored);
+  }
+
+  #strong(): FieldSnapshot | null {
+    if (!(this.#snapshot instanceof FieldSnapshot)) {
+      const revived = this.#snapshot.revived();
+      if (revived === null) return null;
+      this.#snapshot = revived;
+    }
+    return this.#snapshot;
+  }
+}
