@@ -29,29 +29,34 @@ export class FieldGuards {
 
   /** Whether calls may be served without running the code. */
   holds(): boolean {
-    return this.#changed.length === 0 && this.#strong()?.isCurrent() === true;
+    if (this.#changed.length > 0) return false;
+    const snapshot = this.#alive();
+    if (snapshot === null || !snapshot.isCurrent()) return false;
+    this.#snapshot = snapshot;
+    return true;
   }
 
   /** What differs from the values that were found; null when some of the objects are gone. */
   changes(): readonly FieldChange[] | null {
-    return this.#strong()?.changes() ?? null;
+    return this.#alive()?.changes() ?? null;
   }
 
-  /** Whether an object that was in a field is there no more. */
-  holdsReplaced(): boolean {
-    return this.changes()?.some(({ from }) => typeof from === 'object' && from !== null) === true;
-  }
-
-  /** Holds on to no object from here on. */
-  release(): void {
-    if (this.#snapshot instanceof FieldSnapshot) this.#snapshot = this.#snapshot.weakened();
+  /**
+   * Holds on to no object from here on where one was replaced, until the values are these again: it need not
+   * stay alive because of a trace that may never serve any more.
+   */
+  releaseReplaced(): void {
+    if (!(this.#snapshot instanceof FieldSnapshot)) return;
+    const isReplaced = ({ from }: FieldChange): boolean =>
+      typeof from === 'object' && from !== null;
+    if (this.#snapshot.changes().some(isReplaced)) this.#snapshot = this.#snapshot.weakened();
   }
 
   /** Takes over what another run found that made the same graph. */
   accept(found: FieldsFound, watch: FieldWatch | null = null): void {
     watch?.noteUnread(this.#ignored);
     const changed = this.#relevant(found.changed);
-    const before = this.#strong();
+    const before = this.#alive();
     // Another value that makes the same graph: then the next one, which no call has seen, is taken to make it
     // as well, until the code is compared again.
     const isHarmless = changed.every(
@@ -96,12 +101,8 @@ export class FieldGuards {
     return before.retaken(this.#ignored);
   }
 
-  #strong(): FieldSnapshot | null {
-    if (!(this.#snapshot instanceof FieldSnapshot)) {
-      const revived = this.#snapshot.revived();
-      if (revived === null) return null;
-      this.#snapshot = revived;
-    }
-    return this.#snapshot;
+  #alive(): FieldSnapshot | null {
+    const snapshot = this.#snapshot;
+    return snapshot instanceof FieldSnapshot ? snapshot : snapshot.revived();
   }
 }

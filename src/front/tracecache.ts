@@ -225,6 +225,7 @@ export class TraceCache {
     if (fitting.length === 0) return this.#make(signature, facts);
     const [latest, ...others] = fitting.toSorted((a, b) => b.used - a.used);
     const changes = fitting.flatMap(({ fields }) => fields.changes() ?? []);
+    for (const { fields } of fitting) fields.releaseReplaced();
     const watch = new FieldWatch(changes);
     const { types } = latest.symbolic;
     const symbolic = { types, sizes: bindSizes(signature.leaves, types)! };
@@ -243,8 +244,6 @@ export class TraceCache {
       return entry;
     }
     latest.fields.refuseOwnChanges(run.fields, watch, this.#op);
-    // What is replaced need not stay alive because of a trace that it may never have again.
-    for (const entry of fitting) if (entry.fields.holdsReplaced()) entry.fields.release();
     // Side-effect code has to run for a first trace, and sizes that are read have to be numbers.
     if (run.trace.sizesRead.size > 0 || run.trace.segments.length > 1) {
       return this.#make(signature, facts);
