@@ -1,5 +1,10 @@
 import { TraceError } from '../base/errors.js';
-import { type FieldChange, FieldSnapshot, IgnoredFields, type WeakSnapshot } from './fields.js';
+import {
+  type FieldChange,
+  type FieldSnapshot,
+  IgnoredFields,
+  type WeakSnapshot,
+} from './fields.js';
 import type { FieldWatch } from './fieldwatch.js';
 
 /** What one run of traced code found in the fields of objects, and which of them it changed. */
@@ -16,7 +21,9 @@ export interface FieldsFound {
  */
 export class FieldGuards {
   readonly #ignored: IgnoredFields = new IgnoredFields();
-  #snapshot: FieldSnapshot | WeakSnapshot;
+  #snapshot: FieldSnapshot | null = null;
+  /** In its place where objects in it were replaced. */
+  #weak: WeakSnapshot | null = null;
   /** Paths of what the latest run of the code has changed. */
   #changed: readonly string[];
 
@@ -24,16 +31,13 @@ export class FieldGuards {
   constructor(found: FieldsFound, watch: FieldWatch | null = null) {
     watch?.noteUnread(this.#ignored);
     this.#changed = this.#relevant(found.changed).map(({ path }) => path);
-    this.#snapshot = this.#changed.length === 0 ? this.#settled(found) : found.before;
+    this.#keep(this.#changed.length === 0 ? this.#settled(found) : found.before);
   }
 
   /** Whether calls may be served without running the code. */
   holds(): boolean {
-    if (this.#changed.length > 0) return false;
-    const snapshot = this.#alive();
-    if (snapshot === null || !snapshot.isCurrent()) return false;
-    this.#snapshot = snapshot;
-    return true;
+    if (this.#snapshot === null) return this.#revives();
+    return this.#changed.length === 0 && this.#snapshot.isCurrent();
   }
 
   /** What differs from the values that were found; null when some of the objects are gone. */
@@ -46,10 +50,12 @@ export class FieldGuards {
    * stay alive because of a trace that may never serve any more.
    */
   releaseReplaced(): void {
-    if (!(this.#snapshot instanceof FieldSnapshot)) return;
+    if (this.#snapshot === null) return;
     const isReplaced = ({ from }: FieldChange): boolean =>
       typeof from === 'object' && from !== null;
-    if (this.#snapshot.changes().some(isReplaced)) this.#snapshot = this.#snapshot.weakened();
+    if (!this.#snapshot.changes().some(isReplaced)) return;
+    this.#weak = this.#snapshot.weakened();
+    this.#snapshot = null;
   }
 
   /** Takes over what another run found that made the same graph. */
@@ -63,12 +69,12 @@ export class FieldGuards {
       ({ path }) => before === null || !Object.is(before.valueAt(path), found.before.valueAt(path)),
     );
     this.#changed = isHarmless ? [] : changed.map(({ path }) => path);
-    this.#snapshot = isHarmless ? this.#settled(found) : found.before;
+    this.#keep(isHarmless ? this.#settled(found) : found.before);
   }
 
   /** Takes over what another run found that was made for comparison and agreed. */
   refresh(found: FieldsFound): void {
-    if (this.#relevant(found.changed).length > 0) this.#snapshot = this.#settled(found);
+    if (this.#relevant(found.changed).length > 0) this.#keep(this.#settled(found));
   }
 
   /**
@@ -102,7 +108,19 @@ export class FieldGuards {
   }
 
   #alive(): FieldSnapshot | null {
-    const snapshot = this.#snapshot;
-    return snapshot instanceof FieldSnapshot ? snapshot : snapshot.revived();
+    return this.#snapshot ?? this.#weak?.revived() ?? null;
+  }
+
+  /** Whether the values are again what they were before objects were replaced. */
+  #revives(): boolean {
+    const snapshot = this.#alive();
+    if (snapshot === null || this.#changed.length > 0 || !snapshot.isCurrent()) return false;
+    this.#keep(snapshot);
+    return true;
+  }
+
+  #keep(snapshot: FieldSnapshot): void {
+    this.#snapshot = snapshot;
+    this.#weak = null;
   }
 }

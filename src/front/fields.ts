@@ -24,6 +24,8 @@ type Kind = 'record' | 'list' | 'map' | 'set';
 /** The values that one object holds. */
 interface Group {
   readonly kind: Kind;
+  /** The most frequent kind, so that no text is compared. */
+  readonly isRecord: boolean;
   readonly object: object;
   readonly path: string;
   /** Where the object was found; null for one that a trace named. */
@@ -106,7 +108,10 @@ export class FieldSnapshot {
   /** Whether every value is what it was. Asked before each call, so it builds nothing. */
   isCurrent(): boolean {
     const groups = this.#groups;
-    for (let i = 0; i < groups.length; i++) if (!isUnchanged(groups[i])) return false;
+    for (let i = 0; i < groups.length; i++) {
+      const group = groups[i];
+      if (!(group.isRecord ? isSameRecord(group) : isUnchanged(group))) return false;
+    }
     return true;
   }
 
@@ -259,7 +264,7 @@ function groupOf(
   holder: Slot | null,
   ignored: IgnoredFields,
 ): Group | null {
-  const rest = { object, path, holder, strings: 0, keys: [] };
+  const rest = { object, path, holder, isRecord: false, strings: 0, keys: [] };
   if (Array.isArray(object) || isNumbers(object)) {
     const values = Array.prototype.slice.call(object, 0, mostEntries) as unknown[];
     return { ...rest, kind: 'list', values, size: object.length };
@@ -277,7 +282,15 @@ function groupOf(
   const names = stringKeys(object);
   const keys = [...names, ...Object.getOwnPropertySymbols(object).filter(isEnumerableIn(object))];
   const values = keys.map((key) => (ignored.has(object, key) ? unguarded : dataValue(object, key)));
-  return { ...rest, kind: 'record', keys, strings: names.length, values, size: keys.length };
+  return {
+    ...rest,
+    kind: 'record',
+    isRecord: true,
+    keys,
+    strings: names.length,
+    values,
+    size: keys.length,
+  };
 }
 
 /** The typed arrays; their elements are compared like those of lists. */
@@ -338,39 +351,44 @@ function isUnchanged(group: Group): boolean {
   }
 }
 
-function isSameRecord({ object, keys, values, strings }: Group): boolean {
-  const now = object as Values;
+function isSameRecord(group: Group): boolean {
+  const { keys, values } = group;
+  const now = group.object as Values;
   let next = 0;
   // Unlike `Object.keys` this makes no list.
   for (const key in now) {
-    if (next === strings || key !== keys[next]) return false;
-    const value = values[next++];
-    if (value !== unguarded && !Object.is(now[key], value)) return false;
+    if (key !== keys[next] || !isSame(now[key], values[next])) return false;
+    next++;
   }
-  if (next !== strings) return false;
+  if (next !== group.strings) return false;
   for (; next < keys.length; next++) {
-    const value = values[next];
-    if (value !== unguarded && !Object.is(now[keys[next] as symbol], value)) return false;
+    if (!isSame(now[keys[next] as symbol], values[next])) return false;
   }
   return true;
+}
+
+/** Like `Object.is`, which engines call rather than inline; anything is like a value that is not compared. */
+function isSame(now: unknown, noted: unknown): boolean {
+  if (now === noted) return noted !== 0 || Object.is(now, noted);
+  return noted === unguarded || (now !== now && noted !== noted);
 }
 
 function isSameList({ object, values, size }: Group): boolean {
   const now = object as readonly unknown[];
   if (now.length !== size) return false;
-  for (let i = 0; i < values.length; i++) if (!Object.is(now[i], values[i])) return false;
+  for (let i = 0; i < values.length; i++) if (!isSame(now[i], values[i])) return false;
   return true;
 }
 
 // State of one comparison of a map or set, outside of the callback so that a call makes no closure.
 let compared: Group;
 let position = 0;
-let isSame = true;
+let areSame = true;
 
 function compareEntry(value: unknown, key: unknown): void {
   const at = position++;
-  if (!isSame || at >= compared.values.length) return;
-  isSame =
+  if (!areSame || at >= compared.values.length) return;
+  areSame =
     Object.is(value, compared.values[at]) &&
     (compared.kind === 'set' || Object.is(key, compared.keys[at]));
 }
@@ -378,9 +396,9 @@ function compareEntry(value: unknown, key: unknown): void {
 function isSameCollection(group: Group): boolean {
   const now = group.object as ReadonlyMap<unknown, unknown>;
   if (now.size !== group.size) return false;
-  [compared, position, isSame] = [group, 0, true];
+  [compared, position, areSame] = [group, 0, true];
   now.forEach(compareEntry);
-  return isSame;
+  return areSame;
 }
 
 function changesOf(group: Group): readonly FieldChange[] {

@@ -2,7 +2,6 @@ import { InternalError, KaonError, TraceError } from '../base/errors.js';
 import { compareTraces } from './comparetraces.js';
 import { namedAxes } from './dynamic.js';
 import { SizeHistory } from './generalize.js';
-import type { FieldWatch } from './fieldwatch.js';
 import type { Facts } from './guards.js';
 import type { HybridizeOptions } from './hybridizeoptions.js';
 import { nameOfArray } from './names.js';
@@ -73,10 +72,10 @@ export class Specializer {
     trace: Trace,
     signature: Signature,
     types: SymbolicTypes,
-    watch?: FieldWatch,
+    how: Pick<TraceRequest, 'watch' | 'withSources'> = {},
   ): TracedRun {
     const known = trace.segments.flatMap(({ code }) => (code === null ? [] : [code.known]));
-    return this.#run(signature, types, this.#mayRunCode ? known : 'refuse', { watch });
+    return this.#run(signature, types, this.#mayRunCode ? known : 'refuse', how);
   }
 
   /** One run of the function with stand-ins of these types. */
@@ -84,7 +83,7 @@ export class Specializer {
     signature: Signature,
     { types, sizes }: SymbolicTypes,
     sideEffects: SideEffects,
-    { watch, onFailure }: Pick<TraceRequest, 'watch' | 'onFailure'> = {},
+    how: Pick<TraceRequest, 'watch' | 'withSources' | 'onFailure'> = {},
   ): TracedRun {
     const nameOf = (array: NDArray): string | undefined =>
       this.#options.nameOf?.(array) ?? nameOfArray(array);
@@ -94,8 +93,7 @@ export class Specializer {
       sizes,
       nameOf,
       sideEffects,
-      watch,
-      onFailure,
+      ...how,
     });
   }
 
@@ -142,7 +140,8 @@ export class Specializer {
     const key = small.join(';');
     let verdict = verdicts.get(key);
     if (verdict === undefined) {
-      const exact = this.rehearse(trace, signature, exactTypes(signature.leaves)).trace;
+      const types = exactTypes(signature.leaves);
+      const exact = this.rehearse(trace, signature, types, { withSources: false }).trace;
       verdict = compareTraces(trace, exact, sizes) === null;
       if (verdicts.size >= mostSmall) verdicts.clear();
       verdicts.set(key, verdict);

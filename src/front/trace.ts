@@ -9,7 +9,7 @@ import { endDraws } from './generator.js';
 import { Session } from './history.js';
 import { KeptGradient } from './keptgradient.js';
 import { LiveValues } from './live.js';
-import { mode, withMode } from './mode.js';
+import { type Mode, mode, withMode } from './mode.js';
 import type { NDArray } from './ndarray.js';
 import { layOutSegments, type Segment } from './segments.js';
 import { isArray, leafNames, type Signature } from './signature.js';
@@ -46,6 +46,8 @@ export interface TraceRequest {
   nameOf(array: NDArray): string | undefined;
   /** Default `refuse`. */
   readonly sideEffects?: SideEffects;
+  /** False for a run that is only compared: finding the user's lines takes longer than all the rest. */
+  readonly withSources?: boolean | undefined;
   /** Watches which fields of objects the run reads. */
   readonly watch?: FieldWatch | undefined;
   /** Told of a run that fails what sizes it had read as numbers. */
@@ -89,7 +91,7 @@ export function traceFunction(fn: (...args: never[]) => unknown, request: TraceR
 function traceInto(
   capture: Capture,
   fn: (...args: never[]) => unknown,
-  { signature, types, nameOf, sideEffects = 'refuse', watch }: TraceRequest,
+  { signature, types, nameOf, sideEffects = 'refuse', withSources, watch }: TraceRequest,
 ): TracedRun {
   const { leaves, structure } = signature;
   // An array that is passed twice is one array inside, too.
@@ -114,8 +116,13 @@ function traceInto(
       : new Cuts(capture, live, sideEffects === 'run' ? null : sideEffects);
   const session = outer === null ? null : new Session();
   const given = leaves.map((leaf) => standIns.get(leaf)!);
+  const surroundings: Partial<Mode> = {
+    isPaused: false,
+    isBackward: false,
+    ...(withSources === false && { source: '' }),
+  };
   const run = (): unknown =>
-    withMode({ capture, session, isPaused: false, isBackward: false }, 'hybridize', () =>
+    withMode({ ...surroundings, capture, session }, 'hybridize', () =>
       fn(...(unflatten(structure, given) as never[])),
     );
   const result = watch === undefined ? run() : watch.during(run);

@@ -31,7 +31,7 @@ import { Specializer, type TraceFamily } from './specialize.js';
 import type { FirstRun, Trace, TracedRun } from './trace.js';
 import { TraceRunner } from './tracerunner.js';
 import { VerifySchedule } from './verifyschedule.js';
-import { verifyTrace } from './verifytrace.js';
+import { isSameTrace, verifyTrace } from './verifytrace.js';
 
 /** What one function keeps at most. */
 const limits = {
@@ -209,8 +209,15 @@ export class TraceCache {
   ): void {
     const { types } = symbolic;
     const sizes = bindSizes(signature.leaves, types)!;
-    const now = this.#specializer.rehearse(trace, signature, { types, sizes });
-    verifyTrace(trace, now.trace, { last: verification.last, now: call });
+    const rehearse = (withSources: boolean): TracedRun =>
+      this.#specializer.rehearse(trace, signature, { types, sizes }, { withSources });
+    const now = rehearse(false);
+    if (!isSameTrace(trace, now.trace)) {
+      const span = { last: verification.last, now: call };
+      verifyTrace(trace, rehearse(true).trace, span);
+      // Code that changes back and forth: the lines of this run are not known.
+      verifyTrace(trace, now.trace, span);
+    }
     fields.refresh(now.fields);
     verification.passed(call);
   }
@@ -231,7 +238,7 @@ export class TraceCache {
     const symbolic = { types, sizes: bindSizes(signature.leaves, types)! };
     let run: TracedRun;
     try {
-      run = this.#specializer.rehearse(latest.trace, signature, symbolic, watch);
+      run = this.#specializer.rehearse(latest.trace, signature, symbolic, { watch });
     } catch (error) {
       // Traced anew, the code may do with numbers in place of symbols, or with side-effect code that runs.
       if (!(error instanceof KaonError) || error instanceof InternalError) throw error;

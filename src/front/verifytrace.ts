@@ -8,6 +8,12 @@ export interface CallSpan {
   readonly now: number;
 }
 
+/** Whether two traces of one call are the same; the lines of their operators do not matter. */
+export function isSameTrace(first: Trace, second: Trace): boolean {
+  for (const name of second.sizesRead.keys()) if (!first.sizesRead.has(name)) return false;
+  return compareTraces(first, second) === null;
+}
+
 /**
  * Two traces of one call must be the same: what differs depends on something that is not an argument,
  * and would have been frozen into the graph.
@@ -62,5 +68,5 @@ function staleCalls({ last, now }: CallSpan): string {
 }
 
 function withLine({ text, source }: Side): string {
-  return `${text} at ${source ?? 'an unknown line'}`;
+  return `${text} at ${source || 'an unknown line'}`;
 }

@@ -274,7 +274,8 @@ test('the error says which value to pass', () => {
     return refuses(() => f(one()), kn.TraceError, 'changed').advice!;
   };
   let calls = 0;
-  assert.match(advice((x) => x.mul(calls++)), /the number that was 0 and is 1/);
+  // A call that is refused runs the code once more, for its lines.
+  assert.match(advice((x) => x.mul(calls++)), /the number that was 0 and is \d/);
   assert.match(advice((x) => x.sum(0, { keepdims: calls++ % 2 === 0 })), /the keepdims of sum/);
   assert.match(advice((x) => x.mul([calls++, 1])), /the elements of the constant/);
   assert.match(advice((x) => (calls++ % 2 === 0 ? x.exp() : x.sin())), /what decides/);
