@@ -64,6 +64,8 @@ export class Capture {
   readonly gradientsFound: Map<NDArray, string> = new Map();
   /** The fields of objects that traced code works with; null where nobody asks. */
   fields: FieldSnapshot | null = null;
+  /** Paths of those that side-effect code has changed. */
+  readonly changedByCode: Set<string> = new Set();
   /** Stand-ins for the gradients that arrays from outside bring along. */
   readonly gradientReads: Map<NDArray, NDArray> = new Map();
   /** Stand-ins for numbers that the host is asked for before each replay. */

@@ -12,6 +12,8 @@ export interface FieldsFound {
   /** The values that it found. */
   readonly before: FieldSnapshot;
   readonly changed: readonly FieldChange[];
+  /** Paths of what side-effect code in the middle of the run changed. */
+  readonly byCode: ReadonlySet<string>;
 }
 
 /**
@@ -26,10 +28,13 @@ export class FieldGuards {
   #weak: WeakSnapshot | null = null;
   /** Paths of what the latest run of the code has changed. */
   #changed: readonly string[];
+  /** Paths of what side-effect code has changed in calls of the trace. */
+  readonly #byCode: Set<string>;
 
   /** @param watch What watched the run. */
   constructor(found: FieldsFound, watch: FieldWatch | null = null) {
     watch?.noteUnread(this.#ignored);
+    this.#byCode = new Set(found.byCode);
     this.#changed = this.#relevant(found.changed).map(({ path }) => path);
     this.#keep(this.#changed.length === 0 ? this.#settled(found) : found.before);
   }
@@ -96,6 +101,34 @@ export class FieldGuards {
       expected: 'fields that captured code reads to be changed outside of it',
       actual: `${path}: ${expected} -> ${actual}`,
       advice: `keep ${path} in an array and assign to it, which happens at each call; or change it outside and pass it as an argument`,
+    });
+  }
+
+  /** To be called when side-effect code has run in a call. */
+  noteCode(): void {
+    // What captured code itself has changed since would seem to be changed by the side-effect code.
+    if (this.#changed.length > 0 || this.holds()) return;
+    for (const { path } of this.changes() ?? []) this.#byCode.add(path);
+  }
+
+  /**
+   * Refuses fields that side-effect code changes and captured code reads: what comes after the code would read
+   * them as they were before the call.
+   * @throws TraceError
+   */
+  refuseChangesByCode(watch: FieldWatch): void {
+    const unread = new IgnoredFields();
+    watch.noteUnread(unread);
+    const change = watch.changes.find(
+      (each) => this.#byCode.has(each.path) && !unread.covers(each),
+    );
+    if (change === undefined) return;
+    const { path, expected, actual } = change;
+    throw new TraceError(`side-effect code changes ${path}, which captured code reads`, {
+      op: 'staticCode',
+      expected: 'fields that captured code reads to be changed outside of it',
+      actual: `${path}: ${expected} -> ${actual}`,
+      advice: 'return what follows needs from the side-effect code, as an array',
     });
   }
 

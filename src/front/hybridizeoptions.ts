@@ -40,7 +40,7 @@ export interface HybridizeOptions {
   readonly tier?: Tier;
   /**
    * A budget: the call that would need one trace more is a `TraceError` that names the guard which
-   * differs, and nothing of it runs. Default: none.
+   * differs, and nothing of it is computed. Default: none.
    */
   readonly maxTraces?: number;
   /** What `explain` calls the function. */

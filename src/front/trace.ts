@@ -127,7 +127,7 @@ function traceInto(
     );
   const result = watch === undefined ? run() : watch.during(run);
   const before = capture.fields!;
-  const fields = { before, changed: before.changes() };
+  const fields = { before, changed: before.changes(), byCode: capture.changedByCode };
   const { leaves: returned, structure: outputs } = flatten(result, isArray);
   // An array that the function wrote and then returned has its new value by then.
   const wanted = returned.map((array) => capture.current(array));

@@ -244,6 +244,7 @@ export class TraceCache {
       if (!(error instanceof KaonError) || error instanceof InternalError) throw error;
       return this.#make(signature, facts);
     }
+    latest.fields.refuseChangesByCode(watch);
     for (const entry of [latest, ...others]) {
       if (compareTraces(entry.trace, run.trace) !== null) continue;
       entry.fields.accept(run.fields, watch);
@@ -295,17 +296,18 @@ export class TraceCache {
         : { ...ready.run, symbolic: ready.symbolic, family: family!, obstacle: null };
     const { trace, symbolic, obstacle } = made;
     this.#firstRun = made.firstRun;
+    const fields = new FieldGuards(made.fields, ready?.watch);
     const entry: Entry = {
       id: this.#made++,
       trace,
       symbolic,
-      runner: new TraceRunner(trace, this.#options, this.#mayRunCode),
+      runner: new TraceRunner(trace, fields, this.#options, this.#mayRunCode),
       facts: symbolic.sizes.size === 0 ? facts : factsOf(signature, symbolic.types, parts),
       captured: capturedGuards(
         trace.segments.map(({ parts }) => parts),
         made.gradients,
       ),
-      fields: new FieldGuards(made.fields, ready?.watch),
+      fields,
       verification: new VerifySchedule(this.#options.verify ?? 'backoff'),
       signature: describeSignature(signature, symbolic.types.map(typeToString)),
       cost: { trace: performance.now() - started, firstRun: null },

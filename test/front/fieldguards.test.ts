@@ -265,3 +265,35 @@ test('what is replaced is not kept by the guards', async () => {
   await collectGarbage();
   assert.deepEqual(gone.flatMap((ref, i) => (ref.deref() === undefined ? [] : [i])), []);
 }); // prettier-ignore
+
+test('side-effect code changes fields: those that captured code does not read, and no others', () => {
+  class Model {
+    k = 1;
+    calls = 0;
+    readonly history: unknown[] = [];
+    readonly effect: (x: kn.NDArray) => void;
+    constructor(effect: (model: Model, x: kn.NDArray) => void) {
+      this.effect = kn.staticCode((x: kn.NDArray) => effect(this, x));
+    }
+    @kn.staticGraph
+    run(x: kn.NDArray): kn.NDArray {
+      const y = x.mul(2);
+      this.effect(y);
+      return y.mul(this.k);
+    }
+  }
+  const noting = new Model((model, x) => {
+    if (model.calls++ % 3 === 2) model.history.push(x.item());
+  });
+  const results = Array.from({ length: 12 }, (_, i) => {
+    if (i === 9) noting.k = 10;
+    return noting.run(kn.array([i])).item();
+  });
+  assert.deepEqual(results, [0, 2, 4, 6, 8, 10, 12, 14, 16, 180, 200, 220]);
+  assert.deepEqual([noting.calls, noting.history], [12, [4, 10, 16, 22]]);
+  const deciding = new Model((model) => void (model.k += 1));
+  assert.equal(deciding.run(kn.ones([1])).item(), 4);
+  const error = refuses(() => deciding.run(kn.ones([1])), kn.TraceError, 'side-effect code changes this.k');
+  assert.match(error.advice!, /return what follows needs/);
+  assert.equal(deciding.k, 2, 'nothing ran');
+}); // prettier-ignore
