@@ -1,38 +1,33 @@
 import type { TensorType } from '../ir/types.js';
 import { mode } from './mode.js';
 import { NDArray } from './ndarray.js';
-import type { Entry } from './tracecache.js';
 
 /** More arguments than this take the long way: each is compared with each. */
 const mostArguments = 8;
 
 /**
- * A call on bare arrays, all different, and the trace that served it. Most calls are like the one before:
- * a look at each argument then tells as much as the whole signature would.
+ * A call on bare arrays, all different. Most calls are like the one before: a look at each argument then
+ * tells as much as the whole signature would. Made before the call runs, which may attach gradients.
  */
 export class BareCall {
-  readonly entry: Entry;
   readonly #types: readonly TensorType[];
   readonly #gradients: readonly (string | undefined)[];
   readonly #isRecorded: boolean = mode.session !== null;
   readonly #isTraining: boolean = mode.training;
-  readonly #extra: string;
 
-  private constructor(args: readonly NDArray[], extra: string, entry: Entry) {
-    this.entry = entry;
+  private constructor(args: readonly NDArray[]) {
     this.#types = args.map(({ type }) => type);
     this.#gradients = args.map(({ gradient }) => gradient?.req);
-    this.#extra = extra;
   }
 
-  /** `extra` is what else the trace depends on. Null for calls of another kind. */
-  static of(args: readonly unknown[], extra: string, entry: Entry): BareCall | null {
-    return args.length <= mostArguments && areBare(args) ? new BareCall(args, extra, entry) : null;
+  /** Null for calls of another kind. */
+  static of(args: readonly unknown[]): BareCall | null {
+    return args.length <= mostArguments && areBare(args) ? new BareCall(args) : null;
   }
 
   /** Whether a call is like this one. Types are interned: equal ones are one object while they are in use. */
-  fits(args: readonly unknown[], extra: string): boolean {
-    if (args.length !== this.#types.length || extra !== this.#extra) return false;
+  fits(args: readonly unknown[]): boolean {
+    if (args.length !== this.#types.length) return false;
     if ((mode.session !== null) !== this.#isRecorded || mode.training !== this.#isTraining) {
       return false;
     }

@@ -5,6 +5,7 @@ import type { Requirement } from '../ir/requirement.js';
 import { SharedSizes } from '../ir/sharedsizes.js';
 import type { TensorType } from '../ir/types.js';
 import { type ArrayType, arrayType } from './arraytype.js';
+import type { FieldSnapshot } from './fields.js';
 import {
   type GradientMark,
   type GradientUser,
@@ -80,6 +81,15 @@ export class Capture {
   readonly #marksSince: Map<NDArray, GradientMark> = new Map();
   /** Whether gradients were new to their users before the code: what it relies on. */
   readonly newGradients: Map<NDArray, NewGradient[]> = new Map();
+  /**
+   * How arrays from outside kept gradients when traced code asked or changed it first: what it does may
+   * depend on that, also where it reads no elements of theirs.
+   */
+  readonly gradientsFound: Map<NDArray, string> = new Map();
+  /** The fields of objects that traced code works with; null where nobody asks. */
+  fields: FieldSnapshot | null = null;
+  /** Paths of those that side-effect code has changed. */
+  readonly changedByCode: Set<string> = new Set();
   /** Stand-ins for the gradients that arrays from outside bring along. */
   readonly gradientReads: Map<NDArray, NDArray> = new Map();
   /** Stand-ins for numbers that the host is asked for before each replay. */
@@ -221,6 +231,14 @@ export class Capture {
     return array;
   }
 
+  /** Notes how an array from outside keeps a gradient, for the code around as well. */
+  noteGradient(array: NDArray): void {
+    if (!this.gradientsFound.has(array)) {
+      this.gradientsFound.set(array, array.gradient?.req ?? 'none');
+    }
+    this.parent?.noteGradient(array);
+  }
+
   /** Hands over the effects so far, and starts anew with none. */
   takeEffects(): Effects {
     const effects = {
@@ -304,6 +322,16 @@ export function hostNumber(source: HostNumber): NDArray {
 /** The number that a source has now. */
 export function numberArray(source: HostNumber): NDArray {
   return arrayOf(hostNumberType, Float32Array.of(source.read()));
+}
+
+/**
+ * Notes the fields of an object that traced code works with, such as a block that it calls: from then on
+ * the trace is good for their values only. Nothing happens elsewhere.
+ */
+export function noteFields(object: object, name: string = object.constructor.name): void {
+  let { capture } = mode;
+  while (capture !== null && capture.parent !== null) capture = capture.parent;
+  capture?.fields?.add(object, name);
 }
 
 /** Runs `fn` eagerly and unrecorded even in the middle of a capture: for state that is made once. */

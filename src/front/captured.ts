@@ -1,5 +1,6 @@
 import { named } from '../base/errors.js';
 import { unflatten } from '../base/tree.js';
+import { BareCall } from './barecall.js';
 import type { Explanation } from './explain.js';
 import { checkOptions, type HybridizeOptions } from './hybridizeoptions.js';
 import { mode, refuseAsync, withMode } from './mode.js';
@@ -23,7 +24,7 @@ export class Captured {
     checkOptions(options);
     this.#op = op;
     this.#fn = fn;
-    this.#traces = new TraceCache(fn, options, mayRunCode);
+    this.#traces = new TraceCache(op, fn, options, mayRunCode);
   }
 
   /** Runs the graph for these arguments. Inside other captured code the function is part of that. */
@@ -38,8 +39,9 @@ export class Captured {
       const signature = signatureOf(args);
       const { leaves } = signature;
       const given = distinctPositions(leaves).map((i) => leaves[i]);
+      const bare = BareCall.of(args);
       const { entry, results } = this.#traces.call(signature, given);
-      this.#traces.remember(args, entry);
+      this.#traces.remember(bare, entry);
       return unflatten(entry.trace.outputs, results);
     });
   }

@@ -4,7 +4,7 @@ import { sameStructure, type Structure, structureToString } from '../base/tree.j
 import type { NodeId } from '../graph/graph.js';
 import { type CallNode, type Program, type ProgramNode, typeToString } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
-import type { GraphParts, Outside } from './graph.js';
+import type { GraphParts, Holder, Outside } from './graph.js';
 import { NDArray } from './ndarray.js';
 import type { Segment } from './segments.js';
 import { withSizes } from './sizes.js';
@@ -22,6 +22,8 @@ export interface Difference {
   readonly problem: string;
   readonly first: Side;
   readonly second: Side;
+  /** What to pass as an argument: the value that differs, or what decides. */
+  readonly subject?: string;
 }
 
 /**
@@ -44,6 +46,7 @@ export function compareTraces(
       new ProgramComparison(sizes).compare(a.parts.program, b.parts.program, { mayRename }) ??
       compareReads(a.parts, b.parts) ??
       compareWrites(a.parts, b.parts) ??
+      compareRecording(a.parts, b.parts) ??
       compareCode(a, b);
     if (difference !== null) return difference;
   }
@@ -67,6 +70,9 @@ function compareCode(first: Segment, second: Segment): Difference | null {
         };
   return { problem: 'other side-effect code', first: sideOf(first), second: sideOf(second) };
 }
+
+/** The subject where code took another way. */
+const deciding = 'what decides between the two';
 
 class ProgramComparison {
   readonly #sizes: ReadonlyMap<string, number>;
@@ -94,7 +100,12 @@ class ProgramComparison {
     for (let id = 0 as NodeId; id < count; id++) {
       const problem = this.#problemAt(id, first, second, mayRename);
       if (problem !== null) {
-        return { problem, first: sideOf(first, id), second: sideOf(second, id) };
+        return {
+          problem,
+          first: sideOf(first, id),
+          second: sideOf(second, id),
+          subject: this.#subjectAt(first.node(id), second.node(id)),
+        };
       }
       const [a, b] = [first.node(id) as CallNode, second.node(id) as CallNode];
       if (a.kind !== 'call') continue;
@@ -116,6 +127,7 @@ class ProgramComparison {
         problem: 'another number of operators',
         first: next(first),
         second: next(second),
+        subject: deciding,
       };
     }
     for (let i = 0; i < Math.max(first.outputs.length, second.outputs.length); i++) {
@@ -124,7 +136,12 @@ class ProgramComparison {
         a?.name === b?.name && a?.value.node === b?.value.node && a?.value.port === b?.value.port;
       if (isSame) continue;
       const describe = (program: Program): Side => describeOutput(program, i);
-      return { problem: 'another output', first: describe(first), second: describe(second) };
+      return {
+        problem: 'another output',
+        first: describe(first),
+        second: describe(second),
+        subject: deciding,
+      };
     }
     return null;
   }
@@ -152,6 +169,23 @@ class ProgramComparison {
       a.types.every((type, i) => this.#sameType(type, b.types[i], mayRename));
     if (!isTyped) return 'an operator with another result';
     return a.regions.length === b.regions.length ? null : 'an operator with other bodies';
+  }
+
+  /** The value that makes two nodes differ, where one can be named. */
+  #subjectAt(a: ProgramNode, b: ProgramNode): string {
+    if (a.kind === 'constant' && b.kind === 'constant') {
+      const [x, y] = [a.data.data, b.data.data];
+      return x.length === 1 && y.length === 1
+        ? `the number that was ${x[0]} and is ${y[0]}`
+        : 'the elements of the constant';
+    }
+    if (a.kind === 'call' && b.kind === 'call' && a.op.name === b.op.name) {
+      const name = Object.keys(a.op.attributes).find(
+        (each) => !this.#sameValue(a.attributes[each], b.attributes[each]),
+      );
+      if (name !== undefined) return `the ${name} of ${a.op.name}`;
+    }
+    return deciding;
   }
 
   #sameType(a: TensorType, b: TensorType, maySettle: boolean): boolean {
@@ -272,7 +306,12 @@ function compareReads(first: GraphParts, second: GraphParts): Difference | null 
       source: (input && sourceOf(program, input.node)) ?? lastSource(program),
     };
   };
-  return { problem: 'it reads another array', first: sideOf(first), second: sideOf(second) };
+  return {
+    problem: 'it reads another array',
+    first: sideOf(first),
+    second: sideOf(second),
+    subject: 'the array; or keep one array and assign to it',
+  };
 }
 
 function compareWrites(first: GraphParts, second: GraphParts): Difference | null {
@@ -285,6 +324,35 @@ function compareWrites(first: GraphParts, second: GraphParts): Difference | null
   return { problem: 'it writes another array', first: sideOf(first), second: sideOf(second) };
 }
 
+/** What recordings of the graphs see of them, which operators need not show. */
+function compareRecording(first: GraphParts, second: GraphParts): Difference | null {
+  const sideOf = (parts: GraphParts, text: string): Side => ({
+    text,
+    source: lastSource(parts.program),
+  });
+  const [records, recordsNow] = [first, second].map(({ isRecording }) => isRecording === true);
+  if (records !== recordsNow) {
+    const describe = (isRecording: boolean): string =>
+      isRecording ? 'a result that was recorded' : 'no result that was recorded';
+    return {
+      problem: 'it records something else',
+      first: sideOf(first, describe(records)),
+      second: sideOf(second, describe(recordsNow)),
+    };
+  }
+  const [before, now] = [first, second].map(({ touched }) => new Set(touched));
+  const gone = [...before].find((holder) => !now.has(holder));
+  const added = [...now].find((holder) => !before.has(holder));
+  if (gone === undefined && added === undefined) return null;
+  const textOf = (holder: Holder | undefined): string =>
+    holder === undefined ? 'nothing more' : describeHolder(holder);
+  return {
+    problem: 'it records something else',
+    first: sideOf(first, textOf(gone)),
+    second: sideOf(second, textOf(added)),
+  };
+}
+
 function differentAt(first: readonly Outside[], second: readonly Outside[]): number {
   for (let i = 0; i < Math.max(first.length, second.length); i++) {
     if (!sameOutside(first[i], second[i])) return i;
@@ -295,6 +363,7 @@ function differentAt(first: readonly Outside[], second: readonly Outside[]): num
 function sameOutside(a: Outside | undefined, b: Outside | undefined): boolean {
   if (a === undefined || b === undefined || a.kind !== b.kind) return false;
   if (a.kind === 'random') return a.draws === (b as typeof a).draws;
+  if (a.kind === 'gradient' && a.attach !== (b as typeof a).attach) return false;
   return a.of === (b as typeof a).of;
 }
 
@@ -302,7 +371,9 @@ function describeOutside(outside: Outside | undefined): string {
   if (outside === undefined) return 'nothing more';
   if (outside.kind === 'random') return `${outside.draws ?? 'some'} random draws`;
   const holder = describeHolder(outside.of);
-  return outside.kind === 'gradient' ? `the gradient of ${holder}` : holder;
+  if (outside.kind !== 'gradient') return holder;
+  const { attach } = outside;
+  return `the gradient of ${holder}${attach === undefined ? '' : `, attached as '${attach}'`}`;
 }
 
 function describeHolder(of: NDArray | number | { readonly name: string }): string {

@@ -97,7 +97,13 @@ export class Cuts {
     const values = withMode({ capture: null, session: null }, 'staticCode', () =>
       args.map((array) => this.#live.of(array).detach()),
     );
+    const { fields } = this.#capture;
+    const earlier = new Map(fields?.changes().map(({ path, to }) => [path, to]));
     const result = runStaticCode(code, unflatten(argStructure, values) as readonly unknown[]);
+    for (const { path, to } of fields?.changes() ?? []) {
+      if (!earlier.has(path) || !Object.is(earlier.get(path), to))
+        this.#capture.changedByCode.add(path);
+    }
     const { leaves, structure: resultStructure } = flatten(result, isArray, 'staticCode');
     const results = leaves.map((array) => {
       const standIn = this.#capture.placeholder({ dtype: array.dtype, shape: array.shape });

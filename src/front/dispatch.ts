@@ -42,10 +42,28 @@ function dispatch(declaration: Declaration, call: Call): readonly NDArray[] {
 /** Runs or captures an operation on operands that have the dtypes it wants. */
 export function perform(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
   const { capture, session } = mode;
-  const results =
-    capture === null ? runNow(operation, operands) : defer(operation, operands, capture);
-  if (capture !== null || session !== null) link(operation, operands, results);
+  if (capture === null && session === null) return runNow(operation, operands);
+  const kept = withOwnAttributes(operation);
+  const results = capture === null ? runNow(kept, operands) : defer(kept, operands, capture);
+  link(kept, operands, results);
   return results;
+}
+
+/** The operation with attributes to be remembered: callers may change lists that they passed, such as a shape. */
+function withOwnAttributes(operation: Operation): Operation {
+  let own: Record<string, unknown> | null = null;
+  for (const name in operation.attributes) {
+    const value = operation.attributes[name];
+    if (Array.isArray(value)) (own ??= { ...operation.attributes })[name] = copyList(value, 2);
+  }
+  return own === null ? operation : { ...operation, attributes: own };
+}
+
+/** No attribute is a list of lists of lists; what is, will be refused. */
+function copyList(list: readonly unknown[], depth: number): readonly unknown[] {
+  return list.map((entry: unknown) =>
+    Array.isArray(entry) && depth > 0 ? copyList(entry, depth - 1) : entry,
+  );
 }
 
 /** Lets arrays remember the call that makes or made them, as the mode demands. */

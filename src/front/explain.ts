@@ -179,9 +179,9 @@ function reason({ guard, others, symbols }: Miss): string {
   return `${what}${more}${symbols.length > 0 ? `, now any size: ${symbols.join(', ')}` : ''}`;
 }
 
-/** `dtype of argument 0`; a flag or a block speaks for itself. */
+/** `dtype of argument 0`; a flag or a field speaks for itself. */
 export function describeGuard({ kind, path }: Guard): string {
-  return kind === path ? path : `${kind} of ${path}`;
+  return kind === path || kind === 'field' ? path : `${kind} of ${path}`;
 }
 
 /** After so many misses for one reason, there is something to say about it. */

@@ -28,7 +28,9 @@ export type GuardKind =
   /** The type and the attached gradient of an array that is used from outside. */
   | 'captured'
   /** Whether a gradient is new to an optimizer that uses each once. */
-  | 'new gradient';
+  | 'new gradient'
+  /** A field of a block, or of another object whose method is captured. */
+  | 'field';
 
 /** One thing that captured code relies on, and a call that has it differently. */
 export interface Guard {
@@ -171,14 +173,37 @@ export interface NewGradientGuard extends NewGradient {
 /** Something outside of the arguments that a trace relies on. */
 export type OutsideGuard = CapturedGuard | NewGradientGuard;
 
-/** The arrays from outside that a graph reads; `names` are those of its inputs. */
-export function capturedGuards({ reads, program }: GraphParts): readonly CapturedGuard[] {
+/**
+ * The arrays from outside that graphs depend on: those that they read, those that take part in recordings,
+ * and those whose gradients the code has asked for or changed.
+ *
+ * @param found How they kept gradients, where the code may have changed that since.
+ */
+export function capturedGuards(
+  graphs: readonly GraphParts[],
+  found: ReadonlyMap<NDArray, string>,
+): readonly CapturedGuard[] {
+  const guards = new Map<NDArray, CapturedGuard>();
+  const add = (name: string, array: NDArray): void => {
+    if (guards.has(array)) return;
+    const gradient = found.get(array) ?? gradientOf(array);
+    guards.set(array, { name, array, type: array.type, gradient });
+  };
+  for (const parts of graphs) for (const [name, array] of readsOf(parts)) add(name, array);
+  for (const { touched = [] } of graphs) {
+    for (const array of touched) if (array instanceof NDArray) add('captured', array);
+  }
+  for (const array of found.keys()) add('captured', array);
+  return [...guards.values()];
+}
+
+function readsOf({ reads, program }: GraphParts): readonly (readonly [string, NDArray])[] {
   const first = program.inputs.length - reads.length;
   return reads.flatMap((read, i) => {
     if (read.kind === 'random' || !(read.of instanceof NDArray)) return [];
     const node = program.node(program.inputs[first + i].node);
     const name = node.kind === 'variable' ? node.name : 'captured';
-    return [{ name, array: read.of, type: read.of.type, gradient: gradientOf(read.of) }];
+    return [[name, read.of] as const];
   });
 }
 
@@ -242,6 +267,8 @@ export function adviceFor({ kind, path, expected, actual }: Guard): string {
     case 'recording':
     case 'training':
       return `call it with ${kind} on or off: each is captured once`;
+    case 'field':
+      return `give ${path} few different values, or pass it as an argument, as an array if only its value matters`;
     case 'blocks':
       return 'keep the blocks of a network, and change their parameters with assign';
   }

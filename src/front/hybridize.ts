@@ -18,15 +18,16 @@ export type Hybridized<F extends (...args: never[]) => unknown> = F & {
 /**
  * A function that does what `fn` does, from graphs captured by running `fn` once for each signature: the
  * nesting of its arguments, their dtypes and shapes, other arguments by value (functions by identity),
- * whether it is recorded and in training, and the types of arrays that it uses from outside. When sizes
- * keep changing they become symbols.
+ * whether it is recorded and in training, the types of arrays that it uses from outside, and the fields of
+ * blocks that it calls. When sizes keep changing they become symbols. Whatever else it depends on is compared
+ * from time to time: see `verify`.
  *
  * Arrays that `fn` uses from outside are inputs of the graph: it sees their values at each call. State
  * that `fn` assigns to is written after each call. Inside other captured code the function is simply
  * part of it.
  *
- * @throws TraceError for an asynchronous function, for reading a value while `fn` is captured, and for
- * code that captures another graph the second time; ArgumentError for options that there are not.
+ * @throws TraceError for an asynchronous function, for reading a value while `fn` is captured, and, at the
+ * calls that are compared, for code that has changed; ArgumentError for options that there are not.
  */
 export function hybridize<F extends (...args: never[]) => unknown>(
   fn: F,

@@ -12,15 +12,17 @@ import type { SavePolicy } from '../passes/rematerialize.js';
 import { type Tier, tiers } from '../runtime/tiers.js';
 import type { DynamicAxes } from './dynamic.js';
 import type { NDArray } from './ndarray.js';
+import type { VerifyPolicy } from './verifyschedule.js';
 
 export interface HybridizeOptions {
   /** False leaves the function as it is. Default true. */
   readonly active?: boolean;
   /**
-   * Whether later calls trace again and compare, so that nothing that changes is frozen in silently:
-   * the second call of each trace (the default), every one, or none.
+   * Whether later calls trace again and compare, so that nothing that changes is frozen in silently: the
+   * calls 2, 4, 8, 16 and so on of each trace (`backoff`, the default), the second one only, every one, or
+   * none. The fields of blocks are guarded on each call, whatever this says.
    */
-  readonly verify?: 'off' | 'second' | 'always';
+  readonly verify?: VerifyPolicy;
   /**
    * Axes that stay symbolic from the first trace on: names by array and axis, null for the others.
    * `[['batch', null], null]` says that the first axis of the first array may have any size, and nothing
@@ -38,22 +40,20 @@ export interface HybridizeOptions {
   readonly tier?: Tier;
   /**
    * A budget: the call that would need one trace more is a `TraceError` that names the guard which
-   * differs, and nothing of it runs. Default: none.
+   * differs, and nothing of it is computed. Default: none.
    */
   readonly maxTraces?: number;
   /** What `explain` calls the function. */
   readonly name?: string;
   /** @internal Names for arrays that the function uses from outside, in graphs and messages. */
   readonly nameOf?: (array: NDArray) => string | undefined;
-  /** @internal Something else the captured code depends on, as text: another text is another trace. */
-  readonly keyOf?: () => string;
-  /** @internal What `keyOf` stands for, part by part, to say what has changed. */
+  /** @internal The parts of the object whose method is captured, by path, to say what has changed. */
   readonly partsOf?: () => ReadonlyMap<string, string>;
 }
 
 const rules: OptionRules<HybridizeOptions> = {
   active: oneOfValues(true, false),
-  verify: oneOfValues('off', 'second', 'always'),
+  verify: oneOfValues('backoff', 'off', 'second', 'always'),
   dynamic: rule(
     'a list with an entry for each array, or null',
     (value): value is unknown => value === null || Array.isArray(value),
@@ -63,7 +63,6 @@ const rules: OptionRules<HybridizeOptions> = {
   maxTraces: integerFrom(1),
   name: text,
   nameOf: callable,
-  keyOf: callable,
   partsOf: callable,
 };
 
@@ -73,5 +72,5 @@ function nonNegativeNumber(value: unknown): value is number {
 
 /** @throws ArgumentError for what is no option or no value of one. */
 export function checkOptions(options: HybridizeOptions): void {
-  check('hybridize', options, rules, ['nameOf', 'keyOf', 'partsOf']);
+  check('hybridize', options, rules, ['nameOf', 'partsOf']);
 }

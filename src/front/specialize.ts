@@ -10,11 +10,12 @@ import type { Signature } from './signature.js';
 import { type AxisNames, exactTypes, sizesOf, symbolicTypes, type SymbolicTypes } from './sizes.js';
 import { CutError } from './staticcode.js';
 import {
-  type FirstRun,
   type SideEffects,
   type SizesRead,
   type Trace,
+  type TracedRun,
   traceFunction,
+  type TraceRequest,
 } from './trace.js';
 
 /** After so many traces for different sizes, the next one is for all sizes. */
@@ -39,14 +40,11 @@ interface Guess {
 }
 
 /** A trace, and what its family has learned from making it. */
-export interface Specialized {
-  readonly trace: Trace;
+export interface Specialized extends TracedRun {
   readonly symbolic: SymbolicTypes;
   readonly family: TraceFamily;
   /** Why sizes that have changed are numbers all the same. */
   readonly obstacle: string | null;
-  /** What the call has computed already, because side-effect code in it had to run. */
-  readonly firstRun: FirstRun | null;
 }
 
 /** Traces a function for the sizes of a call, or for all sizes. */
@@ -70,9 +68,14 @@ export class Specializer {
   }
 
   /** One more run like that of a trace, to compare; side-effect code is not run again. */
-  rehearse(trace: Trace, signature: Signature, types: SymbolicTypes): Trace {
+  rehearse(
+    trace: Trace,
+    signature: Signature,
+    types: SymbolicTypes,
+    how: Pick<TraceRequest, 'watch' | 'withSources'> = {},
+  ): TracedRun {
     const known = trace.segments.flatMap(({ code }) => (code === null ? [] : [code.known]));
-    return this.#run(signature, types, this.#mayRunCode ? known : 'refuse').trace;
+    return this.#run(signature, types, this.#mayRunCode ? known : 'refuse', how);
   }
 
   /** One run of the function with stand-ins of these types. */
@@ -80,11 +83,18 @@ export class Specializer {
     signature: Signature,
     { types, sizes }: SymbolicTypes,
     sideEffects: SideEffects,
-    onFailure?: (sizesRead: SizesRead) => void,
-  ): { readonly trace: Trace; readonly firstRun: FirstRun | null } {
+    how: Pick<TraceRequest, 'watch' | 'withSources' | 'onFailure'> = {},
+  ): TracedRun {
     const nameOf = (array: NDArray): string | undefined =>
       this.#options.nameOf?.(array) ?? nameOfArray(array);
-    return traceFunction(this.#fn, { signature, types, sizes, nameOf, sideEffects, onFailure });
+    return traceFunction(this.#fn, {
+      signature,
+      types,
+      sizes,
+      nameOf,
+      sideEffects,
+      ...how,
+    });
   }
 
   /** @param facts Those of the call, for the names of its axes. */
@@ -106,14 +116,14 @@ export class Specializer {
       refuseRead(found.trace.sizesRead, asked);
       const { sizes } = found.symbolic;
       if (this.holdsAt(found.trace, signature, sizes)) {
-        return { ...found, family: learned, obstacle: search.obstacle, firstRun: null };
+        return { ...found, family: learned, obstacle: search.obstacle };
       }
     }
     const symbolic = exactTypes(leaves);
-    const { trace, firstRun } = this.#run(signature, symbolic, this.#mayRunCode ? 'run' : 'refuse');
+    const run = this.#run(signature, symbolic, this.#mayRunCode ? 'run' : 'refuse');
     const obstacle =
       found === null ? search.obstacle : 'at a size of 0 or 1 the code calls other operators';
-    return { trace, symbolic, family: learned, obstacle, firstRun };
+    return { ...run, symbolic, family: learned, obstacle };
   }
 
   /**
@@ -130,7 +140,8 @@ export class Specializer {
     const key = small.join(';');
     let verdict = verdicts.get(key);
     if (verdict === undefined) {
-      const exact = this.rehearse(trace, signature, exactTypes(signature.leaves));
+      const types = exactTypes(signature.leaves);
+      const exact = this.rehearse(trace, signature, types, { withSources: false }).trace;
       verdict = compareTraces(trace, exact, sizes) === null;
       if (verdicts.size >= mostSmall) verdicts.clear();
       verdicts.set(key, verdict);
@@ -140,7 +151,7 @@ export class Specializer {
 
   /** A trace that may come to nothing: side-effect code must not run for it, so none may be reached. */
   #attempt(signature: Signature, symbolic: SymbolicTypes): Attempt {
-    return { trace: this.#run(signature, symbolic, 'refuse').trace, symbolic };
+    return { ...this.#run(signature, symbolic, 'refuse'), symbolic };
   }
 
   /** A trace with the symbols that were asked for; null where side-effect code has to run. */
@@ -148,7 +159,7 @@ export class Specializer {
     let sizesRead: SizesRead = new Map();
     try {
       const note = (read: SizesRead): void => void (sizesRead = read);
-      return { trace: this.#run(signature, symbolic, 'refuse', note).trace, symbolic };
+      return { ...this.#run(signature, symbolic, 'refuse', { onFailure: note }), symbolic };
     } catch (error) {
       if (this.#mayRunCode && error instanceof CutError) return null;
       if (!(error instanceof KaonError) || error instanceof InternalError) throw error;
@@ -161,8 +172,7 @@ export class Specializer {
   }
 }
 
-interface Attempt {
-  readonly trace: Trace;
+interface Attempt extends TracedRun {
   readonly symbolic: SymbolicTypes;
 }
 

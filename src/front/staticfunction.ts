@@ -1,6 +1,7 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError } from '../base/errors.js';
 import { isCapturable } from './capturable.js';
+import { noteFields } from './capture.js';
 import { Captured } from './captured.js';
 import { config } from './config.js';
 import { type Explanation, mergeExplanations } from './explain.js';
@@ -135,7 +136,10 @@ class Owners {
   }
 
   #capture(owner: unknown, parts: HybridizeOptions): Captured {
-    const bound = (...args: never[]): unknown => this.#fn.apply(owner as never, args);
+    const bound = (...args: never[]): unknown => {
+      if (typeof owner === 'object' && owner !== null) noteFields(owner, 'this');
+      return this.#fn.apply(owner as never, args);
+    };
     const options = { name: this.#fn.name || 'function', ...parts, ...this.#options };
     return new Captured('staticGraph', bound, options, true);
   }

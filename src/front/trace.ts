@@ -2,11 +2,14 @@ import { flatten, type Structure, unflatten } from '../base/tree.js';
 import type { TensorType } from '../ir/types.js';
 import { Capture, type NewGradient } from './capture.js';
 import { Cuts, type KnownResult, type Stretch } from './cuts.js';
+import type { FieldsFound } from './fieldguards.js';
+import { FieldSnapshot } from './fields.js';
+import type { FieldWatch } from './fieldwatch.js';
 import { endDraws } from './generator.js';
 import { Session } from './history.js';
 import { KeptGradient } from './keptgradient.js';
 import { LiveValues } from './live.js';
-import { mode, withMode } from './mode.js';
+import { type Mode, mode, withMode } from './mode.js';
 import type { NDArray } from './ndarray.js';
 import { layOutSegments, type Segment } from './segments.js';
 import { isArray, leafNames, type Signature } from './signature.js';
@@ -27,7 +30,7 @@ export interface Trace {
   readonly newGradients: readonly (NewGradient & { readonly name: string })[];
 }
 
-/** What a trace was good for that had to run while it was made. */
+/** The results of a trace that had to run while it was made, because of side-effect code in it. */
 export interface FirstRun {
   /** The results of the traced call. */
   readonly results: readonly NDArray[];
@@ -45,8 +48,12 @@ export interface TraceRequest {
   nameOf(array: NDArray): string | undefined;
   /** Default `refuse`. */
   readonly sideEffects?: SideEffects;
+  /** False for a run that is only compared: finding the user's lines takes longer than all the rest. */
+  readonly withSources?: boolean | undefined;
+  /** Watches which fields of objects the run reads. */
+  readonly watch?: FieldWatch | undefined;
   /** Told of a run that fails what sizes it had read as numbers. */
-  readonly onFailure?: (sizesRead: SizesRead) => void;
+  readonly onFailure?: ((sizesRead: SizesRead) => void) | undefined;
 }
 
 /** Sizes that code has read as numbers, by name, with the line of the first time. */
@@ -58,12 +65,20 @@ export type SizesRead = ReadonlyMap<string, string | undefined>;
  */
 export type SideEffects = 'refuse' | 'run' | readonly KnownResult[];
 
+/** A trace, and what was seen of the run beside it. */
+export interface TracedRun {
+  readonly trace: Trace;
+  readonly firstRun: FirstRun | null;
+  /** The fields of the objects that the run has worked with. */
+  readonly fields: FieldsFound;
+  /** How arrays from outside kept gradients when the run came to them. */
+  readonly gradients: ReadonlyMap<NDArray, string>;
+}
+
 /** Runs `fn` once with lazy arrays and lays out what it did. */
-export function traceFunction(
-  fn: (...args: never[]) => unknown,
-  request: TraceRequest,
-): { readonly trace: Trace; readonly firstRun: FirstRun | null } {
+export function traceFunction(fn: (...args: never[]) => unknown, request: TraceRequest): TracedRun {
   const capture = new Capture('trace', request.sizes);
+  capture.fields = new FieldSnapshot();
   try {
     return traceInto(capture, fn, request);
   } catch (error) {
@@ -78,8 +93,8 @@ export function traceFunction(
 function traceInto(
   capture: Capture,
   fn: (...args: never[]) => unknown,
-  { signature, types, nameOf, sideEffects = 'refuse' }: TraceRequest,
-): { readonly trace: Trace; readonly firstRun: FirstRun | null } {
+  { signature, types, nameOf, sideEffects = 'refuse', withSources, watch }: TraceRequest,
+): TracedRun {
   const { leaves, structure } = signature;
   // An array that is passed twice is one array inside, too.
   const positions = distinctPositions(leaves);
@@ -103,11 +118,18 @@ function traceInto(
       : new Cuts(capture, live, sideEffects === 'run' ? null : sideEffects);
   const session = outer === null ? null : new Session();
   const given = leaves.map((leaf) => standIns.get(leaf)!);
-  const result = withMode(
-    { capture, session, isPaused: false, isBackward: false },
-    'hybridize',
-    () => fn(...(unflatten(structure, given) as never[])),
-  );
+  const surroundings: Partial<Mode> = {
+    isPaused: false,
+    isBackward: false,
+    ...(withSources === false && { source: '' }),
+  };
+  const run = (): unknown =>
+    withMode({ ...surroundings, capture, session }, 'hybridize', () =>
+      fn(...(unflatten(structure, given) as never[])),
+    );
+  const result = watch === undefined ? run() : watch.during(run);
+  const before = capture.fields!;
+  const fields = { before, changed: before.changes(), byCode: capture.changedByCode };
   const { leaves: returned, structure: outputs } = flatten(result, isArray);
   // An array that the function wrote and then returned has its new value by then.
   const wanted = returned.map((array) => capture.current(array));
@@ -129,11 +151,12 @@ function traceInto(
     name: `${nameOf(each.array) ?? 'captured'}_gradient`,
   }));
   const trace = { ...layout, outputs, sizesRead: capture.sizesRead, newGradients };
-  if (!live.hasRun) return { trace, firstRun: null };
+  const gradients = capture.gradientsFound;
+  if (!live.hasRun) return { trace, firstRun: null, fields, gradients };
   const locals = [...distinct, ...stretches.flatMap(({ cut }) => cut?.results ?? [])];
   const [results, values] = [wanted, locals].map((arrays) => arrays.map((each) => live.of(each)));
   live.finish(wanted.some(isRecordedOpen));
-  return { trace, firstRun: { results, locals: values } };
+  return { trace, firstRun: { results, locals: values }, fields, gradients };
 }
 
 function isRecordedOpen({ origin }: NDArray): boolean {

@@ -1,7 +1,8 @@
-import { currentSource, TraceError } from '../base/errors.js';
+import { currentSource, InternalError, KaonError, TraceError } from '../base/errors.js';
 import { symbolsOfTypes } from '../ir/bind.js';
 import { namedInputs, typeToString } from '../ir/program.js';
-import { BareCall } from './barecall.js';
+import type { BareCall } from './barecall.js';
+import { compareTraces } from './comparetraces.js';
 import {
   describeGuard,
   type Explanation,
@@ -10,6 +11,8 @@ import {
   type Miss,
   type TraceReport,
 } from './explain.js';
+import { FieldGuards } from './fieldguards.js';
+import { FieldWatch } from './fieldwatch.js';
 import {
   adviceFor,
   capturedGuards,
@@ -25,9 +28,10 @@ import type { NDArray } from './ndarray.js';
 import { describeSignature, type Signature } from './signature.js';
 import { bindSizes, exactTypes, type SymbolicTypes } from './sizes.js';
 import { Specializer, type TraceFamily } from './specialize.js';
-import type { FirstRun, Trace } from './trace.js';
+import type { FirstRun, Trace, TracedRun } from './trace.js';
 import { TraceRunner } from './tracerunner.js';
-import { verifyTrace } from './verifytrace.js';
+import { VerifySchedule } from './verifyschedule.js';
+import { isSameTrace, verifyTrace } from './verifytrace.js';
 
 /** What one function keeps at most. */
 const limits = {
@@ -47,6 +51,8 @@ export interface Entry {
   readonly symbolic: SymbolicTypes;
   readonly facts: Facts;
   readonly captured: readonly OutsideGuard[];
+  readonly fields: FieldGuards;
+  readonly verification: VerifySchedule;
   readonly signature: string;
   readonly cost: Cost;
   readonly family: string;
@@ -69,8 +75,25 @@ interface Family extends TraceFamily {
   readonly entries: Entry[];
 }
 
+/** What is known of a call that no trace serves. */
+interface FactsNow {
+  readonly facts: Facts;
+  readonly parts: ReadonlyMap<string, string>;
+  /** Where it differs from the trace that is most like it. */
+  readonly guard: Guard | null;
+  readonly others: number;
+}
+
+/** A run of the code that was made for comparison, and is a trace of its own. */
+interface ReadyRun {
+  readonly run: TracedRun;
+  readonly watch: FieldWatch;
+  readonly symbolic: SymbolicTypes;
+}
+
 /** The traces of one function by what they were made for. Keys are compared exactly, never by a hash alone. */
 export class TraceCache {
+  readonly #op: string;
   readonly #options: HybridizeOptions;
   readonly #name: string;
   readonly #specializer: Specializer;
@@ -88,16 +111,20 @@ export class TraceCache {
   #clock = 0;
 
   readonly #mayRunCode: boolean;
-  #last: BareCall | null = null;
+  #last: { readonly call: BareCall; readonly entry: Entry } | null = null;
+  /** Whether the code ran in the call at hand, and agreed with the trace that serves it. */
+  #hasCompared = false;
   /** What the trace made last has computed of the call that it was made for. */
   #firstRun: FirstRun | null = null;
 
   /** @param mayRunCode Whether side-effect code may cut the function's graphs. */
   constructor(
+    op: string,
     fn: (...args: never[]) => unknown,
     options: HybridizeOptions,
     mayRunCode: boolean = false,
   ) {
+    this.#op = op;
     this.#mayRunCode = mayRunCode;
     this.#options = options;
     this.#name = options.name ?? (fn.name || 'function');
@@ -113,15 +140,9 @@ export class TraceCache {
     const made = this.#made;
     const entry = this.find(signature);
     if (this.#made === made) this.#hits++;
-    const { verify = 'second' } = this.#options;
-    if (verify === 'always' ? entry.calls > 0 : verify === 'second' && entry.calls === 1) {
-      const { types } = entry.symbolic;
-      const sizes = bindSizes(signature.leaves, types)!;
-      verifyTrace(
-        entry.trace,
-        this.#specializer.rehearse(entry.trace, signature, { types, sizes }),
-      );
-    }
+    const call = entry.calls + 1;
+    if (this.#hasCompared) entry.verification.passed(call);
+    else if (entry.verification.isDue(call)) this.#verify(entry, signature, call);
     const started = performance.now();
     const first = this.#takeFirstRun();
     if (first !== null && this.#mayRunCode) entry.runner.locals = first.locals;
@@ -137,11 +158,9 @@ export class TraceCache {
    */
   again(args: readonly unknown[]): TraceRunner | null {
     const last = this.#last;
-    if (last === null || !last.fits(args, this.#options.keyOf?.() ?? '')) return null;
+    if (last === null || !last.call.fits(args)) return null;
     const { entry } = last;
-    const { verify = 'second' } = this.#options;
-    if (verify === 'always' || (verify === 'second' && entry.calls < 2)) return null;
-    if (changedCapture(entry.captured) !== null) return null;
+    if (entry.verification.isDue(entry.calls + 1) || !isCurrent(entry)) return null;
     entry.calls++;
     entry.used = ++this.#clock;
     this.#hits++;
@@ -149,8 +168,8 @@ export class TraceCache {
   }
 
   /** Remembers what `again` compares with. */
-  remember(args: readonly unknown[], entry: Entry): void {
-    this.#last = BareCall.of(args, this.#options.keyOf?.() ?? '', entry);
+  remember(call: BareCall | null, entry: Entry): void {
+    this.#last = call && { call, entry };
   }
 
   /** The traces there are, oldest first. */
@@ -166,20 +185,78 @@ export class TraceCache {
 
   /** The trace for a call; made when there is none, which runs side-effect code. */
   find(signature: Signature): Entry {
-    const extra = this.#options.keyOf?.() ?? '';
-    const key = `${signature.key}|${extra}`;
-    let entry = this.#bySignature.get(key);
-    if (entry === undefined || changedCapture(entry.captured) !== null) {
-      const familyKey = `${signature.family}|${extra}`;
-      entry = this.#families.get(familyKey)?.entries.find((each) => this.#serves(each, signature));
-      entry ??= this.#make(signature, familyKey);
+    this.#hasCompared = false;
+    let entry = this.#bySignature.get(signature.key);
+    if (entry === undefined || !isCurrent(entry)) {
+      const alike = this.#families.get(signature.family)?.entries ?? [];
+      const fitting = alike.filter((each) => this.#serves(each, signature));
+      entry = fitting.find(({ fields }) => fields.holds());
+      entry ??= this.#retrace(signature, fitting);
       if (this.#bySignature.size >= limits.signatures) {
         this.#bySignature.delete(this.#bySignature.keys().next().value!);
       }
-      this.#bySignature.set(key, entry);
+      this.#bySignature.set(signature.key, entry);
     }
     entry.used = ++this.#clock;
     return entry;
+  }
+
+  /** Compares a trace with what the code does now. */
+  #verify(
+    { trace, symbolic, fields, verification }: Entry,
+    signature: Signature,
+    call: number,
+  ): void {
+    const { types } = symbolic;
+    const sizes = bindSizes(signature.leaves, types)!;
+    const rehearse = (withSources: boolean): TracedRun =>
+      this.#specializer.rehearse(trace, signature, { types, sizes }, { withSources });
+    const now = rehearse(false);
+    if (!isSameTrace(trace, now.trace)) {
+      const span = { last: verification.last, now: call };
+      verifyTrace(trace, rehearse(true).trace, span);
+      // Code that changes back and forth: the lines of this run are not known.
+      verifyTrace(trace, now.trace, span);
+    }
+    fields.refresh(now.fields);
+    verification.passed(call);
+  }
+
+  /**
+   * The trace for a call that nothing but fields of objects keeps some from serving. The code runs once: if
+   * it makes the graph of one of these again, that one serves the call, and the fields that the code did not
+   * read are guarded no more. Otherwise the run is the new trace.
+   */
+  #retrace(signature: Signature, fitting: readonly Entry[]): Entry {
+    const facts = this.#factsNow(signature);
+    if (fitting.length === 0) return this.#make(signature, facts);
+    const [latest, ...others] = fitting.toSorted((a, b) => b.used - a.used);
+    const changes = fitting.flatMap(({ fields }) => fields.changes() ?? []);
+    for (const { fields } of fitting) fields.releaseReplaced();
+    const watch = new FieldWatch(changes);
+    const { types } = latest.symbolic;
+    const symbolic = { types, sizes: bindSizes(signature.leaves, types)! };
+    let run: TracedRun;
+    try {
+      run = this.#specializer.rehearse(latest.trace, signature, symbolic, { watch });
+    } catch (error) {
+      // Traced anew, the code may do with numbers in place of symbols, or with side-effect code that runs.
+      if (!(error instanceof KaonError) || error instanceof InternalError) throw error;
+      return this.#make(signature, facts);
+    }
+    latest.fields.refuseChangesByCode(watch);
+    for (const entry of [latest, ...others]) {
+      if (compareTraces(entry.trace, run.trace) !== null) continue;
+      entry.fields.accept(run.fields, watch);
+      this.#hasCompared = true;
+      return entry;
+    }
+    latest.fields.refuseOwnChanges(run.fields, watch, this.#op);
+    // Side-effect code has to run for a first trace, and sizes that are read have to be numbers.
+    if (run.trace.sizesRead.size > 0 || run.trace.segments.length > 1) {
+      return this.#make(signature, facts);
+    }
+    return this.#make(signature, facts, { run, watch, symbolic });
   }
 
   explain(): Explanation {
@@ -198,6 +275,7 @@ export class TraceCache {
     });
   }
 
+  /** Whether a trace is right for a call, its fields aside. */
   #serves({ captured, trace, symbolic }: Entry, signature: Signature): boolean {
     if (changedCapture(captured) !== null) return false;
     const sizes = bindSizes(signature.leaves, symbolic.types);
@@ -205,27 +283,35 @@ export class TraceCache {
   }
 
   /** A trace for a call that none serves. Whatever goes wrong, nothing is left of the attempt. */
-  #make(signature: Signature, familyKey: string): Entry {
+  #make(signature: Signature, now: FactsNow, ready: ReadyRun | null = null): Entry {
     const source = currentSource();
-    const parts = this.#options.partsOf?.() ?? new Map<string, string>();
-    const facts = factsOf(signature, exactTypes(signature.leaves).types, parts);
-    const { guard, others } = this.#closest(facts);
+    const { facts, guard, others, parts } = now;
     this.#checkBudget(guard);
     const started = performance.now();
+    const familyKey = signature.family;
     const family = this.#families.get(familyKey);
-    const made = this.#specializer.trace(signature, family, facts);
+    const made =
+      ready === null
+        ? this.#specializer.trace(signature, family, facts)
+        : { ...ready.run, symbolic: ready.symbolic, family: family!, obstacle: null };
     const { trace, symbolic, obstacle } = made;
     this.#firstRun = made.firstRun;
+    const fields = new FieldGuards(made.fields, ready?.watch);
     const entry: Entry = {
       id: this.#made++,
       trace,
       symbolic,
-      runner: new TraceRunner(trace, this.#options, this.#mayRunCode),
+      runner: new TraceRunner(trace, fields, this.#options, this.#mayRunCode),
       facts: symbolic.sizes.size === 0 ? facts : factsOf(signature, symbolic.types, parts),
       captured: [
-        ...trace.segments.flatMap(({ parts }) => capturedGuards(parts)),
+        ...capturedGuards(
+          trace.segments.map(({ parts }) => parts),
+          made.gradients,
+        ),
         ...trace.newGradients,
       ],
+      fields,
+      verification: new VerifySchedule(this.#options.verify ?? 'backoff'),
       signature: describeSignature(signature, symbolic.types.map(typeToString)),
       cost: { trace: performance.now() - started, firstRun: null },
       family: familyKey,
@@ -246,13 +332,24 @@ export class TraceCache {
     return entry;
   }
 
+  /** To be asked before the code runs, which may change fields. */
+  #factsNow(signature: Signature): FactsNow {
+    const parts = this.#options.partsOf?.() ?? new Map<string, string>();
+    const facts = factsOf(signature, exactTypes(signature.leaves).types, parts);
+    return { facts, parts, ...this.#closest(facts) };
+  }
+
   /** What keeps the trace that is most like a call from serving it. */
   #closest(facts: Facts): { readonly guard: Guard | null; readonly others: number } {
     let best: { guards: readonly Guard[]; shared: number; used: number } | null = null;
     for (const entry of this.#entries) {
       const { guards: differing, shared } = compareFacts(entry.facts, facts);
       const changed = changedCapture(entry.captured);
-      const guards = changed === null ? differing : [...differing, changed];
+      const guards = [
+        ...differing,
+        ...(changed === null ? [] : [changed]),
+        ...fieldGuards(entry.fields, differing),
+      ];
       const { used } = entry;
       const isCloser =
         best === null ||
@@ -294,6 +391,21 @@ export class TraceCache {
     if (this.#last?.entry === oldest) this.#last = null;
     this.#evicted++;
   }
+}
+
+/** Whether nothing that a trace relies on beside the arguments has changed. */
+function isCurrent({ captured, fields }: Entry): boolean {
+  return changedCapture(captured) === null && fields.holds();
+}
+
+/** The fields that differ; for blocks and parameters that were replaced there are guards already. */
+function fieldGuards(fields: FieldGuards, known: readonly Guard[]): readonly Guard[] {
+  const blocks = known.flatMap(({ kind, path }) => (kind === 'blocks' ? [path] : []));
+  return (fields.changes() ?? []).flatMap(({ path, expected, actual }) => {
+    const inside = path.replace(/^this\./, '');
+    if (blocks.some((block) => inside === block || block.startsWith(`${inside}.`))) return [];
+    return [{ kind: 'field', path, expected, actual } as const];
+  });
 }
 
 /** A call that fits a trace for all sizes in all but this: at 0 or 1 the code does something else. */

@@ -1,6 +1,7 @@
 import { flatten, unflatten } from '../base/tree.js';
 import type { TierReport } from '../runtime/executable.js';
 import { checkResult } from './cuts.js';
+import type { FieldGuards } from './fieldguards.js';
 import { GraphRunner } from './graphrunner.js';
 import type { HybridizeOptions } from './hybridizeoptions.js';
 import type { NDArray } from './ndarray.js';
@@ -19,11 +20,18 @@ export class TraceRunner {
    */
   locals: readonly NDArray[] | null = null;
   readonly #keepsLocals: boolean;
+  readonly #fields: FieldGuards;
   /** Whether the trace is one graph that takes what the call is given and gives what it returns. */
   readonly #isOneGraph: boolean;
 
-  constructor(trace: Trace, { save, tier }: HybridizeOptions, keepsLocals: boolean) {
+  constructor(
+    trace: Trace,
+    fields: FieldGuards,
+    { save, tier }: HybridizeOptions,
+    keepsLocals: boolean,
+  ) {
     this.trace = trace;
+    this.#fields = fields;
     this.graphs = trace.segments.map(({ parts }) => new GraphRunner(parts, save, tier));
     this.#keepsLocals = keepsLocals;
     this.#isOneGraph = !keepsLocals && isOneGraph(trace);
@@ -46,7 +54,9 @@ export class TraceRunner {
     const locals = Array.from({ length: localCount }, (_, local) => given[local]);
     segments.forEach(({ takes, gives, code }, k) => {
       place(locals, gives, this.graphs[k].run(takes.map((local) => locals[local])));
-      if (code !== null) place(locals, code.gives, runCode(code, locals));
+      if (code === null) return;
+      place(locals, code.gives, runCode(code, locals));
+      this.#fields.noteCode();
     });
     if (this.#keepsLocals) this.locals = locals;
     return returns.map((local) => locals[local]);

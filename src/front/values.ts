@@ -78,6 +78,7 @@ export function keepGradient(array: NDArray, req: GradReq): void {
   }
   const trace = currentTrace();
   const isKept = trace !== null && isOutside(array, trace);
+  if (isKept) noteGradient(array, trace);
   if (!isKept || array.gradient?.req !== req) {
     array.gradient = new KeptGradient(req, array.gradient);
   }
@@ -95,6 +96,8 @@ export function keepGradient(array: NDArray, req: GradReq): void {
 /** The gradient that is kept; null where none is. */
 export function gradOf(array: NDArray): NDArray | null {
   const { gradient } = array;
+  const asking = currentTrace();
+  if (asking !== null && isOutside(array, asking)) noteGradient(array, asking);
   if (gradient === null || gradient.req === 'null') return null;
   const trace = currentTrace();
   const owner = trace?.ownerOf(array) ?? array;
@@ -112,6 +115,11 @@ export function gradOf(array: NDArray): NDArray | null {
 
 /** The arrays that have kept gradients which were asked for. */
 const gradientOwners = new WeakMap<NDArray, NDArray>();
+
+/** Arguments are guarded with the others of their call. */
+function noteGradient(array: NDArray, trace: Capture): void {
+  if (array.elements !== null) trace.noteGradient(array);
+}
 
 /**
  * Whether an array exists beyond the trace: its gradient does, too. What a body is given, a row or a state,

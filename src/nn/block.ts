@@ -1,6 +1,7 @@
 import { ArgumentError } from '../base/errors.js';
 import type { Capturable } from '../front/capturable.js';
-import { withoutNotingSizes } from '../front/capture.js';
+import { isCapturing, noteFields, withoutNotingSizes } from '../front/capture.js';
+import { unobserved } from '../front/fieldwatch.js';
 import { hybridize, type Hybridized } from '../front/hybridize.js';
 import type { HybridizeOptions } from '../front/hybridizeoptions.js';
 import type { Explanation } from '../front/explain.js';
@@ -27,6 +28,7 @@ export abstract class Block implements Capturable {
 
   /** Runs the block. Parameters whose sizes are still unknown get them here. */
   call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
+    if (isCapturing()) noteFields(this);
     this.resolve(args);
     return this.forward(...args) as ReturnType<this['forward']>;
   }
@@ -93,7 +95,8 @@ export abstract class Block implements Capturable {
 
   /** Resolves and initializes this block's own parameters before their first use. */
   protected resolve(args: readonly unknown[]): void {
-    if (!isWaiting(this)) return;
+    // Captured code does not depend on what is only looked at here.
+    if (!(isCapturing() ? unobserved(isWaiting, this) : isWaiting(this))) return;
     const waiting = [...this.members()].flatMap(([path, member]) =>
       member instanceof Parameter && !member.isInitialized ? [[path, member] as const] : [],
     );
@@ -156,12 +159,11 @@ export abstract class Block implements Capturable {
     return parametersFromSafetensors(bytes, this.parameters(), options);
   }
 
-  /** @internal What graphs captured from methods of the block depend on. */
+  /** @internal How graphs captured from methods of the block name what they read. */
   captureOptions(): ReturnType<Capturable['captureOptions']> {
-    const structure = new Structure(this, isBlock);
+    const structure = new Structure(this);
     return {
       nameOf: (array) => structure.nameOf(array),
-      keyOf: () => structure.key,
       partsOf: () => structure.names,
     };
   }
@@ -188,6 +190,7 @@ export abstract class HybridBlock extends Block {
   }
 
   override call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
+    if (isCapturing()) noteFields(this);
     this.resolve(args);
     return this.#captured === undefined
       ? (this.forward(...args) as ReturnType<this['forward']>)
@@ -213,18 +216,16 @@ export abstract class HybridBlock extends Block {
   }
 
   #capture(options: HybridizeOptions): Hybridized<this['forward']> {
-    const forward = ((...args: Parameters<this['forward']>) =>
-      this.forward(...args)) as this['forward'];
+    const forward = ((...args: Parameters<this['forward']>) => {
+      noteFields(this, 'this');
+      return this.forward(...args);
+    }) as this['forward'];
     return hybridize(forward, {
       ...options,
       name: this.constructor.name,
       ...this.captureOptions(),
     });
   }
-}
-
-function isBlock(value: unknown): value is Block {
-  return value instanceof Block;
 }
 
 /** Whether a block has parameters of its own without a value. Asked before every call, so it builds nothing. */

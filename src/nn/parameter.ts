@@ -1,5 +1,6 @@
 import type { DType } from '../base/dtype.js';
 import { ArgumentError, ShapeError } from '../base/errors.js';
+import { guardByIdentity } from '../front/capturable.js';
 import { isCapturing, outsideCapture } from '../front/capture.js';
 import type { GradReq } from '../front/autograd/index.js';
 import { array } from '../front/creation.js';
@@ -181,3 +182,6 @@ export class Parameter {
     value.pin();
   }
 }
+
+// The array that a parameter holds is an input of graphs; its name changes with the block that is asked.
+guardByIdentity(Parameter);

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import * as kn from '../../src/index.js';
+import { collectGarbage } from '../support/garbage.js';
 import { refuses } from './support.js';
 
 /** How many traces a function keeps. */
@@ -60,16 +59,6 @@ test('a static argument that is new at each call is named, with what to do', () 
   assert.deepEqual(h.explain().advice, [], 'three values are no habit');
 });
 
-/** Everything that can be collected is, at the latest after the next turn of the loop. */
-async function collect(): Promise<void> {
-  setFlagsFromString('--expose-gc');
-  const gc = runInNewContext('gc') as () => void;
-  for (let i = 0; i < 4; i++) {
-    await new Promise((resolve) => setTimeout(resolve, 0));
-    gc();
-  }
-}
-
 test('an evicted trace frees its graph, its code and what it captured', async () => {
   const f = kn.hybridize((x: kn.NDArray, use: () => kn.NDArray) => x.add(use()));
   const early: WeakRef<object>[] = [];
@@ -87,11 +76,11 @@ test('an evicted trace frees its graph, its code and what it captured', async ()
     early.push(new WeakRef(captured), new WeakRef(program), new WeakRef(use));
   };
   for (let i = 0; i < 10; i++) callOnce(i);
-  await collect();
+  await collectGarbage();
   const alive = (): number => early.filter((each) => each.deref() !== undefined).length;
   assert.ok(alive() > 0, 'traces that are kept hold what they captured');
   for (let i = 0; i < capacity; i++) f(kn.zeros([1]), () => kn.ones([1]).mul(i));
-  await collect();
+  await collectGarbage();
   assert.equal(alive(), 0);
   assert.equal(f.explain().evicted, 10);
 });

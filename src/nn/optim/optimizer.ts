@@ -17,6 +17,7 @@ import {
   hostNumber,
   type HostNumber,
   isCapturing,
+  noteFields,
   outsideCapture,
 } from '../../front/capture.js';
 import { array, zeros } from '../../front/creation.js';
@@ -195,6 +196,8 @@ export abstract class Optimizer {
   }
 
   #updateAll(): void {
+    // Hyperparameters that are fields: of optimizers that users write, and by those who write JavaScript.
+    noteFields(this);
     const toUpdate = this.#toUpdate();
     const rate = hostNumber(this.#nextRate());
     const shared = this.#sharedHyper(toUpdate);
