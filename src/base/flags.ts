@@ -1,4 +1,4 @@
-import { ArgumentError } from './errors.js';
+import { ArgumentError, installWholeStacks } from './errors.js';
 
 /** What `KAON_DEBUG` can ask for. */
 export interface FlagInfo {
@@ -7,7 +7,7 @@ export interface FlagInfo {
   readonly default: boolean;
 }
 
-export type Flag = 'passes' | 'laws' | 'programs' | 'groups' | 'kernels' | 'memory';
+export type Flag = 'passes' | 'laws' | 'programs' | 'groups' | 'kernels' | 'memory' | 'stacks';
 
 /**
  * Every debug flag: the environment variable `KAON_DEBUG` names those that are wanted, separated by
@@ -32,6 +32,7 @@ export const flagTable: Readonly<Record<Flag, FlagInfo>> = {
     default: false,
   },
   memory: { doc: 'what lies in memory, when, and at which offset', default: false },
+  stacks: { doc: 'stacks of errors in full, frames of Kaon included', default: false },
 };
 
 export type Flags = Readonly<Record<Flag, boolean>>;
@@ -96,3 +97,5 @@ function environment(): string {
   };
   return process?.env?.KAON_DEBUG ?? '';
 }
+
+installWholeStacks(() => currentDebugging().flags.stacks);
