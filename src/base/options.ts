@@ -42,6 +42,11 @@ export const callable: ValueRule<(...args: never[]) => unknown> = rule(
   'a function',
   (value): value is (...args: never[]) => unknown => typeof value === 'function',
 );
+/** Bytes of a file. */
+export const bytesRule: ValueRule<Uint8Array> = rule(
+  'a Uint8Array',
+  (value): value is Uint8Array => value instanceof Uint8Array,
+);
 /** One of the nine dtypes. */
 export const dtypeName: ValueRule<DType> = rule(`one of ${dtypes.join(', ')}`, isDType);
 

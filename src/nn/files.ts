@@ -1,4 +1,5 @@
 import type * as nodeFiles from 'node:fs/promises';
+import { checkArgument, rule } from '../base/options.js';
 import { FormatError, UnsupportedError } from '../base/errors.js';
 
 type FileSystem = typeof nodeFiles;
@@ -17,8 +18,15 @@ async function fileSystem(op: string): Promise<FileSystem> {
   }
 }
 
+/** The runtime's functions take other things, too, which mean something else. */
+const fileName = rule(
+  'the name of a file',
+  (value): value is string => typeof value === 'string' && value !== '',
+);
+
 /** @param op On whose behalf, for messages. */
 export async function readFile(op: string, path: string): Promise<Uint8Array> {
+  checkArgument(op, 'path', path, fileName);
   const { readFile: read } = await fileSystem(op);
   try {
     return await read(path);
@@ -37,6 +45,7 @@ export async function readFile(op: string, path: string): Promise<Uint8Array> {
  * then take its name. Whatever fails, the old file is untouched and the temporary one is removed.
  */
 export async function replaceFile(op: string, path: string, bytes: Uint8Array): Promise<void> {
+  checkArgument(op, 'path', path, fileName);
   const { open, rename, rm } = await fileSystem(op);
   const temporary = `${path}.${process.pid}-${Math.random().toString(36).slice(2)}.tmp`;
   try {
@@ -49,7 +58,8 @@ export async function replaceFile(op: string, path: string, bytes: Uint8Array): 
     }
     await rename(temporary, path);
   } catch (cause) {
-    await rm(temporary, { force: true });
+    // What could not be opened may have no file to remove, or a name that no file can have.
+    await rm(temporary, { force: true }).catch(() => undefined);
     throw new FormatError(`${path} cannot be written`, {
       op,
       expected: 'a place that can be written to',

@@ -1,4 +1,5 @@
 import { FormatError } from '../base/errors.js';
+import { bytesRule, checkArgument } from '../base/options.js';
 import { decodeSafetensors, encodeSafetensors, type FileTensor } from '../formats/safetensors.js';
 import { arrayType } from '../front/arraytype.js';
 import { arrayOf, type NDArray } from '../front/ndarray.js';
@@ -64,6 +65,7 @@ export function parametersFromSafetensors(
   bytes: Uint8Array,
   parameters: ReadonlyMap<string, Parameter>,
 ): void {
+  checkArgument('fromSafetensors', 'bytes', bytes, bytesRule);
   assignParameters('fromSafetensors', parameters, decodeSafetensors(bytes).tensors);
 }
 

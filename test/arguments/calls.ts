@@ -37,10 +37,23 @@ const graphOf = ({ x }: World): kn.StaticGraph => {
   return kn.exportGraph({ inputs: { a }, outputs: { y } });
 };
 
-const optimizer = <O extends kn.optim.Optimizer>(Type: new (parameters: ReadonlyMap<string, kn.nn.Parameter>, options: { learningRate: number }) => O): O => // prettier-ignore
+const optimizer = <O extends kn.optim.Optimizer>(
+  Type: new (
+    parameters: ReadonlyMap<string, kn.nn.Parameter>,
+    options: { learningRate: number },
+  ) => O,
+): O =>
+  // prettier-ignore
   new Type(dense().parameters(), { learningRate: 0.1 });
 
-const stepped = <O extends kn.optim.Optimizer>(Type: new (parameters: ReadonlyMap<string, kn.nn.Parameter>, options: { learningRate: number }) => O, { x }: World): O => { // prettier-ignore
+const stepped = <O extends kn.optim.Optimizer>(
+  Type: new (
+    parameters: ReadonlyMap<string, kn.nn.Parameter>,
+    options: { learningRate: number },
+  ) => O,
+  { x }: World,
+): O => {
+  // prettier-ignore
   const layer = dense();
   const made = new Type(layer.parameters(), { learningRate: 0.1 });
   kn.autograd.record(() => layer.call(x).sum()).backward();
@@ -173,11 +186,7 @@ const operators: Readonly<Record<string, Maker>> = {
 
 const functions: Readonly<Record<string, Maker>> = {
   cond: ({ x }) => [kn.array(true), () => x.add(1), () => x.sub(1)],
-  foreach: ({ x, v }) => [
-    (row: kn.NDArray, sum: kn.NDArray) => [row, sum.add(row)],
-    x,
-    v,
-  ],
+  foreach: ({ x, v }) => [(row: kn.NDArray, sum: kn.NDArray) => [row, sum.add(row)], x, v],
   whileLoop: ({ x }) => [
     (i: kn.NDArray) => i.less(3),
     (i: kn.NDArray, y: kn.NDArray) => [[], [i.add(1), y.mul(2)]],
@@ -393,7 +402,10 @@ const methods: Readonly<Record<string, Maker>> = {
   'StaticGraph#toString': on(graphOf),
   'StaticGraph#toDot': on(graphOf),
   'StaticGraph#toJSON': on(graphOf),
-  'StaticGraph.fromJSON': (world) => ({ receiver: kn.StaticGraph, args: [graphOf(world).toJSON()] }),
+  'StaticGraph.fromJSON': (world) => ({
+    receiver: kn.StaticGraph,
+    args: [graphOf(world).toJSON()],
+  }),
   'nn.Block#call': classMethod(dense, ({ x }) => [x]),
   'nn.Block#forward': classMethod(dense, ({ x }) => [x]),
   'nn.Block#inferShape': classMethod(dense, ({ x }) => [x]),
@@ -492,7 +504,7 @@ const tables = [operators, functions, classes, methods];
 /** The right call of a callable; undefined where nobody has written one. */
 export function baseOf({ path, parameters, kind }: Callable): Maker | undefined {
   for (const table of tables) if (Object.hasOwn(table, path)) return table[path];
-  if (/Error$/.test(path) && kind === 'class') return () => ['a problem', { op: 'f' }];
+  if (path.endsWith('Error') && kind === 'class') return () => ['a problem', { op: 'f' }];
   if (kind !== 'function') return undefined;
   const names = parameters.filter(({ isOptional }) => !isOptional).map(({ name }) => name);
   if (names.length === 0) return () => [];

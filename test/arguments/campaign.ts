@@ -69,11 +69,7 @@ export function rightCall(callable: Callable, world: World): Base | undefined {
   return made === undefined || 'args' in made ? made : { args: made };
 }
 
-function wrongCall(
-  callable: Callable,
-  base: Base,
-  random: (below: number) => number,
-): WrongCall {
+function wrongCall(callable: Callable, base: Base, random: (below: number) => number): WrongCall {
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random(list.length))];
   const args = [...base.args];
   const words: string[] = args.map(() => 'as is');
@@ -210,7 +206,8 @@ export class Campaign {
   async base(): Promise<readonly Finding[]> {
     const findings: Finding[] = [];
     for (const [number, callable] of this.callables.entries()) {
-      const fail = (fault: string): void => void findings.push({ number, call: callable.path, fault });
+      const fail = (fault: string): void =>
+        void findings.push({ number, call: callable.path, fault });
       try {
         const base = rightCall(callable, this.#world);
         if (base === undefined) fail('has no right call');

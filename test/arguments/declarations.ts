@@ -62,6 +62,9 @@ function resolve(from: Module, specifier: string): Module | undefined {
   return existsSync(file) ? moduleAt(file) : undefined;
 }
 
+/** The parser leaves some fields out and sets others to null. */
+const isAbsent = (value: unknown): value is null | undefined =>
+  value === null || value === undefined;
 const nodeOf = (value: unknown): Node => value as Node;
 const nodesOf = (value: unknown): readonly Node[] => (value ?? []) as readonly Node[];
 const nameOf = (value: unknown): string => {
@@ -73,13 +76,13 @@ const nameOf = (value: unknown): string => {
 function lookUp(module: Module, name: string, isLocal = false): Found | undefined {
   let merged: Found | undefined;
   for (const statement of module.body) {
-    const inner = statement['declaration'] == null ? statement : nodeOf(statement['declaration']);
+    const inner = isAbsent(statement['declaration']) ? statement : nodeOf(statement['declaration']);
     const start = statement.start;
     if (inner.type === 'VariableDeclaration') {
       for (const each of nodesOf(inner['declarations'])) {
         if (nameOf(each['id']) === name) return { node: each, module, start };
       }
-    } else if (inner['id'] != null && nameOf(inner['id']) === name) {
+    } else if (!isAbsent(inner['id']) && nameOf(inner['id']) === name) {
       // A class may have an interface of its name beside it, for members that are put there at run time.
       if (inner.type !== 'TSInterfaceDeclaration') return { node: inner, module, start };
       merged ??= { node: inner, module, start };
@@ -95,7 +98,7 @@ function lookUp(module: Module, name: string, isLocal = false): Found | undefine
       for (const each of nodesOf(statement['specifiers'])) {
         if (nameOf(each['exported']) !== name) continue;
         const source = statement['source'];
-        if (source == null) return lookUp(module, nameOf(each['local']), true);
+        if (isAbsent(source)) return lookUp(module, nameOf(each['local']), true);
         const target = resolve(module, String(nodeOf(source)['value']));
         return target && lookUp(target, nameOf(each['local']));
       }
@@ -103,7 +106,7 @@ function lookUp(module: Module, name: string, isLocal = false): Found | undefine
   }
   if (isLocal || merged !== undefined) return merged;
   for (const statement of module.body) {
-    if (statement.type !== 'ExportAllDeclaration' || statement['exported'] != null) continue;
+    if (statement.type !== 'ExportAllDeclaration' || !isAbsent(statement['exported'])) continue;
     const target = resolve(module, String(nodeOf(statement['source'])['value']));
     const found = target && lookUp(target, name);
     if (found !== undefined) return found;
@@ -117,10 +120,10 @@ function exportsOf(module: Module): { names: Set<string>; namespaces: Map<string
   const namespaces = new Map<string, Module>();
   for (const statement of module.body) {
     const source = statement['source'];
-    const target = source == null ? undefined : resolve(module, String(nodeOf(source)['value']));
+    const target = isAbsent(source) ? undefined : resolve(module, String(nodeOf(source)['value']));
     if (statement.type === 'ExportAllDeclaration') {
       if (target === undefined) continue;
-      if (statement['exported'] != null) namespaces.set(nameOf(statement['exported']), target);
+      if (!isAbsent(statement['exported'])) namespaces.set(nameOf(statement['exported']), target);
       else {
         const inner = exportsOf(target);
         for (const name of inner.names) names.add(name);
@@ -129,9 +132,9 @@ function exportsOf(module: Module): { names: Set<string>; namespaces: Map<string
     }
     if (statement.type !== 'ExportNamedDeclaration') continue;
     for (const each of nodesOf(statement['specifiers'])) names.add(nameOf(each['exported']));
-    if (statement['declaration'] == null) continue;
+    if (isAbsent(statement['declaration'])) continue;
     const inner = nodeOf(statement['declaration']);
-    if (inner['id'] != null) names.add(nameOf(inner['id']));
+    if (!isAbsent(inner['id'])) names.add(nameOf(inner['id']));
     for (const each of nodesOf(inner['declarations'])) names.add(nameOf(each['id']));
   }
   return { names, namespaces };
@@ -152,7 +155,9 @@ function unfold(type: Node, module: Module, depth = 0): { type: Node; module: Mo
   if (type.type !== 'TSTypeReference') return { type, module };
   const name = nodeOf(type['typeName']);
   if (name.type !== 'Identifier') return null;
-  const args = type['typeArguments'] == null ? [] : nodesOf(nodeOf(type['typeArguments'])['params']);
+  const args = isAbsent(type['typeArguments'])
+    ? []
+    : nodesOf(nodeOf(type['typeArguments'])['params']);
   const wrappers = ['OperatorFunction', 'Partial', 'Readonly', 'Omit', 'Pick', 'Required'];
   if (wrappers.includes(nameOf(name)) && args.length > 0) return unfold(args[0], module, depth + 1);
   const found = lookUp(module, nameOf(name), true);
@@ -196,12 +201,12 @@ function keysOf(members: readonly Node[]): readonly string[] {
 function parametersOf(params: unknown, signature: Node, module: Module): readonly ParameterFacts[] {
   const bounds = new Map<string, Node>();
   const generics = signature['typeParameters'];
-  for (const each of nodesOf(generics == null ? [] : nodeOf(generics)['params'])) {
-    if (each['constraint'] != null) bounds.set(nameOf(each['name']), nodeOf(each['constraint']));
+  for (const each of nodesOf(isAbsent(generics) ? [] : nodeOf(generics)['params'])) {
+    if (!isAbsent(each['constraint'])) bounds.set(nameOf(each['name']), nodeOf(each['constraint']));
   }
   return nodesOf(params).map((param, i) => {
     const annotation = param['typeAnnotation'];
-    let type = annotation == null ? null : nodeOf(nodeOf(annotation)['typeAnnotation']);
+    let type = isAbsent(annotation) ? null : nodeOf(nodeOf(annotation)['typeAnnotation']);
     if (type?.type === 'TSTypeReference' && nodeOf(type['typeName']).type === 'Identifier') {
       type = bounds.get(nameOf(type['typeName'])) ?? type;
     }
@@ -221,7 +226,7 @@ function callablesOf(path: string, { node, module, start }: Found): readonly Cal
   }
   if (node.type === 'VariableDeclarator') {
     const annotation = nodeOf(node['id'])['typeAnnotation'];
-    if (annotation == null) return [];
+    if (isAbsent(annotation)) return [];
     const type = unfold(nodeOf(nodeOf(annotation)['typeAnnotation']), module);
     if (type === null) return [];
     const signatures = type.type.type === 'TSIntersectionType' ? nodesOf(type.type['types']) : [type.type]; // prettier-ignore
@@ -243,13 +248,13 @@ function classMembers(path: string, node: Node, module: Module): readonly Callab
   const members = new Map<string, Callable>();
   /** Members that a published class inherits from another one are called on that one alone. */
   const visit = (each: Node, from: Module): void => {
-    if (each['superClass'] != null) {
+    if (!isAbsent(each['superClass'])) {
       const parent = lookUp(from, nameOf(each['superClass']), true);
       if (parent !== undefined) visit(parent.node, parent.module);
     }
     for (const member of nodesOf(nodeOf(each['body'])['body'])) {
       const key = nodeOf(member['key']);
-      if (!/MethodDefinition$/.test(member.type) || key.type !== 'Identifier') continue;
+      if (!member.type.endsWith('MethodDefinition') || key.type !== 'Identifier') continue;
       if (member['computed'] === true) continue;
       const isHidden = member['accessibility'] === 'private' || member['accessibility'] === 'protected'; // prettier-ignore
       if (isHidden || isInternal(from.text, member.start)) continue;

@@ -100,7 +100,7 @@ export const hostileValues: Readonly<Record<string, () => unknown>> = {
   'list of objects': () => [{}, {}],
   'list of functions': () => [() => 1],
   'list with holes': () => [1, , 3], // eslint-disable-line no-sparse-arrays
-  'list of holes': () => new Array<unknown>(3),
+  'list of holes': () => Object.assign([], { length: 3 }),
   'ragged list': () => [[1, 2], [3]],
   'mixed list': () => [1, 'a', null, [2]],
   'long list': () => Array.from({ length: 300 }, (_, i) => i),
@@ -120,7 +120,7 @@ export const hostileValues: Readonly<Record<string, () => unknown>> = {
   'object with __proto__ key': () => JSON.parse('{"__proto__": {"a": 1}}') as unknown,
   'object with symbol key': () => ({ [Symbol('k')]: 1 }),
   'object with constructor': () => ({ constructor: 1, toString: 2 }),
-  'object with then': () => ({ then: 1 }),
+  'object with then': () => ({ then: 1 }), // oxlint-disable-line unicorn/no-thenable -- on purpose
   'frozen object': () => Object.freeze({ a: 1 }),
   'cyclic object': cyclicObject,
   'object with throwing getter': () => Object.defineProperty({}, 'dtype', { get: complain, enumerable: true }), // prettier-ignore

@@ -1,5 +1,6 @@
 import { describe } from '../../base/attribute.js';
 import { ArgumentError, DTypeError, InternalError, ShapeError } from '../../base/errors.js';
+import { callable, checkArgument, checkOptions } from '../../base/options.js';
 import { Program, sameType, typeToString, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { instantiate } from '../../passes/transform.js';
@@ -39,6 +40,9 @@ const op = 'customGradient';
  * so it can be differentiated in turn.
  */
 export function customGradient<R>(spec: CustomGradient<R>): (...inputs: NDArray[]) => R {
+  checkOptions<CustomGradient<R>>(op, spec, { forward: callable, backward: callable });
+  checkArgument(op, 'forward', spec.forward, callable);
+  checkArgument(op, 'backward', spec.backward, callable);
   return (...inputs) => {
     inputs.forEach((input, i) => {
       if (input instanceof NDArray) return;
