@@ -106,8 +106,7 @@ export function list<T>(inner: Attribute<T>): Attribute<readonly T[]> {
   const expected = `a list, each entry ${inner.expected}`;
   return {
     expected,
-    accepts: (value): value is readonly T[] =>
-      Array.isArray(value) && value.every((entry) => inner.accepts(entry)),
+    accepts: (value): value is readonly T[] => Array.isArray(value) && holdsAll(value, inner),
     encode: (value) => value.map((entry) => inner.encode(entry)),
     decode: (json) => {
       if (!Array.isArray(json)) throw unexpected(expected, json);
@@ -117,6 +116,12 @@ export function list<T>(inner: Attribute<T>): Attribute<readonly T[]> {
       mapDims: (value, map) => value.map((entry) => inner.mapDims!(entry, map)),
     }),
   };
+}
+
+/** Not by `every`, which skips holes. */
+function holdsAll<T>(list: readonly unknown[], { accepts }: Attribute<T>): list is readonly T[] {
+  for (let i = 0; i < list.length; i++) if (!accepts(list[i])) return false;
+  return true;
 }
 
 function unexpected(expected: string, json: Json): ArgumentError {

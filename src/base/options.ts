@@ -40,8 +40,13 @@ export const fraction: ValueRule<number> = numberWhere(
 /** Any callable. */
 export const callable: ValueRule<(...args: never[]) => unknown> = rule(
   'a function',
-  (value): value is (...args: never[]) => unknown => typeof value === 'function',
+  (value): value is (...args: never[]) => unknown => typeof value === 'function' && !isClass(value),
 );
+/** A class, which cannot be called without `new`: its prototype cannot be replaced. */
+function isClass(value: object): boolean {
+  return Object.getOwnPropertyDescriptor(value, 'prototype')?.writable === false;
+}
+
 /** Bytes of a file. */
 export const bytesRule: ValueRule<Uint8Array> = rule(
   'a Uint8Array',

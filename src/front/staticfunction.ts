@@ -1,5 +1,6 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError } from '../base/errors.js';
+import { callable, checkArgument } from '../base/options.js';
 import { isCapturable } from './capturable.js';
 import { Captured } from './captured.js';
 import { config } from './config.js';
@@ -48,9 +49,10 @@ export function staticGraph(
   subject: AnyFunction | HybridizeOptions,
   extra: ClassMethodDecoratorContext | HybridizeOptions = {},
 ): unknown {
-  if ('kind' in extra) {
+  if (typeof extra === 'object' && extra !== null && 'kind' in extra) {
     checkMethod(extra);
-    return wrap(subject as AnyFunction, { name: String(extra.name) });
+    checkArgument('staticGraph', 'fn', subject, callable);
+    return wrap(subject, { name: String(extra.name) });
   }
   if (typeof subject === 'function') return wrap(subject, extra);
   checkOptions(subject);

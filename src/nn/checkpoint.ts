@@ -1,5 +1,5 @@
 import { FormatError, named } from '../base/errors.js';
-import { bytesRule, checkArgument, checkOptions, instanceOf, rule } from '../base/options.js';
+import { bytesRule, checkArgument, instanceOf, rule } from '../base/options.js';
 import { JsonReader } from '../base/reader.js';
 import { decodeSafetensors, encodeSafetensors, type FileTensor } from '../formats/safetensors.js';
 import type { NDArray } from '../front/ndarray.js';
@@ -42,14 +42,21 @@ const ungroup = (
 
 /** What belongs together in a checkpoint, if it is that. */
 function checked(op: string, checkpoint: Checkpoint): Checkpoint {
-  checkOptions<Checkpoint>(op, checkpoint, {
-    net: instanceOf('a block', Block),
-    optimizer: instanceOf('an optimizer', Optimizer),
-    loader: loaderRule,
-  });
-  checkArgument(op, 'net', checkpoint.net, instanceOf('a block', Block));
+  checkArgument(op, 'checkpoint', checkpoint, anyCheckpoint);
+  // Objects with more in them are fine: what belongs to a run is often kept in one.
+  const { net, optimizer, loader } = checkpoint;
+  checkArgument(op, 'net', net, instanceOf('a block', Block));
+  if (optimizer !== undefined) {
+    checkArgument(op, 'optimizer', optimizer, instanceOf('an optimizer', Optimizer));
+  }
+  if (loader !== undefined) checkArgument(op, 'loader', loader, loaderRule);
   return checkpoint;
 }
+
+const anyCheckpoint = rule(
+  'an object with net and, where there are any, optimizer and loader',
+  (value): value is Checkpoint => typeof value === 'object' && value !== null,
+);
 
 const loaderRule = rule(
   'an object with state and loadState, as a Loader is',

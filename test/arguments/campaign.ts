@@ -81,7 +81,7 @@ function wrongCall(callable: Callable, base: Base, random: (below: number) => nu
   const spoil = (i: number): void => {
     const [name, value] = hostile();
     const options = callable.parameters[i]?.options ?? [];
-    const given = args[i];
+    const given = base.args[i];
     const isRecord = typeof given === 'object' && given !== null && [Object.prototype, null].includes(Object.getPrototypeOf(given) as object | null); // prettier-ignore
     const keys = [...options, ...(isRecord ? Object.keys(given) : [])];
     for (let k = args.length; k < i; k++) words[k] = 'left out';
@@ -157,7 +157,7 @@ function poverty(error: kn.KaonError): string | undefined {
   const { expected, actual, message, problem, source } = error;
   if (problem === '') return 'no problem is told';
   if (message.length > 3000) return `a message of ${message.length} characters`;
-  if (/\[object |\bundefined is not\b|of undefined\b|is not a function|of null\b/.test(message)) return `a message of the engine's: ${message.slice(0, 300)}`; // prettier-ignore
+  if (/\[object \w+\]|\bundefined is not\b|of undefined\b|\bof null\b|\bCannot (?:read|convert)/.test(message)) return `a message of the engine's: ${message.slice(0, 300)}`; // prettier-ignore
   if (expected !== undefined && actual !== undefined && /^an object\b/.test(expected) && /^an [oO]bject$/.test(actual)) return `expected ${expected}, actual ${actual}`; // prettier-ignore
   if (source !== undefined && !/\/arguments\/|node:/.test(source)) return `a line of Kaon's as source: ${source}`; // prettier-ignore
   return undefined;
@@ -165,10 +165,15 @@ function poverty(error: kn.KaonError): string | undefined {
 
 /** What is wrong with something that was thrown; undefined for errors that say what users need. */
 export function faultOf(thrown: unknown): string | undefined {
-  if (thrown instanceof UsersError) return undefined;
+  if (thrown instanceof UsersError || isOfProxy(thrown)) return undefined;
   if (thrown instanceof kn.InternalError) return `InternalError: ${thrown.problem} | ${shortStack(thrown.cause ?? thrown)}`; // prettier-ignore
   if (thrown instanceof kn.KaonError) return poverty(thrown);
   return `${thrown instanceof Error ? `${thrown.name}: ${thrown.message.slice(0, 200)}` : `thrown: ${typeof thrown}`} | ${shortStack(thrown)}`; // prettier-ignore
+}
+
+/** What a proxy does is its owner's code, revoking it included: see decision 52. */
+function isOfProxy(thrown: unknown): boolean {
+  return thrown instanceof TypeError && thrown.message.endsWith('a proxy that has been revoked');
 }
 
 function shortStack(thrown: unknown): string {
@@ -220,15 +225,20 @@ export class Campaign {
     return findings;
   }
 
-  /** One wrong call. Undefined where it went as it should. */
-  async call(number: number): Promise<Finding | undefined> {
+  /** One wrong call, which is announced before it is made. Undefined where it went as it should. */
+  async call(
+    number: number,
+    announce: (call: string) => Promise<void> = () => Promise.resolve(),
+  ): Promise<Finding | undefined> {
     const random = randomFrom(Math.imul(this.seed, 0x9e3779b1) ^ Math.imul(number + 1, 0x85ebca6b));
     const callable = this.callables[number % this.callables.length];
     const base = rightCall(callable, this.#world);
     if (base === undefined) return undefined;
     const { args, words } = wrongCall(callable, base, random);
     this.#restore();
-    const finding = (fault: string): Finding => ({ number, call: `${callable.path}(${words.join(', ')})`, fault }); // prettier-ignore
+    const call = `${callable.path}(${words.join(', ')})`;
+    await announce(call);
+    const finding = (fault: string): Finding => ({ number, call, fault });
     try {
       readResult(await perform(callable, base, args));
     } catch (error) {

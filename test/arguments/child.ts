@@ -7,21 +7,23 @@ import { Campaign, type Finding } from './campaign.js';
 
 export type Order = { readonly from: number; readonly to: number; readonly seed: number };
 export type Report =
-  { readonly now: number } | { readonly finding: Finding } | { readonly done: true };
+  | { readonly now: number; readonly call: string }
+  | { readonly finding: Finding }
+  | { readonly done: true };
 
-const tell = (report: Report): void => void process.send!(report);
+/** Resolves once it is on its way: what comes next may never let go of this process. */
+const tell = (report: Report): Promise<void> =>
+  new Promise((resolve) => void process.send!(report, () => resolve()));
 
-process.on('unhandledRejection', () => undefined);
 process.on('message', ({ from, to, seed }: Order) => {
   process.chdir(mkdtempSync(join(tmpdir(), 'kaon-arguments-')));
   const campaign = new Campaign(seed);
   void (async (): Promise<void> => {
     for (let number = from; number < to; number++) {
-      tell({ now: number });
-      const finding = await campaign.call(number);
-      if (finding !== undefined) tell({ finding });
+      const finding = await campaign.call(number, (call) => tell({ now: number, call }));
+      if (finding !== undefined) await tell({ finding });
     }
-    tell({ done: true });
+    await tell({ done: true });
     process.disconnect();
   })();
 });

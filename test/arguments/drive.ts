@@ -22,9 +22,9 @@ export async function drive(
   };
   let from = order.from;
   while (from < order.to) {
-    const { at, fault } = await runChild({ ...order, from }, note);
+    const { at, call, fault } = await runChild({ ...order, from }, note);
     if (fault === undefined) break;
-    note({ number: at, call: `call ${at}`, fault });
+    note({ number: at, call, fault });
     from = at + 1;
   }
   return findings;
@@ -34,7 +34,7 @@ export async function drive(
 function runChild(
   order: Order,
   note: (finding: Finding) => void,
-): Promise<{ at: number; fault: string | undefined }> {
+): Promise<{ at: number; call: string; fault: string | undefined }> {
   return new Promise((resolve) => {
     const { env } = process;
     // What the test runner tells its children is not for this one.
@@ -45,6 +45,7 @@ function runChild(
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     let at = order.from;
+    let call = 'the start';
     let fault: string | undefined = 'the process ended';
     const watch = setInterval(() => {
       fault = `took more than ${longestCall / 1000} seconds`;
@@ -52,13 +53,13 @@ function runChild(
     }, longestCall);
     process_.on('message', (report: Report) => {
       watch.refresh();
-      if ('now' in report) at = report.now;
+      if ('now' in report) ({ now: at, call } = report);
       else if ('finding' in report) note(report.finding);
       else fault = undefined;
     });
     process_.on('exit', () => {
       clearInterval(watch);
-      resolve({ at, fault });
+      resolve({ at, call, fault });
     });
     process_.send(order);
   });
