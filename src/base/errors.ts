@@ -143,7 +143,7 @@ function textOf(value: unknown): string | undefined {
 
 let asksForWholeStacks: () => boolean = () => false;
 
-/** The flags say whether stacks are shown as they are. */
+/** @internal The flags say whether stacks are shown as they are. */
 export function installWholeStacks(asks: () => boolean): void {
   asksForWholeStacks = asks;
 }
@@ -217,15 +217,16 @@ export function inContext(
   context: string,
   details: Pick<ErrorDetails, 'op' | 'source'> = {},
 ): KaonError {
+  const where = textOf(context) ?? '';
   if (!(error instanceof KaonError)) {
-    return new InternalError(`${context}: ${textOf(error) ?? 'undefined'}`, {
+    return new InternalError(`${where}: ${textOf(error) ?? 'undefined'}`, {
       ...details,
       cause: error,
     });
   }
   const { op, problem } = error;
   const inner = op === undefined || op === details.op ? problem : `${op}: ${problem}`;
-  return again(error, `${context}: ${inner}`, details);
+  return again(error, `${where}: ${inner}`, details);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError } from '../base/errors.js';
-import { callable, checkArgument } from '../base/options.js';
+import { callable, checkArgument, rule } from '../base/options.js';
 import { isCapturable } from './capturable.js';
 import { Captured } from './captured.js';
 import { config } from './config.js';
@@ -57,10 +57,17 @@ export function staticGraph(
   if (typeof subject === 'function') return wrap(subject, extra);
   checkOptions(subject);
   return (method: AnyFunction, context: ClassMethodDecoratorContext) => {
+    checkArgument('staticGraph', 'context', context, decoratorContext);
     checkMethod(context);
+    checkArgument('staticGraph', 'method', method, callable);
     return wrap(method, { name: String(context.name), ...subject });
   };
 }
+
+const decoratorContext = rule(
+  'what a decorator is given: options alone make a decorator, no function',
+  (value): value is ClassMethodDecoratorContext => typeof value === 'object' && value !== null,
+);
 
 function checkMethod({
   kind,

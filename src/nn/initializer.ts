@@ -48,7 +48,7 @@ export const he: Initializer = (shape, dtype) =>
 
 /** Weights are (outputs, inputs, ...kernel): each kernel position adds to both counts. */
 function fans(op: string, shape: readonly number[]): { fanIn: number; fanOut: number } {
-  if (!Array.isArray(shape) || shape.length < 2) {
+  if (!Array.isArray(shape) || shape.length < 2 || !shape.every(Number.isSafeInteger)) {
     throw new ArgumentError('this initializer needs inputs and outputs to count', {
       op,
       expected: 'a parameter of rank 2 or more',

@@ -16,8 +16,15 @@ const dense = (): kn.nn.Dense => {
   return layer;
 };
 
-const filled = <B extends kn.nn.Block>(block: B, ...args: readonly unknown[]): B => {
+/** First values take draws, which are no change that an error afterwards has to undo. */
+function initialize(block: kn.nn.Block): void {
+  const before = kn.random.getState();
   block.initialize();
+  kn.random.setState(before);
+}
+
+const filled = <B extends kn.nn.Block>(block: B, ...args: readonly unknown[]): B => {
+  initialize(block);
   if (args.length > 0) block.call(...(args as Parameters<B['forward']>));
   return block;
 };
@@ -170,7 +177,7 @@ const layer =
     args,
     use: (made) => {
       const block = made as kn.nn.Block;
-      block.initialize();
+      initialize(block);
       return block.call(...(inputs.map((name) => world[name]) as never[]));
     },
   });
@@ -223,10 +230,11 @@ const classes: Readonly<Record<string, Maker>> = {
 
 function cellStep(made: unknown, x: kn.NDArray): unknown {
   const cell = made as kn.nn.LSTMCell;
-  cell.initialize();
+  initialize(cell);
   return cell.call(x, cell.beginState(2));
 }
 
+const anError = (): object => new kn.ShapeError('a problem', { op: 'f' });
 const loaderOf = ({ x }: World): object => new data.Loader(new data.ArrayDataset(x), { batchSize: 1 }); // prettier-ignore
 const scheduleOf = ({ x }: World): kn.Schedule => {
   const f = kn.staticGraph((y: kn.NDArray) => y.tanh(), {});
@@ -252,6 +260,13 @@ const recordedSum = ({ x }: World): kn.NDArray => {
 };
 
 const methods: Readonly<Record<string, Maker>> = {
+  'KaonError#problem': on(anError),
+  'KaonError#op': on(anError),
+  'KaonError#expected': on(anError),
+  'KaonError#actual': on(anError),
+  'KaonError#advice': on(anError),
+  'KaonError#source': on(anError),
+  'KaonError#block': on(anError),
   'NDArray#dataSync': on(({ x }) => x),
   'NDArray#data': on(({ x }) => x),
   'NDArray#item': on(({ one }) => one),
