@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { compareDigits, runDigits } from './digits/run.js';
 import { compareNames, runNames, shippedNames } from './names/run.js';
 import { deploy } from './shipping/deploy.js';
-import { saveGraphs } from './support/graphfiles.js';
+import { saveGraph } from './support/graphfiles.js';
 import { percent } from './support/progress.js';
 import { explanationLines, speedLine } from './support/summary.js';
 import type { TrainingReport } from './support/training.js';
@@ -28,7 +28,7 @@ console.log('Handwritten digits, a small convolutional network');
 const digits = runDigits();
 printStep(digits, speedLine(compareDigits()), '64 images');
 console.log(`  accuracy on 360 held-out images: ${percent(digits.accuracy)}`);
-saveGraphs(files.digits, new Map([['digits', digits.graph]]));
+saveGraph(files.digits, digits.graph);
 console.log(`  graph saved to ${files.digits}\n`);
 
 console.log('Which of ten languages is this name written in? A character-level LSTM');
@@ -38,7 +38,7 @@ console.log(
   `  accuracy on names of unseen entities: ${percent(names.accuracy)}; letter frequencies alone: ${percent(names.baseline)}`,
 );
 const notes = { alphabet: names.alphabet, longest: names.longest };
-saveGraphs(files.names, new Map([['names', names.graph]]), notes);
+saveGraph(files.names, names.graph, notes);
 console.log(`  graph saved to ${files.names}\n`);
 
 console.log('Another process, which has the files but not the networks:');

@@ -2,11 +2,11 @@
 import { batchesOf, loadNames } from './names/data.js';
 import { loadDigits } from './digits/data.js';
 import { accuracyOf, countRight } from './support/accuracy.js';
-import { loadGraphs } from './support/graphfiles.js';
+import { loadGraph } from './support/graphfiles.js';
 
 /** The accuracy of the saved digit graph on the held-out images. */
 export function reloadDigits(path: string): number {
-  const graph = loadGraphs(path).graphs.get('digits')!;
+  const { graph } = loadGraph(path);
   const { images, labels } = loadDigits().test;
   const [logits] = Object.values(graph.run({ [graph.inputNames[0]]: images }));
   return accuracyOf(logits, labels);
@@ -21,8 +21,7 @@ interface NameNotes {
 
 /** The accuracy of the saved name graph on the names of unseen entities. */
 export function reloadNames(path: string): number {
-  const { graphs, notes } = loadGraphs<NameNotes>(path);
-  const graph = graphs.get('names')!;
+  const { graph, notes } = loadGraph<NameNotes>(path);
   const alphabet = new Map(notes.alphabet.map((character, i) => [character, i + 1]));
   const { test } = loadNames(notes.longest);
   const right = batchesOf(test, alphabet, 64).map(({ characters, lengths, languages }) => {

@@ -1,28 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as kn from '../../src/index.js';
 
-/** Writes graphs with their parameters, and whatever else a reader needs, to one JSON file. */
-export function saveGraphs(
-  path: string,
-  graphs: ReadonlyMap<string, kn.StaticGraph>,
-  notes: object = {},
-): void {
-  const entries = [...graphs].map(([name, graph]) => [name, graph.toJSON()]);
-  writeFileSync(path, JSON.stringify({ notes, graphs: Object.fromEntries(entries) }));
+/** Where the notes of a graph are: beside it, since its own file is one that `kaon inspect` and `kaon run` open. */
+const notesOf = (path: string): string => path.replace(/(\.json)?$/, '.notes.json');
+
+/** Writes a graph with its parameters to a JSON file, and whatever else a reader needs to another one. */
+export function saveGraph(path: string, graph: kn.StaticGraph, notes: object = {}): void {
+  writeFileSync(path, JSON.stringify(graph));
+  writeFileSync(notesOf(path), JSON.stringify(notes));
 }
 
-/** Reads what `saveGraphs` wrote. */
-export function loadGraphs<N>(path: string): {
-  readonly graphs: ReadonlyMap<string, kn.StaticGraph>;
-  readonly notes: N;
-} {
-  const { notes, graphs } = JSON.parse(readFileSync(path, 'utf8')) as {
-    notes: N;
-    graphs: Record<string, unknown>;
-  };
-  const entries = Object.entries(graphs).map(([name, json]): [string, kn.StaticGraph] => [
-    name,
-    kn.StaticGraph.fromJSON(json),
-  ]);
-  return { graphs: new Map(entries), notes };
+/** Reads what `saveGraph` wrote. */
+export function loadGraph<N>(path: string): { readonly graph: kn.StaticGraph; readonly notes: N } {
+  const graph = kn.StaticGraph.fromJSON(readFileSync(path, 'utf8'));
+  return { graph, notes: JSON.parse(readFileSync(notesOf(path), 'utf8')) as N };
 }

@@ -3,7 +3,7 @@ import type { DType, HostArray } from '../base/dtype.js';
 import { ArgumentError } from '../base/errors.js';
 import type { GraphParts, Outside } from '../front/graph.js';
 import { withoutGradients } from '../front/graphjson.js';
-import type { StaticGraph } from '../front/staticgraph.js';
+import { checkGraph, type StaticGraph } from '../front/staticgraph.js';
 import { namedInputs, type Program } from '../ir/program.js';
 import { dimsOf, type Requirement } from '../ir/requirement.js';
 import type { Shape } from '../ir/types.js';
@@ -85,6 +85,7 @@ export interface ArtifactRequest {
  */
 export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifact {
   const { op, target, base, train } = request;
+  checkGraph(op, graph);
   const parts = withoutGradients(graph.parts);
   if (parts.writes.length > 0 && !train) {
     throw new ArgumentError('the graph changes its own state at each run', {

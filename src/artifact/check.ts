@@ -2,15 +2,20 @@ import type { DType, HostArray } from '../base/dtype.js';
 import { isFloat } from '../base/dtype.js';
 import { fromBFloat16Bits, fromFloat16Bits } from '../base/element.js';
 import { InternalError } from '../base/errors.js';
+import type { ValueRule } from '../base/options.js';
 import { generatorState, setGeneratorState } from '../front/generator.js';
 import { constantArray } from '../front/eager/operands.js';
 import { NDArray } from '../front/ndarray.js';
+import { recordRule } from '../front/records.js';
 import { StaticGraph } from '../front/staticgraph.js';
 import type { HostValue } from '../ir/host.js';
 import { namedInputs } from '../ir/program.js';
 
 /** Arrays by the names of inputs. */
 export type Feeds = Readonly<Record<string, NDArray | HostValue>>;
+
+/** For options that are feeds; whether they fit a graph is found out when it is run. */
+export const feedsRule: ValueRule<Feeds> = recordRule('an object with an array for each input');
 
 /** An array that an artifact was given or has returned. */
 export interface Elements {

@@ -106,8 +106,7 @@ export function list<T>(inner: Attribute<T>): Attribute<readonly T[]> {
   const expected = `a list, each entry ${inner.expected}`;
   return {
     expected,
-    accepts: (value): value is readonly T[] =>
-      Array.isArray(value) && value.every((entry) => inner.accepts(entry)),
+    accepts: (value): value is readonly T[] => Array.isArray(value) && holdsAll(value, inner),
     encode: (value) => value.map((entry) => inner.encode(entry)),
     decode: (json) => {
       if (!Array.isArray(json)) throw unexpected(expected, json);
@@ -119,6 +118,12 @@ export function list<T>(inner: Attribute<T>): Attribute<readonly T[]> {
   };
 }
 
+/** Not by `every`, which skips holes. */
+function holdsAll<T>(list: readonly unknown[], { accepts }: Attribute<T>): list is readonly T[] {
+  for (let i = 0; i < list.length; i++) if (!accepts(list[i])) return false;
+  return true;
+}
+
 function unexpected(expected: string, json: Json): ArgumentError {
   return new ArgumentError('an attribute has the wrong form', {
     expected,
@@ -126,29 +131,68 @@ function unexpected(expected: string, json: Json): ArgumentError {
   });
 }
 
-/** A short text for any value a user may have passed; lists are shown three levels deep. */
+/** The longest text that is shown of a string, and the most keys of an object. */
+const mostCharacters = 100;
+const mostKeys = 6;
+
+/**
+ * A short text for any value a user may have passed, whatever it is: lists are shown three levels deep,
+ * plain objects by their keys, everything else by its class.
+ */
 export function describe(value: unknown): string {
-  return describeTo(3, value);
+  try {
+    return describeTo(3, value);
+  } catch {
+    // Code of its owner runs when such an object is looked at, and it threw.
+    return 'an object that cannot be looked at';
+  }
 }
 
 function describeTo(depth: number, value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value);
-  if (typeof value === 'function') return `function ${value.name || '(anonymous)'}`;
+  if (typeof value === 'string') return describeString(value);
+  if (typeof value === 'function') return describeFunction(value);
   if (Array.isArray(value)) {
     if (depth === 0) return '[...]';
     const entries = value.slice(0, 8).map((entry) => describeTo(depth - 1, entry));
     return `[${entries.join(', ')}${value.length > 8 ? ', ...' : ''}]`;
   }
-  if (typeof value === 'bigint') return `${value}n`;
-  if (typeof value === 'object' && value !== null)
-    return value instanceof DimExpr ? String(value) : withArticle(kindOfObject(value));
-  return String(value);
+  if (typeof value === 'bigint') return `${clipped(String(value))}n`;
+  if (Object.is(value, -0)) return '-0';
+  if (typeof value === 'object' && value !== null) return describeObject(value);
+  return clipped(String(value));
+}
+
+function describeString(value: string): string {
+  if (value.length <= mostCharacters) return JSON.stringify(value);
+  return `${JSON.stringify(value.slice(0, mostCharacters))}..., a string of ${value.length}`;
+}
+
+function describeFunction(value: { readonly name: unknown }): string {
+  const { name } = value;
+  return `function ${typeof name === 'string' && name !== '' ? clipped(name) : '(anonymous)'}`;
+}
+
+/** An object by its class; one of no class of its own by its keys. */
+function describeObject(value: object): string {
+  if (value instanceof DimExpr) return String(value);
+  const kind = kindOfObject(value);
+  if (kind !== 'Object' && kind !== 'object') return withArticle(kind);
+  const keys = Object.keys(value);
+  if (keys.length === 0) return 'an empty object';
+  const shown = keys.slice(0, mostKeys).map(clipped).join(', ');
+  return `an object with ${shown}${keys.length > mostKeys ? ', ...' : ''}`;
 }
 
 /** The class of an object, which may be foreign: without a prototype, or with a `constructor` of its own. */
 function kindOfObject(value: object): string {
   const maker: unknown = value.constructor;
-  return typeof maker === 'function' && maker.name !== '' ? maker.name : 'object';
+  if (typeof maker !== 'function') return 'object';
+  const name: unknown = maker.name;
+  return typeof name === 'string' && name !== '' ? clipped(name) : 'object';
+}
+
+function clipped(text: string): string {
+  return text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters)}...`;
 }
 
 /** As it is spoken: an array, an NDArray. */

@@ -14,38 +14,150 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** How many frames of the stack are searched for the user's own. */
+/** How many frames of the stack are searched for the user's own, and how many of these are shown. */
 const deepest = 40;
+const mostShown = 12;
 
-/** The common class of every error that Kaon throws on purpose. */
+/** The most characters of one fact that a message shows. The fields have all of it. */
+const mostCharacters = 1000;
+
+/**
+ * The common class of every error that Kaon throws on purpose. Its stack has the user's frames only, unless
+ * `KAON_DEBUG=stacks` asks for all, or nothing but Kaon is at fault.
+ */
 export abstract class KaonError extends Error {
   /** What kind of error it is, the same in every version: `KAON_SHAPE` and the like. */
   abstract readonly code: string;
-  /** What is wrong, without the details; `message` has both. */
-  readonly problem: string;
-  /** See `ErrorDetails` for this and the others. */
-  readonly op: string | undefined;
-  readonly expected: string | undefined;
-  readonly actual: string | undefined;
-  readonly advice: string | undefined;
-  readonly source: string | undefined;
+  // No fields of the object: the message says it all, and printing the error should not say it twice.
+  readonly #problem: string;
+  readonly #details: ErrorDetails;
+  #innermost: object | undefined;
+  #block: string | undefined;
 
   constructor(problem: string, details: ErrorDetails = {}) {
+    const { cause, ...facts } = details ?? {};
     // The user's frame may lie deeper than the ten that are kept by default.
     const limit = Error.stackTraceLimit;
     Error.stackTraceLimit = Math.max(limit, deepest);
-    super('', details.cause === undefined ? undefined : { cause: details.cause });
+    super('', cause === undefined ? undefined : { cause });
     Error.stackTraceLimit = limit;
     this.name = new.target.name;
-    this.problem = problem;
-    this.op = details.op;
-    this.expected = details.expected;
-    this.actual = details.actual;
-    this.advice = details.advice;
-    this.source = details.source ?? userFrame(this.stack);
-    this.message = render(problem, this);
-    const frames = this.stack?.indexOf('\n    at ') ?? -1;
-    if (frames >= 0) this.stack = `${this.name}: ${this.message}${this.stack!.slice(frames)}`;
+    this.#problem = textOf(problem) ?? 'an unknown problem';
+    this.#details = { ...facts, source: facts.source ?? userFrame(this.stack) };
+    if (cause instanceof KaonError) {
+      this.#innermost = cause.#innermost;
+      this.#block = cause.#block;
+    }
+    this.#tell(cause instanceof KaonError ? cause.#handOver() : this.#frames());
+  }
+
+  /** What is wrong, without the details; `message` has both. */
+  get problem(): string {
+    return this.#problem;
+  }
+
+  /** See `ErrorDetails` for this and the others. */
+  get op(): string | undefined {
+    return textOf(this.#details.op);
+  }
+
+  get expected(): string | undefined {
+    return textOf(this.#details.expected);
+  }
+
+  get actual(): string | undefined {
+    return textOf(this.#details.actual);
+  }
+
+  get advice(): string | undefined {
+    return textOf(this.#details.advice);
+  }
+
+  get source(): string | undefined {
+    return textOf(this.#details.source);
+  }
+
+  /** The block in which it happened, by its path in the outermost one that was called: `items.1 (Dense)`. */
+  get block(): string | undefined {
+    return this.#block;
+  }
+
+  /**
+   * @internal Tells that the error came out of a block, the innermost first. Each of them says where the
+   * innermost is in it; undefined keeps what was said before.
+   */
+  comeOutOf(block: object, placeOf: (innermost: object) => string | undefined): void {
+    this.#innermost ??= block;
+    this.#block = placeOf(this.#innermost) ?? this.#block;
+    this.#tell(framesOf(this.stack));
+  }
+
+  #tell(frames: string): void {
+    this.message = render(this);
+    this.stack = `${this.name}: ${this.message}${frames}`;
+  }
+
+  /**
+   * The frames for an error that tells this one again, which comes from where this one did. Consoles print
+   * causes, too, and would say it all twice.
+   */
+  #handOver(): string {
+    const frames = framesOf(this.stack);
+    const [first] = this.message.split('\n', 1);
+    if (!showsWholeStacks()) this.stack = `${this.name}: ${first}`;
+    return frames;
+  }
+
+  /** The frames of the stack that the user can do something about. */
+  #frames(): string {
+    const all = framesOf(this.stack);
+    if (this instanceof InternalError || showsWholeStacks()) return all;
+    const lines = all.split('\n').slice(1);
+    const users = lines.filter((line) => {
+      const place = placeIn(line);
+      return place !== undefined && !isHome(place);
+    });
+    const shown = users.length > 0 ? users : lines;
+    return shown
+      .slice(0, mostShown)
+      .map((line) => `\n${line}`)
+      .join('');
+  }
+}
+
+/** A stack without its first lines, which repeat the message. */
+function framesOf(stack: string | undefined): string {
+  const start = stack?.search(/\n {4}at /) ?? -1;
+  return start < 0 ? '' : stack!.slice(start);
+}
+
+/** What JavaScript hands over may be anything. */
+function textOf(value: unknown): string | undefined {
+  if (value === undefined || typeof value === 'string') return value;
+  try {
+    return String(value);
+  } catch {
+    return 'something that has no text';
+  }
+}
+
+let asksForWholeStacks: () => boolean = () => false;
+
+/** @internal The flags say whether stacks are shown as they are. */
+export function installWholeStacks(asks: () => boolean): void {
+  asksForWholeStacks = asks;
+}
+
+function showsWholeStacks(): boolean {
+  const asks = asksForWholeStacks;
+  // An error in the answer is an error like this one.
+  asksForWholeStacks = () => false;
+  try {
+    return asks();
+  } catch {
+    return false;
+  } finally {
+    asksForWholeStacks = asks;
   }
 }
 
@@ -103,14 +215,18 @@ type KaonErrorConstructor = new (problem: string, details: ErrorDetails) => Kaon
 export function inContext(
   error: unknown,
   context: string,
-  details: Pick<ErrorDetails, 'op' | 'source'>,
+  details: Pick<ErrorDetails, 'op' | 'source'> = {},
 ): KaonError {
+  const where = textOf(context) ?? '';
   if (!(error instanceof KaonError)) {
-    return new InternalError(`${context}: ${String(error)}`, { ...details, cause: error });
+    return new InternalError(`${where}: ${textOf(error) ?? 'undefined'}`, {
+      ...details,
+      cause: error,
+    });
   }
   const { op, problem } = error;
   const inner = op === undefined || op === details.op ? problem : `${op}: ${problem}`;
-  return again(error, `${context}: ${inner}`, details);
+  return again(error, `${where}: ${inner}`, details);
 }
 
 /**
@@ -134,13 +250,19 @@ function again(error: KaonError, problem: string, details: ErrorDetails): KaonEr
   });
 }
 
-function render(problem: string, error: KaonError): string {
-  const lines = [error.op === undefined ? problem : `${error.op}: ${problem}`];
-  if (error.expected !== undefined) lines.push(`  expected: ${error.expected}`);
-  if (error.actual !== undefined) lines.push(`  actual:   ${error.actual}`);
-  if (error.advice !== undefined) lines.push(`  advice:   ${error.advice}`);
-  if (error.source !== undefined) lines.push(`  at:       ${error.source}`);
+function render({ problem, op, expected, actual, advice, source, block }: KaonError): string {
+  const lines = [op === undefined ? clip(problem) : `${clip(op)}: ${clip(problem)}`];
+  if (expected !== undefined) lines.push(`  expected: ${clip(expected)}`);
+  if (actual !== undefined) lines.push(`  actual:   ${clip(actual)}`);
+  if (advice !== undefined) lines.push(`  advice:   ${clip(advice)}`);
+  if (block !== undefined) lines.push(`  in:       ${clip(block)}`);
+  if (source !== undefined) lines.push(`  at:       ${source}`);
   return lines.join('\n');
+}
+
+function clip(text: string): string {
+  if (text.length <= mostCharacters) return text;
+  return `${text.slice(0, mostCharacters)}... (${text.length} characters)`;
 }
 
 /** How the names of files begin, other than the runtime's own. */
@@ -179,7 +301,7 @@ function isHome(place: string): boolean {
  * Returns `file:line:column`, or undefined when the stack holds no such frame.
  */
 export function userFrame(stack: string | undefined): string | undefined {
-  if (stack === undefined) return undefined;
+  if (typeof stack !== 'string') return undefined;
   for (const line of stack.split('\n')) {
     const place = placeIn(line);
     if (place === undefined) continue;

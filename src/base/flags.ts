@@ -1,4 +1,4 @@
-import { ArgumentError } from './errors.js';
+import { ArgumentError, installWholeStacks } from './errors.js';
 import { environmentVariable } from './node.js';
 
 /** What `KAON_DEBUG` can ask for. */
@@ -8,7 +8,7 @@ export interface FlagInfo {
   readonly default: boolean;
 }
 
-export type Flag = 'passes' | 'laws' | 'programs' | 'groups' | 'kernels' | 'memory';
+export type Flag = 'passes' | 'laws' | 'programs' | 'groups' | 'kernels' | 'memory' | 'stacks';
 
 /**
  * Every debug flag: the environment variable `KAON_DEBUG` names those that are wanted, separated by
@@ -33,6 +33,7 @@ export const flagTable: Readonly<Record<Flag, FlagInfo>> = {
     default: false,
   },
   memory: { doc: 'what lies in memory, when, and at which offset', default: false },
+  stacks: { doc: 'stacks of errors in full, frames of Kaon included', default: false },
 };
 
 export type Flags = Readonly<Record<Flag, boolean>>;
@@ -93,3 +94,5 @@ export function installDebugging(next: Debugging | undefined): Debugging | undef
   debugging = next;
   return previous;
 }
+
+installWholeStacks(() => currentDebugging().flags.stacks);

@@ -40,7 +40,17 @@ export const fraction: ValueRule<number> = numberWhere(
 /** Any callable. */
 export const callable: ValueRule<(...args: never[]) => unknown> = rule(
   'a function',
-  (value): value is (...args: never[]) => unknown => typeof value === 'function',
+  (value): value is (...args: never[]) => unknown => typeof value === 'function' && !isClass(value),
+);
+/** A class, which cannot be called without `new`: its prototype cannot be replaced. */
+function isClass(value: object): boolean {
+  return Object.getOwnPropertyDescriptor(value, 'prototype')?.writable === false;
+}
+
+/** Bytes of a file. */
+export const bytesRule: ValueRule<Uint8Array> = rule(
+  'a Uint8Array',
+  (value): value is Uint8Array => value instanceof Uint8Array,
 );
 /** One of the nine dtypes. */
 export const dtypeName: ValueRule<DType> = rule(`one of ${dtypes.join(', ')}`, isDType);

@@ -1,3 +1,4 @@
+import { describe } from './attribute.js';
 import { FormatError, KaonError } from './errors.js';
 
 /**
@@ -15,11 +16,10 @@ export class JsonReader {
 
   fail(expected: string): never {
     const value = this.#value;
-    const shown =
-      typeof value === 'object' ? (Array.isArray(value) ? 'a list' : 'an object') : value;
+    const shown = Array.isArray(value) ? 'a list' : describe(value);
     throw new FormatError(`${this.#place} does not read`, {
       expected,
-      actual: value === null ? 'null' : String(shown).slice(0, 80),
+      actual: shown,
     });
   }
 

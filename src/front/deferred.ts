@@ -1,5 +1,6 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError } from '../base/errors.js';
+import { callable, checkArgument } from '../base/options.js';
 import { Capture } from './capture.js';
 import { computeLazy } from './lazy.js';
 import { mode, withMode } from './mode.js';
@@ -10,12 +11,20 @@ import { NDArray } from './ndarray.js';
  * computed when they are read, or when an operator outside needs them. Nested calls join the outer one.
  */
 export function deferredCompute<R>(fn: () => R): R {
+  checkArgument('deferredCompute', 'fn', fn, callable);
   if (mode.capture !== null) return withMode({}, 'deferredCompute', fn);
   return withMode({ capture: new Capture('deferred') }, 'deferredCompute', fn);
 }
 
 /** Whether an array is still waiting to be computed. */
 export function isDeferred(array: NDArray): boolean {
+  if (!(array instanceof NDArray)) {
+    throw new ArgumentError('only arrays can be deferred', {
+      op: 'isDeferred',
+      expected: 'an array',
+      actual: describe(array),
+    });
+  }
   return array.elements === null;
 }
 

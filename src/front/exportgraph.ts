@@ -1,9 +1,11 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError, GraphError, TraceError } from '../base/errors.js';
+import { checkArgument, checkOptions } from '../base/options.js';
 import { type GraphParts, layOutGraph } from './graph.js';
 import type { Origin } from './history.js';
 import { typeToString } from '../ir/program.js';
 import { NDArray } from './ndarray.js';
+import { recordRule } from './records.js';
 import { StaticGraph } from './staticgraph.js';
 
 export interface ExportRequest {
@@ -20,8 +22,12 @@ export interface ExportRequest {
  * @throws GraphError for an output that depends on an array not among the inputs, an input that no
  * output needs or no captured call used, and an output with no recorded history.
  */
-export function exportGraph({ inputs, outputs }: ExportRequest): StaticGraph {
+export function exportGraph(request: ExportRequest): StaticGraph {
   const op = 'exportGraph';
+  checkOptions<ExportRequest>(op, request, { inputs: arraysByName, outputs: arraysByName });
+  const { inputs, outputs } = request;
+  checkArgument(op, 'inputs', inputs, arraysByName);
+  checkArgument(op, 'outputs', outputs, arraysByName);
   const named = (arrays: Readonly<Record<string, NDArray>>): { name: string; array: NDArray }[] =>
     Object.entries(arrays).map(([name, array]) => {
       if (array instanceof NDArray) return { name, array };
@@ -67,6 +73,8 @@ export function exportGraph({ inputs, outputs }: ExportRequest): StaticGraph {
   refuseUnused(parts, given);
   return new StaticGraph(parts);
 }
+
+const arraysByName = recordRule<NDArray>('an object of arrays by name');
 
 function isCaptured({ capture, declaration }: Origin): boolean {
   if (capture?.kind === 'trace') {

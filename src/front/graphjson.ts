@@ -110,16 +110,20 @@ function readGraph(json: unknown): GraphParts {
     const { data } = values.node(value.node) as ConstantNode;
     return arrayOf(arrayType(data.type.dtype, data.type.shape), data.data);
   });
+  const program = programFromJSON(root.field('program').raw(), lookup);
   const outside = (entry: JsonReader): Outside => {
     const argument = entry.optional('argument');
-    if (argument !== undefined) return { kind: 'array', of: argument.integer() };
+    if (argument !== undefined) {
+      const place = argument.integer();
+      if (place < 0 || place >= program.inputs.length) argument.fail('the place of an input');
+      return { kind: 'array', of: place };
+    }
     const number = entry.optional('array');
     if (number === undefined)
       return { kind: 'random', draws: entry.optional('draws')?.integer() ?? null };
     const array = arrays[number.integer()] ?? number.fail('one of the values');
     return { kind: 'array', of: array };
   };
-  const program = programFromJSON(root.field('program').raw(), lookup);
   const reads = root.field('reads').list().map(outside);
   const writes = root.field('writes').list().map(outside);
   const { inputs } = program;

@@ -1,3 +1,4 @@
+import { callable, checkArgument } from '../base/options.js';
 import { Captured } from './captured.js';
 import type { Explanation } from './explain.js';
 import type { HybridizeOptions } from './hybridizeoptions.js';
@@ -33,6 +34,7 @@ export function hybridize<F extends (...args: never[]) => unknown>(
   fn: F,
   options: HybridizeOptions = {},
 ): Hybridized<F> {
+  checkArgument('hybridize', 'fn', fn, callable);
   checkOptions(options);
   const { active = true } = options;
   const captured = active ? new Captured('hybridize', fn, options, false) : null;

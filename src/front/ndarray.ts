@@ -1,6 +1,7 @@
 import type { DType, HostArray } from '../base/dtype.js';
 import { type Element, fromBFloat16Bits, fromFloat16Bits, readElement } from '../base/element.js';
 import { ArgumentError, InternalError } from '../base/errors.js';
+import { checkOptions, flag, rule } from '../base/options.js';
 import { Tensor, type TensorType } from '../ir/types.js';
 import type { Operand } from '../runtime/executable.js';
 import { Storage } from '../runtime/storage.js';
@@ -204,6 +205,9 @@ export class NDArray extends Tensor implements Operand {
 
   /** Starts to keep a gradient, zeros at first; attaching again resets it. */
   attachGrad(options: { readonly req?: GradReq } = {}): void {
+    checkOptions<NonNullable<Parameters<NDArray['attachGrad']>[0]>>('attachGrad', options, {
+      req: gradientRequest,
+    });
     installed().attachGrad(this, options.req ?? 'write');
   }
 
@@ -222,6 +226,7 @@ export class NDArray extends Tensor implements Operand {
    * from `headGrad`, ones by default.
    */
   backward(headGrad?: NDArray, options: BackwardOptions = {}): void {
+    checkOptions<BackwardOptions>('backward', options, { retainGraph: flag });
     installed().backward(this, headGrad, options);
   }
 
@@ -230,6 +235,26 @@ export class NDArray extends Tensor implements Operand {
     if (this.elements === null) installed().compute(this);
     return this;
   }
+}
+
+/** Whoever attaches gradients checks the value. */
+const gradientRequest = rule('a gradient request', (value): value is GradReq => value !== null);
+
+// An object that was made from the prototype, or the prototype itself, passes for an array and has nothing in
+// it. Whoever looks at its type first says so; real arrays have fields of these names.
+for (const name of ['type', 'elements']) {
+  Object.defineProperty(NDArray.prototype, name, {
+    get(): never {
+      throw new ArgumentError(
+        'this is the prototype of arrays, or was made from it, and no array',
+        {
+          expected: 'an array of array(), zeros() and the like',
+          actual: 'an object with the prototype of arrays',
+        },
+      );
+    },
+    configurable: true,
+  });
 }
 
 /** A fresh array around elements. */

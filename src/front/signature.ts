@@ -1,5 +1,5 @@
 import type { Structure } from '../base/tree.js';
-import { inContext } from '../base/errors.js';
+import { inContext, KaonError } from '../base/errors.js';
 import { flatten, structureToString } from '../base/tree.js';
 import { NDArray } from './ndarray.js';
 import { mode } from './mode.js';
@@ -44,7 +44,10 @@ function takenApart(args: readonly unknown[]): ReturnType<typeof flatten<NDArray
   try {
     return flatten(args, isArray);
   } catch (error) {
-    throw inContext(error, 'an argument cannot be guarded', {});
+    // Getters and proxies are code of the user's, whose errors are his.
+    throw error instanceof KaonError
+      ? inContext(error, 'an argument cannot be guarded', {})
+      : error;
   }
 }
 

@@ -1,4 +1,5 @@
 import { TraceError } from '../base/errors.js';
+import { callable, checkArgument } from '../base/options.js';
 import { mode, withMode } from './mode.js';
 
 /** Code for its side effects: it runs on every call, in order, with real arrays. */
@@ -15,6 +16,7 @@ export class CutError extends TraceError {}
  * Gradients do not flow through it, captured or not, and state may not be assigned to from inside a recording.
  */
 export function staticCode<F extends StaticCode>(fn: F): F {
+  checkArgument('staticCode', 'fn', fn, callable);
   const run = (...args: Parameters<F>): unknown => {
     const { capture } = mode;
     if (capture === null || capture.kind === 'deferred') return runStaticCode(fn, args);

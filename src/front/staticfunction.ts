@@ -1,5 +1,6 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError } from '../base/errors.js';
+import { callable, checkArgument, rule } from '../base/options.js';
 import { isCapturable } from './capturable.js';
 import { noteFields } from './capture.js';
 import { Captured } from './captured.js';
@@ -49,17 +50,25 @@ export function staticGraph(
   subject: AnyFunction | HybridizeOptions,
   extra: ClassMethodDecoratorContext | HybridizeOptions = {},
 ): unknown {
-  if ('kind' in extra) {
+  if (typeof extra === 'object' && extra !== null && 'kind' in extra) {
     checkMethod(extra);
-    return wrap(subject as AnyFunction, { name: String(extra.name) });
+    checkArgument('staticGraph', 'fn', subject, callable);
+    return wrap(subject, { name: String(extra.name) });
   }
   if (typeof subject === 'function') return wrap(subject, extra);
   checkOptions(subject);
   return (method: AnyFunction, context: ClassMethodDecoratorContext) => {
+    checkArgument('staticGraph', 'context', context, decoratorContext);
     checkMethod(context);
+    checkArgument('staticGraph', 'method', method, callable);
     return wrap(method, { name: String(context.name), ...subject });
   };
 }
+
+const decoratorContext = rule(
+  'what a decorator is given: options alone make a decorator, no function',
+  (value): value is ClassMethodDecoratorContext => typeof value === 'object' && value !== null,
+);
 
 function checkMethod({
   kind,

@@ -3,6 +3,7 @@ import { describe, type Json } from '../base/attribute.js';
 import { type Dim, parseDim } from '../base/dim.js';
 import { type DType, dtypes, isDType } from '../base/dtype.js';
 import { ArgumentError, DTypeError, inContext, named } from '../base/errors.js';
+import { checkArgument, instanceOf, rule } from '../base/options.js';
 import { bindShapes } from '../ir/bind.js';
 import type { HostValue } from '../ir/host.js';
 import { toDot } from '../graph/dot.js';
@@ -18,6 +19,7 @@ import { GraphRunner, holderAmong } from './graphrunner.js';
 import { install } from './install.js';
 import { mode } from './mode.js';
 import { NDArray } from './ndarray.js';
+import { recordRule } from './records.js';
 import { inferOutputTypes } from './retype.js';
 
 install();
@@ -72,6 +74,7 @@ export class StaticGraph {
    * that do not fit.
    */
   run(feeds: Readonly<Record<string, NDArray | HostValue>>): Record<string, NDArray> {
+    checkArgument('StaticGraph.run', 'feeds', feeds, arraysByName);
     for (const name of Object.keys(feeds)) {
       if (this.inputNames.includes(name)) continue;
       throw new ArgumentError(`there is no input ${name}`, {
@@ -131,7 +134,8 @@ export class StaticGraph {
   inferTypes(inputs: Readonly<Record<string, TypeRequest>>): Record<string, TensorType> {
     const types = new Map<string, TensorType>();
     const declared = new Map(namedInputs(this.program).map(({ name, type }) => [name, type]));
-    for (const [name, { shape, dtype }] of Object.entries(inputs)) {
+    checkArgument('inferTypes', 'inputs', inputs, typesByName);
+    for (const [name, request] of Object.entries(inputs)) {
       const known = declared.get(name);
       if (known === undefined) {
         throw new ArgumentError(`there is no input ${name}`, {
@@ -140,7 +144,9 @@ export class StaticGraph {
           actual: name,
         });
       }
-      types.set(name, requestedType(name, { shape, dtype: dtype ?? known.dtype }));
+      checkArgument('inferTypes', name, request, typeRequest);
+      const { shape, dtype = known.dtype } = request;
+      types.set(name, requestedType(name, { shape, dtype }));
     }
     const found = inferOutputTypes(this.program, types);
     return Object.fromEntries(this.outputNames.map((name, i) => [name, found[i]]));
@@ -186,6 +192,21 @@ export class StaticGraph {
     return new StaticGraph(graphFromJSON(json));
   }
 }
+
+const arraysByName = recordRule<NDArray | HostValue>('an object with an array for each input');
+const typesByName = recordRule<TypeRequest>('an object with a type for each input');
+const typeRequest = rule(
+  'an object with shape, a list of extents, and dtype',
+  (value): value is TypeRequest =>
+    typeof value === 'object' && value !== null && Array.isArray((value as TypeRequest).shape),
+);
+
+/** Refuses what is no graph; `op` is who was given it. */
+export function checkGraph(op: string, graph: unknown): asserts graph is StaticGraph {
+  checkArgument(op, 'graph', graph, graphRule);
+}
+
+const graphRule = instanceOf('a StaticGraph, of graphFor, exportGraph or fromOnnx', StaticGraph);
 
 /** The type that a user asks for, with dimensions in place of their names. */
 function requestedType(name: string, { shape, dtype }: Required<TypeRequest>): TensorType {

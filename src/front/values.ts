@@ -1,3 +1,4 @@
+import { describe } from '../base/attribute.js';
 import { sameShape } from '../base/dim.js';
 import { isFloat } from '../base/dtype.js';
 import { ArgumentError, DTypeError, GraphError, ShapeError, TraceError } from '../base/errors.js';
@@ -66,7 +67,7 @@ export function keepGradient(array: NDArray, req: GradReq): void {
     throw new ArgumentError('there is no such gradient request', {
       op: 'attachGrad',
       expected: "'write', 'add' or 'null'",
-      actual: String(req),
+      actual: describe(req),
     });
   }
   if (!isFloat(array.dtype) && req !== 'null') {

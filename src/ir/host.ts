@@ -42,7 +42,9 @@ export function describeHost(value: HostValue, op?: string): HostDescription {
     if (level.length === 0) break;
   }
   if (shape.length === 0 && typeof value === 'object') {
-    return { kind: typedDType(value, op), shape: [(value as HostTyped).length] };
+    const kind = typedDType(value, op);
+    refuseDetached(value as HostTyped, op);
+    return { kind, shape: [(value as HostTyped).length] };
   }
   const kinds = kindsIn(value, shape, op);
   return { kind: ranked.find((kind) => kinds.has(kind)) ?? 'weak-float', shape };
@@ -126,6 +128,22 @@ function typedDType(value: unknown, op: string | undefined): DType {
     actual: describe(value),
     advice: 'copy the elements into one of those first',
   });
+}
+
+/** Elements that were transferred to somebody else are lost; the array looks like an empty one. */
+function refuseDetached(value: HostTyped, op: string | undefined): void {
+  if (value.length > 0) return;
+  try {
+    // The engine refuses views of such buffers, and says so nowhere else before Node 22.
+    void new Uint8Array(value.buffer);
+  } catch {
+    throw new ArgumentError('the buffer of a typed array is detached', {
+      ...(op === undefined ? {} : { op }),
+      expected: 'elements that were not transferred, to a worker for one',
+      actual: `${describe(value)} without its elements`,
+      advice: 'copy the elements before the transfer: array.slice()',
+    });
+  }
 }
 
 /** Plain data as a constant of the dtype. Numbers that the dtype cannot hold at all are errors. */

@@ -236,7 +236,7 @@ function readCall(
     .list()
     .map((type) => dims.type(type));
   const source = readSource(json);
-  const attributes = dims.attributes(op, json.optional('attributes'));
+  const attributes = dims.attributes(op, json);
   return program.appendTyped(op, operands, attributes, types, { regions: owned, source });
 }
 
@@ -285,10 +285,11 @@ class DimReader {
     return { dtype: word, shape: shape.list().map((dim) => this.dim(dim)) };
   }
 
-  attributes({ attributes: schema }: Operator, json: JsonReader | undefined): Attributes {
+  /** Of a call, which has none where its operator has none. */
+  attributes({ attributes: schema }: Operator, call: JsonReader): Attributes {
+    const json = call.optional('attributes');
     const given = (json?.record() ?? {}) as Record<string, Json>;
-    const decode = (): Attributes => decodeAttributes(schema, given);
-    const decoded = json === undefined ? decode() : json.guard(decode);
+    const decoded = (json ?? call).guard(() => decodeAttributes(schema, given));
     return mapAttributeDims(schema, decoded, (dim) => substituteDim(dim, this.#symbols));
   }
 

@@ -1,4 +1,4 @@
-import { ArgumentError } from '../base/errors.js';
+import { ArgumentError, KaonError } from '../base/errors.js';
 import type { Capturable } from '../front/capturable.js';
 import { isCapturing, noteFields, withoutNotingSizes } from '../front/capture.js';
 import { unobserved } from '../front/fieldwatch.js';
@@ -29,8 +29,12 @@ export abstract class Block implements Capturable {
   /** Runs the block. Parameters whose sizes are still unknown get them here. */
   call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
     if (isCapturing()) noteFields(this);
-    this.resolve(args);
-    return this.forward(...args) as ReturnType<this['forward']>;
+    try {
+      this.resolve(args);
+      return this.forward(...args) as ReturnType<this['forward']>;
+    } catch (error) {
+      throw cameOutOf(this, error);
+    }
   }
 
   /**
@@ -191,10 +195,14 @@ export abstract class HybridBlock extends Block {
 
   override call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
     if (isCapturing()) noteFields(this);
-    this.resolve(args);
-    return this.#captured === undefined
-      ? (this.forward(...args) as ReturnType<this['forward']>)
-      : (this.#captured(...args) as ReturnType<this['forward']>);
+    try {
+      this.resolve(args);
+      return this.#captured === undefined
+        ? (this.forward(...args) as ReturnType<this['forward']>)
+        : (this.#captured(...args) as ReturnType<this['forward']>);
+    } catch (error) {
+      throw cameOutOf(this, error);
+    }
   }
 
   override suspendCapture(): () => void {
@@ -226,6 +234,19 @@ export abstract class HybridBlock extends Block {
       ...this.captureOptions(),
     });
   }
+}
+
+/** The error of a call, which now says in which block it happened: `items.1.d (Dense)`, seen from the outermost. */
+function cameOutOf(block: Block, error: unknown): unknown {
+  if (!(error instanceof KaonError)) return error;
+  error.comeOutOf(block, (innermost) => {
+    if (innermost === block) return block.constructor.name;
+    for (const [path, member] of block.descendants()) {
+      if (member === innermost) return `${path} (${member.constructor.name})`;
+    }
+    return undefined;
+  });
+  return error;
 }
 
 /** Whether a block has parameters of its own without a value. Asked before every call, so it builds nothing. */

@@ -1,10 +1,12 @@
-import { FormatError } from '../base/errors.js';
+import { FormatError, named } from '../base/errors.js';
+import { bytesRule, checkArgument, instanceOf, rule } from '../base/options.js';
+import { JsonReader } from '../base/reader.js';
 import { decodeSafetensors, encodeSafetensors, type FileTensor } from '../formats/safetensors.js';
 import * as random from '../front/random.js';
-import type { Block } from './block.js';
+import { Block } from './block.js';
 import type { Loader, LoaderState } from './data/loader.js';
 import { readFile, replaceFile } from './files.js';
-import type { Optimizer } from './optim/optimizer.js';
+import { Optimizer } from './optim/optimizer.js';
 import { assignMapped } from './parametermap.js';
 import { fromFileTensors, parameterTensors, toFileTensor } from './persistence.js';
 
@@ -38,8 +40,40 @@ const ungroup = (
     ),
   );
 
+/** What belongs together in a checkpoint, if it is that. */
+function checked(op: string, checkpoint: Checkpoint): Checkpoint {
+  checkArgument(op, 'checkpoint', checkpoint, anyCheckpoint);
+  // Objects with more in them are fine: what belongs to a run is often kept in one.
+  const { net, optimizer, loader } = checkpoint;
+  checkArgument(op, 'net', net, instanceOf('a block', Block));
+  if (optimizer !== undefined) {
+    checkArgument(op, 'optimizer', optimizer, instanceOf('an optimizer', Optimizer));
+  }
+  if (loader !== undefined) checkArgument(op, 'loader', loader, loaderRule);
+  return checkpoint;
+}
+
+const anyCheckpoint = rule(
+  'an object with net and, where there are any, optimizer and loader',
+  (value): value is Checkpoint => typeof value === 'object' && value !== null,
+);
+
+const loaderRule = rule(
+  'an object with state and loadState, as a Loader is',
+  (value): value is NonNullable<Checkpoint['loader']> =>
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as NonNullable<Checkpoint['loader']>).state === 'function' &&
+    typeof (value as NonNullable<Checkpoint['loader']>).loadState === 'function',
+);
+
 /** A checkpoint as bytes, for places without files. */
-export function encodeCheckpoint({ net, optimizer, loader }: Checkpoint): Uint8Array {
+export function encodeCheckpoint(checkpoint: Checkpoint): Uint8Array {
+  return encode('encodeCheckpoint', checkpoint);
+}
+
+function encode(op: string, checkpoint: Checkpoint): Uint8Array {
+  const { net, optimizer, loader } = checked(op, checkpoint);
   const tensors = new Map(group('net', parameterTensors(net.parameters())));
   const { seed, counter } = random.getState();
   const metadata: Metadata = {
@@ -69,7 +103,9 @@ export function decodeCheckpoint(bytes: Uint8Array, checkpoint: Checkpoint): voi
 }
 
 /** @param op On whose behalf, for messages. */
-function restore(op: string, bytes: Uint8Array, { net, optimizer, loader }: Checkpoint): void {
+function restore(op: string, bytes: Uint8Array, checkpoint: Checkpoint): void {
+  const { net, optimizer, loader } = checked(op, checkpoint);
+  checkArgument(op, 'bytes', bytes, bytesRule);
   const file = decodeSafetensors(bytes);
   const metadata = readMetadata(op, file.metadata.get(metadataKey));
   const missing = (what: string): FormatError =>
@@ -131,12 +167,31 @@ function readMetadata(op: string, text: string | undefined): Metadata {
       actual: String(metadata?.version),
     });
   }
+  readFields(op, metadata);
   return metadata as Metadata;
+}
+
+/** Refuses fields of other forms, before any of them is used. */
+function readFields(op: string, metadata: object): void {
+  try {
+    const root = new JsonReader(metadata, 'the metadata of the checkpoint');
+    for (const name of ['seed', 'counter']) {
+      const field = root.field('random').field(name);
+      if (!/^\d{1,20}$/.test(field.string())) field.fail('a whole number as text');
+    }
+    const optimizer = root.optional('optimizer');
+    optimizer?.field('kind').string();
+    optimizer?.field('steps').integer();
+    const loader = root.optional('loader');
+    for (const name of ['seed', 'epoch', 'batch']) loader?.field(name).integer();
+  } catch (error) {
+    throw named(error, op);
+  }
 }
 
 /** Writes parameters, optimizer, random state and loader position to one safetensors file, whole or not at all. */
 export async function saveCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
-  await replaceFile('saveCheckpoint', path, encodeCheckpoint(checkpoint));
+  await replaceFile('saveCheckpoint', path, encode('saveCheckpoint', checkpoint));
 }
 
 /**
@@ -145,5 +200,6 @@ export async function saveCheckpoint(path: string, checkpoint: Checkpoint): Prom
  */
 export async function loadCheckpoint(path: string, checkpoint: Checkpoint): Promise<void> {
   const op = 'loadCheckpoint';
+  checked(op, checkpoint);
   restore(op, await readFile(op, path), checkpoint);
 }

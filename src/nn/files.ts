@@ -59,7 +59,8 @@ export async function replaceFile(
     }
     await rename(temporary, target);
   } catch (cause) {
-    await rm(temporary, { force: true });
+    // What could not be opened may have no file to remove, or a name that no file can have.
+    await rm(temporary, { force: true }).catch(() => undefined);
     throw new FormatError(`${path} cannot be written`, {
       op,
       expected: 'a place that can be written to',

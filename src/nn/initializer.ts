@@ -1,5 +1,7 @@
+import { describe, number } from '../base/attribute.js';
 import type { DType } from '../base/dtype.js';
 import { ArgumentError } from '../base/errors.js';
+import { checkArgument, nonNegative } from '../base/options.js';
 import { full } from '../front/creation.js';
 import type { NDArray } from '../front/ndarray.js';
 import * as random from '../front/random.js';
@@ -10,6 +12,7 @@ export type Initializer = (shape: readonly number[], dtype: DType) => NDArray;
 
 /** Every element is `value`. */
 export function constant(value: number): Initializer {
+  checkArgument('initializer.constant', 'value', value, number);
   return drawingNothing((shape, dtype) => full(shape, value, { dtype }));
 }
 
@@ -20,11 +23,13 @@ export const ones: Initializer = constant(1);
 
 /** Uniform in [-scale, scale). */
 export function uniform(scale: number): Initializer {
+  checkArgument('initializer.uniform', 'scale', scale, nonNegative);
   return (shape, dtype) => random.uniform(shape, { low: -scale, high: scale, dtype });
 }
 
 /** Normal with mean 0. */
 export function normal(std: number): Initializer {
+  checkArgument('initializer.normal', 'std', std, nonNegative);
   return (shape, dtype) => random.normal(shape, { std, dtype });
 }
 
@@ -43,11 +48,11 @@ export const he: Initializer = (shape, dtype) =>
 
 /** Weights are (outputs, inputs, ...kernel): each kernel position adds to both counts. */
 function fans(op: string, shape: readonly number[]): { fanIn: number; fanOut: number } {
-  if (shape.length < 2) {
+  if (!Array.isArray(shape) || shape.length < 2 || !shape.every(Number.isSafeInteger)) {
     throw new ArgumentError('this initializer needs inputs and outputs to count', {
       op,
       expected: 'a parameter of rank 2 or more',
-      actual: `shape [${shape.join(', ')}]`,
+      actual: `shape ${describe(shape)}`,
       advice: 'use uniform, normal or constant for vectors',
     });
   }

@@ -1,5 +1,7 @@
+import { describe } from '../base/attribute.js';
 import type { DType } from '../base/dtype.js';
 import { ArgumentError, ShapeError } from '../base/errors.js';
+import { callable, checkOptions, dtypeName, flag, oneOfValues, rule } from '../base/options.js';
 import { guardByIdentity } from '../front/capturable.js';
 import { isCapturing, outsideCapture } from '../front/capture.js';
 import type { GradReq } from '../front/autograd/index.js';
@@ -21,6 +23,16 @@ export interface ParameterOptions {
   readonly init?: Initializer;
   /** `null` for state that is not trained, such as running statistics. Default `write`. */
   readonly gradReq?: GradReq;
+}
+
+/** A list that is none, or extents that are none, are errors about shapes. */
+const anyShape = rule(
+  'a shape',
+  (value): value is ParameterOptions['shape'] => value !== undefined,
+);
+
+function isExtent(extent: unknown): boolean {
+  return extent === null || (Number.isSafeInteger(extent) && (extent as number) >= 0);
 }
 
 const owners = new WeakMap<NDArray, Parameter>();
@@ -48,16 +60,21 @@ export class Parameter {
   #stream: GeneratorState | undefined;
 
   constructor(options: ParameterOptions) {
-    for (const extent of options.shape) {
-      if (extent !== null && !(Number.isSafeInteger(extent) && extent >= 0)) {
-        throw new ShapeError('this is no shape of a parameter', {
-          op: 'Parameter',
-          expected: 'extents of 0 or more, or null where the first call will tell',
-          actual: `[${options.shape.join(', ')}]`,
-        });
-      }
+    checkOptions<ParameterOptions>('Parameter', options, {
+      shape: anyShape,
+      dtype: dtypeName,
+      init: callable,
+      gradReq: oneOfValues('write', 'add', 'null'),
+    });
+    const { shape } = options;
+    if (!Array.isArray(shape) || !Array.from(shape, isExtent).every(Boolean)) {
+      throw new ShapeError('this is no shape of a parameter', {
+        op: 'Parameter',
+        expected: 'a list of extents of 0 or more, or null where the first call will tell',
+        actual: describe(shape),
+      });
     }
-    this.#shape = options.shape;
+    this.#shape = [...(shape as ParameterOptions['shape'])];
     this.dtype = options.dtype ?? 'float32';
     this.#init = options.init ?? zeros;
     this.gradReq = options.gradReq ?? 'write';
@@ -98,13 +115,15 @@ export class Parameter {
   /** Fills in extents that were unknown; known ones must agree. */
   resolveShape(shape: readonly number[]): void {
     const fits =
+      Array.isArray(shape) &&
       shape.length === this.#shape.length &&
+      Array.from(shape, (extent) => extent !== null && isExtent(extent)).every(Boolean) &&
       shape.every((extent, axis) => (this.#shape[axis] ?? extent) === extent);
     if (!fits) {
       throw new ShapeError(`parameter ${this.name || '(unnamed)'} cannot take this shape`, {
         op: 'Parameter.resolveShape',
         expected: this.shapeText,
-        actual: `[${shape.join(', ')}]`,
+        actual: describe(shape),
       });
     }
     this.#shape = [...shape];
@@ -116,6 +135,7 @@ export class Parameter {
    * drawn from that alone: it is the same whenever the extents become known.
    */
   initialize(options: { readonly force?: boolean } = {}): void {
+    checkOptions<{ readonly force?: boolean }>('initialize', options, { force: flag });
     const isAgain = options.force === true;
     if (this.#value !== undefined && !isAgain) return;
     if ((this.#stream === undefined || isAgain) && !drawsNothing(this.#init)) {
@@ -140,10 +160,26 @@ export class Parameter {
   #makeValue(): void {
     const shape = this.#shape.filter((extent) => extent !== null);
     if (shape.length !== this.#shape.length) return;
-    const make = (): NDArray => this.#init(shape, this.dtype);
+    const make = (): NDArray => this.#firstValue(shape);
     const fresh = this.#stream === undefined ? outsideCapture(make) : drawFrom(this.#stream, make);
     if (this.#value === undefined) this.#adopt(fresh);
     else this.#value.assign(fresh);
+  }
+
+  /** What the initializer makes, which may be a function of the user's. */
+  #firstValue(shape: readonly number[]): NDArray {
+    const made: unknown = this.#init(shape, this.dtype);
+    const wanted = `${this.dtype}[${shape.join(', ')}]`;
+    const isArray = made instanceof NDArray;
+    if (isArray && `${made.dtype}[${made.shape.join(', ')}]` === wanted) return made;
+    throw new ArgumentError(
+      `the initializer of parameter ${this.name || '(unnamed)'} has not made its first value`,
+      {
+        op: 'Parameter.initialize',
+        expected: `an array ${wanted}`,
+        actual: isArray ? `an array ${made.dtype}[${made.shape.join(', ')}]` : describe(made),
+      },
+    );
   }
 
   /**

@@ -1,3 +1,4 @@
+import { bytesRule, checkArgument } from '../base/options.js';
 import { decodeSafetensors, encodeSafetensors, type FileTensor } from '../formats/safetensors.js';
 import { arrayType } from '../front/arraytype.js';
 import { arrayOf, type NDArray } from '../front/ndarray.js';
@@ -38,6 +39,7 @@ export function parametersFromSafetensors(
   parameters: ReadonlyMap<string, Parameter>,
   options?: LoadParametersOptions,
 ): LoadReport {
+  checkArgument('fromSafetensors', 'bytes', bytes, bytesRule);
   const { tensors } = decodeSafetensors(bytes);
   return assignMapped('fromSafetensors', parameters, fromFileTensors(tensors), options);
 }

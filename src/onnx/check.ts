@@ -1,13 +1,11 @@
-import { difference, type Elements } from '../artifact/check.js';
+import { difference, type Elements, type Feeds, feedsRule } from '../artifact/check.js';
 import { InternalError } from '../base/errors.js';
 import { generatorState, setGeneratorState } from '../front/generator.js';
 import type { NDArray } from '../front/ndarray.js';
 import { StaticGraph } from '../front/staticgraph.js';
-import type { HostValue } from '../ir/host.js';
 import { fromOnnx, type FromOnnxOptions } from './fromonnx.js';
 
-/** Arrays by the names of inputs. */
-export type Feeds = Readonly<Record<string, NDArray | HostValue>>;
+export { type Feeds, feedsRule };
 
 /** A model, the names of its outputs in the order of the graph, and where its data lies. */
 export interface WrittenModel extends Pick<FromOnnxOptions, 'externalData'> {

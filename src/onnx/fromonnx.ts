@@ -1,10 +1,20 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError } from '../base/errors.js';
+import {
+  bytesRule,
+  callable,
+  checkArgument,
+  checkOptions,
+  either,
+  rule,
+  text,
+} from '../base/options.js';
 import { type ExternalData, externalFrom } from '../formats/onnx/external.js';
 import { importModel, type InputRequests, type ModelFacts } from '../formats/onnx/import.js';
 import { arrayType } from '../front/arraytype.js';
 import type { GraphParts, Outside } from '../front/graph.js';
 import { arrayOf, NDArray } from '../front/ndarray.js';
+import { recordRule } from '../front/records.js';
 import { StaticGraph } from '../front/staticgraph.js';
 import { evaluateConstant } from '../runtime/compile.js';
 import { folderOf } from './files.js';
@@ -59,6 +69,11 @@ export class OnnxGraph extends StaticGraph {
  * counterpart here, which names operator and opset, or where `@bufbuild/protobuf` is not installed.
  */
 export function fromOnnx(bytes: Uint8Array, options: FromOnnxOptions = {}): OnnxGraph {
+  checkArgument(op, 'bytes', bytes, bytesRule);
+  checkOptions<FromOnnxOptions>(op, options, {
+    externalData: either(text, callable),
+    inputs: requestsRule,
+  });
   const { program, reads, nexts, draws, facts } = importModel(bytes, {
     external: externalOf(options.externalData),
     evaluate: evaluateConstant,
@@ -75,10 +90,23 @@ export function fromOnnx(bytes: Uint8Array, options: FromOnnxOptions = {}): Onnx
   return new OnnxGraph({ program, reads: outside, writes }, facts);
 }
 
+const requestsRule = recordRule<OnnxInputs>('an object with a shape or value for each input');
+const sizesRule = rule(
+  'a list of numbers and names of sizes',
+  (value): value is NonNullable<OnnxInput['shape']> =>
+    Array.isArray(value) &&
+    value.every(
+      (size) => typeof size === 'string' || (Number.isSafeInteger(size) && (size as number) >= 0),
+    ),
+);
+/** What is no array has an error of its own. */
+const valueRule = rule('an array', (value): value is NDArray => value !== undefined);
+
 function requestOf(input: OnnxInputs): InputRequests {
   if (input === null) return null;
   if (Array.isArray(input)) return (input as readonly OnnxInputs[]).map(requestOf);
-  const { shape, value } = input as OnnxInput;
+  checkOptions<OnnxInput>(op, input, { shape: sizesRule, value: valueRule });
+  const { shape, value } = input;
   if (value !== undefined && !(value instanceof NDArray)) {
     throw new ArgumentError('the value of an input is not an array', {
       op,

@@ -4,7 +4,7 @@ import { numberArray } from '../front/capture.js';
 import { generatorState } from '../front/generator.js';
 import type { GraphParts, Outside } from '../front/graph.js';
 import { arrayOf, type NDArray } from '../front/ndarray.js';
-import type { StaticGraph } from '../front/staticgraph.js';
+import { checkGraph, type StaticGraph } from '../front/staticgraph.js';
 import type { StructuredRead } from '../formats/onnx/structure.js';
 import { namedInputs } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
@@ -78,6 +78,7 @@ export function layOut({ program, reads, writes }: GraphParts): Laid {
  * @throws UnsupportedError for what cannot leave this process.
  */
 export function statesOf(graph: StaticGraph): Record<string, NDArray> {
+  checkGraph('statesOf', graph);
   const states = layOut(graph.parts).reads.filter(({ mayBeGiven }) => mayBeGiven);
   return Object.fromEntries(
     // Runs of the graph write into the elements.

@@ -1,12 +1,13 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError } from '../base/errors.js';
+import { callable, checkOptions, either, integerFrom, rule, text } from '../base/options.js';
 import { exportProgram } from '../formats/onnx/export/export.js';
 import type { DataFile } from '../formats/onnx/export/external.js';
 import { structureKey, structureText } from '../formats/onnx/structure.js';
-import type { StaticGraph } from '../front/staticgraph.js';
+import { checkGraph, type StaticGraph } from '../front/staticgraph.js';
 import { symbolsOfTypes } from '../ir/bind.js';
 import { namedInputs } from '../ir/program.js';
-import { checkModel, type Feeds, type WrittenModel } from './check.js';
+import { checkModel, feedsRule, type Feeds, type WrittenModel } from './check.js';
 import { fileIn, type OpenFile } from './files.js';
 import { layOut, statesOf } from './state.js';
 
@@ -45,6 +46,14 @@ export interface ToOnnxOptions {
  * or where `@bufbuild/protobuf` is not installed; InternalError when a check fails.
  */
 export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Array {
+  checkGraph(op, graph);
+  checkOptions<ToOnnxOptions>(op, options, {
+    opset: integerFrom(1),
+    check: feedsRule,
+    states: anyStates,
+    externalData: either(text, callable),
+    dataFile: text,
+  });
   const { opset = 18, check, externalData, dataFile = 'weights.bin' } = options;
   const isPlain = statesArePlain(options.states);
   const { program, writes } = graph.parts;
@@ -76,10 +85,18 @@ export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Ar
   return model.bytes;
 }
 
+const op = 'toOnnx';
+
+/** Which there are is checked where they are told apart. */
+const anyStates = rule(
+  'a way to write states',
+  (value): value is 'defaults' => value !== undefined,
+);
+
 function statesArePlain(states: ToOnnxOptions['states'] = 'defaults'): boolean {
   if (states === 'inputs' || states === 'defaults') return states === 'inputs';
   throw new ArgumentError('there is no such way to write states', {
-    op: 'toOnnx',
+    op,
     expected: "'defaults' or 'inputs'",
     actual: describe(states),
   });

@@ -6,6 +6,7 @@ import {
   promoteAll,
   type WeakKind,
 } from '../base/dtype.js';
+import { describe } from '../base/attribute.js';
 import { ArgumentError, InternalError } from '../base/errors.js';
 import type { Attributes, AttributeSchema, AttributesOf } from '../base/schema.js';
 import type { InferContext, Operator, Program } from '../ir/program.js';
@@ -291,7 +292,7 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     Object.assign(declaration, inFloat32(declaration, callsOf(declaration)));
   const { results } = declaration;
   const call = (...args: Parameters<F>): unknown => {
-    const meant = spec.call(...args);
+    const meant = readCall(spec.name, spec.call, args);
     const symbolic = meant.inputs.find((input) => input instanceof Value);
     const outputs =
       symbolic instanceof Value
@@ -303,6 +304,28 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
   };
   Object.defineProperty(call, 'name', { value: declaration.name });
   return Object.assign(call, { declaration }) as unknown as OperatorFunction<F, boolean>;
+}
+
+/**
+ * The meaning of arguments. What checks refuse has a message of its own; arguments of quite another form,
+ * such as null in the place of options, may not even get that far.
+ */
+function readCall<A extends readonly unknown[], C>(
+  op: string,
+  read: (...args: A) => C,
+  args: A,
+): C {
+  try {
+    return read(...args);
+  } catch (cause) {
+    if (!(cause instanceof TypeError || cause instanceof RangeError)) throw cause;
+    throw new ArgumentError('these arguments cannot be read', {
+      op,
+      expected: 'arguments of the forms that its declaration names',
+      actual: args.map(describe).join(', ') || 'no arguments',
+      cause,
+    });
+  }
 }
 
 function invokeSymbolic(declaration: Declaration, call: Call, program: Program): readonly Value[] {

@@ -1,3 +1,5 @@
+import * as attr from '../base/attribute.js';
+import { describe } from '../base/attribute.js';
 import { type Dim, sameDim } from '../base/dim.js';
 import { ArgumentError, ShapeError } from '../base/errors.js';
 import type { InferContext } from '../ir/program.js';
@@ -37,11 +39,11 @@ export function broadcastShapes(op: string, ...shapes: readonly Shape[]): Shape 
 /** An axis from -rank to rank - 1 as one from 0 to rank - 1. */
 export function normalizeAxis(op: string, axis: number, rank: number): number {
   if (!Number.isInteger(axis) || axis < -rank || axis >= rank) {
-    throw new ShapeError(`axis ${axis} does not exist`, {
+    throw new ShapeError(`axis ${describe(axis)} does not exist`, {
       op,
       expected:
         rank === 0 ? 'no axis: the array has rank 0' : `an integer from ${-rank} to ${rank - 1}`,
-      actual: String(axis),
+      actual: describe(axis),
     });
   }
   return axis < 0 ? axis + rank : axis;
@@ -87,6 +89,13 @@ export function inferElementwise(
 
 /** Refuses shapes with negative extents. */
 export function checkShape(op: string, shape: Shape, require: Require = requireNow): void {
+  if (!attr.dims.accepts(shape)) {
+    throw new ArgumentError('this is no shape', {
+      op,
+      expected: attr.dims.expected,
+      actual: describe(shape),
+    });
+  }
   for (const dim of shape) {
     require(atLeast(dim, 0), () => ({
       error: 'shape',

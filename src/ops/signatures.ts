@@ -39,7 +39,8 @@ export const dimensions: unique symbol = Symbol('dimensions');
 /** The list behind a shape argument. */
 export function shapeList(shape: ShapeArgument): readonly Dim[] {
   if (shape instanceof Tensor) return sizesOf(shape);
-  const symbolic = (shape as { readonly [dimensions]?: readonly Dim[] })[dimensions];
+  // What is no shape at all is refused where the list is checked, as an attribute.
+  const symbolic = (shape as { readonly [dimensions]?: readonly Dim[] } | undefined)?.[dimensions];
   if (symbolic !== undefined) return symbolic;
   return Array.isArray(shape) ? shape : [shape as Dim];
 }

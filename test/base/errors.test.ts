@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import {
   currentSource,
   inContext,
@@ -9,6 +10,8 @@ import {
   ShapeError,
   userFrame,
 } from '../../src/base/errors.js';
+import { symbol } from '../../src/base/dim.js';
+import { installDebugging, parseFlags } from '../../src/base/flags.js';
 
 test('a message says everything, one fact a line', () => {
   const error = new ShapeError('the shapes do not broadcast', {
@@ -155,4 +158,61 @@ test('an error of a helper takes the name of whoever called it; one with a name 
   for (const other of [error, foreign, 'text', undefined])
     assert.equal(named(other, 'mean'), other);
   assert.equal(inContext(error, 'input x', { op: 'sum' }).problem, 'input x: no such axis');
+});
+
+test('a stack has the frames of the user; one that is told again has those of the first, once', () => {
+  const home = new URL('../../src/base/', import.meta.url).pathname;
+  const inner = new ShapeError('no such axis');
+  const frames = inner.stack!.split('\n').filter((line) => line.startsWith('    at '));
+  assert.ok(frames.length > 0 && frames.length <= 12);
+  assert.ok(
+    frames.every((line) => !line.includes(home)),
+    inner.stack,
+  );
+  const outer = inContext(inner, 'iteration 0', { op: 'foreach' });
+  assert.deepEqual(
+    outer.stack!.split('\n').filter((line) => line.startsWith('    at ')),
+    frames,
+  );
+  assert.equal(inner.stack, 'ShapeError: no such axis');
+  assert.ok(inspect(inContext(outer, 'iteration 1', {})).split('\n').length < 30);
+  assert.ok(inContext(5, 'here').stack!.includes('src/base/errors'), 'ours are shown in full');
+});
+
+test('flags ask for whole stacks', () => {
+  const previous = installDebugging({ flags: parseFlags('stacks'), print: () => undefined });
+  try {
+    assert.throws(
+      () => symbol('1'),
+      ({ stack }: Error) => stack!.includes('src/base/dim/'),
+    );
+  } finally {
+    installDebugging(previous);
+  }
+  assert.throws(
+    () => symbol('1'),
+    ({ stack }: Error) => !stack!.includes('src/base/dim/'),
+  );
+});
+
+test('an error is printed without saying anything twice', () => {
+  const error = new ShapeError('bad', { expected: 'only once', source: 'a.ts:1:1' });
+  assert.equal(inspect(error).split('only once').length, 2);
+  assert.deepEqual(Object.keys(error).sort(), ['code', 'name']);
+});
+
+test('long facts are cut in messages, not in fields', () => {
+  const error = new ShapeError('bad', { actual: 'x'.repeat(5000) });
+  assert.equal(error.actual?.length, 5000);
+  assert.ok(error.message.length < 1500);
+});
+
+test('errors can be made of anything that JavaScript hands over', () => {
+  for (const value of [null, Symbol('s'), 5n, Object.create(null), { toString: 1 }]) {
+    const error = new ShapeError(value as never, { op: value, actual: value } as never);
+    assert.equal(typeof error.message, 'string');
+    assert.ok(inContext(value, 'here') instanceof InternalError);
+    assert.equal(userFrame(value as never), undefined);
+  }
+  assert.ok(new ShapeError('x', null as never) instanceof ShapeError);
 });

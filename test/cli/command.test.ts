@@ -10,6 +10,7 @@ import {
   ModelProtoSchema,
   type ValueInfoProtoSchema,
 } from '../../src/formats/onnx/proto/onnx_pb.js';
+import { loadGraph, saveGraph } from '../../examples/support/graphfiles.js';
 import { command } from '../../src/cli/command.js';
 import { decodeNpy, encodeNpy } from '../../src/formats/npy.js';
 import { decodeSafetensors, encodeSafetensors } from '../../src/formats/safetensors.js';
@@ -423,4 +424,16 @@ test('the program: streams, exit codes, and a reader that has read enough', () =
   if (process.platform === 'win32') return;
   const cut = spawnSync('sh', ['-c', '"$0" "$1" inspect "$2" --text | true', process.execPath, script, path], { encoding: 'utf8' }); // prettier-ignore
   assert.equal(cut.stderr, '');
+});
+
+test('inspect and run open the files that the examples save', async () => {
+  const { graph } = saved('unused.json');
+  const path = file('example.json');
+  saveGraph(path, graph, { alphabet: ['a'] });
+  const inspected = await kaon('inspect', path);
+  assert.deepEqual([inspected.code, inspected.error], [0, '']);
+  writeFileSync(file('example.npy'), encodeNpy({ dtype: 'float32', shape: [2, 3], data: x }));
+  const ran = await kaon('run', path, '--input', `input=${file('example.npy')}`);
+  assert.deepEqual([ran.code, ran.error], [0, '']);
+  assert.deepEqual(loadGraph(path).notes, { alphabet: ['a'] });
 });

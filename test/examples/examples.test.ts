@@ -11,7 +11,7 @@ import { NameReader } from '../../examples/names/model.js';
 import { firstNames, makeNames, runNames } from '../../examples/names/run.js';
 import { reloadDigits, reloadNames } from '../../examples/reload.js';
 import { compareForms, forms } from '../../examples/support/forms.js';
-import { saveGraphs } from '../../examples/support/graphfiles.js';
+import { saveGraph } from '../../examples/support/graphfiles.js';
 import { explanationLines, speedLine } from '../../examples/support/summary.js';
 import * as kn from '../../src/index.js';
 import { assertClose } from '../support/close.js';
@@ -89,7 +89,7 @@ test('a short run of the digits learns in one program, and its file repeats the 
   assert.deepEqual([traces.length, misses.length, hits], [1, 1, 4 * 22 - 1]);
   assert.match(String(result.explanation), /^step: 1 trace, 87 hits, 1 miss$/m);
   const path = join(mkdtempSync(join(tmpdir(), 'kaon-test-')), 'digits.json');
-  saveGraphs(path, new Map([['digits', result.graph]]));
+  saveGraph(path, result.graph);
   assert.equal(reloadDigits(path), result.accuracy);
 });
 
@@ -102,7 +102,7 @@ test('a short run of the names beats chance in one program for all lengths, and 
   assert.deepEqual(traces[0].symbols, ['batch', 'time']);
   const path = join(mkdtempSync(join(tmpdir(), 'kaon-test-')), 'names.json');
   const { alphabet, longest } = result;
-  saveGraphs(path, new Map([['names', result.graph]]), { alphabet, longest });
+  saveGraph(path, result.graph, { alphabet, longest });
   assert.equal(reloadNames(path), result.accuracy);
 });
 

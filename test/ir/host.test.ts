@@ -41,7 +41,7 @@ test('ragged lists and foreign values name their place', () => {
     [[1, '2'], ArgumentError, /cannot hold "2"[^]*at \[1\]/],
     [[[1, null]], ArgumentError, /null at \[0, 1\]/],
     [undefined, ArgumentError, /cannot hold undefined/],
-    [{}, ArgumentError, /cannot hold an Object/],
+    [{}, ArgumentError, /cannot hold an empty object/],
     [null, ArgumentError, /cannot hold null/],
     ['1', ArgumentError, /cannot hold "1"/],
     [new Map(), ArgumentError, /cannot hold a Map/],

@@ -21,6 +21,7 @@ test('settings are read from the environment, and what they are not is refused',
     shard: { index: 0, count: 1 },
     seed: null,
     programs: null,
+    calls: null,
     isLong: false,
     isFuzzNative: false,
   });

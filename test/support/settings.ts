@@ -2,15 +2,21 @@ import { ArgumentError } from '../../src/base/errors.js';
 
 /** What the environment can ask of laws and random programs. */
 export type Setting =
-  'KAON_SHARD' | 'KAON_SEED' | 'KAON_PROGRAMS' | 'KAON_LONG_TESTS' | 'KAON_FUZZ_TIER';
+  | 'KAON_SHARD'
+  | 'KAON_SEED'
+  | 'KAON_PROGRAMS'
+  | 'KAON_CALLS'
+  | 'KAON_LONG_TESTS'
+  | 'KAON_FUZZ_TIER';
 
 /** Every setting, and what it does: the one place that says so. */
 export const settingTable: Readonly<Record<Setting, string>> = {
   KAON_SHARD:
     'which part of the laws of execution and of the random programs to run, as 2/5: the second of five parts. Default 1/1',
   KAON_SEED:
-    'the first seed of random programs. Default 1, or one drawn from the clock for long tests',
+    'the first seed of random programs, and that of wrong calls. Default 1, or one drawn from the clock for long tests',
   KAON_PROGRAMS: 'how many random programs there are. Default 300, or 10,000 for long tests',
+  KAON_CALLS: 'how many wrong calls there are. Default 3,000, or 200,000 for long tests',
   KAON_LONG_TESTS: 'with 1, the tests of a night',
   KAON_FUZZ_TIER: 'the tier of what random programs capture: native, or that of everything else',
 };
@@ -27,6 +33,7 @@ export interface Settings {
   /** Null where nothing was asked for. */
   readonly seed: number | null;
   readonly programs: number | null;
+  readonly calls: number | null;
   readonly isLong: boolean;
   readonly isFuzzNative: boolean;
 }
@@ -39,6 +46,7 @@ export function readSettings(env: Environment): Settings {
     shard: shardOf(env),
     seed: wholeNumber('KAON_SEED', env),
     programs: wholeNumber('KAON_PROGRAMS', env),
+    calls: wholeNumber('KAON_CALLS', env),
     isLong: oneOf('KAON_LONG_TESTS', env, '1'),
     isFuzzNative: oneOf('KAON_FUZZ_TIER', env, 'native'),
   };

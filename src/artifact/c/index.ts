@@ -1,12 +1,14 @@
 import { type Dim, type DimBindings, evaluateDim } from '../../base/dim.js';
 import { bytesOf, viewOf } from '../../base/dtype.js';
+import { describe } from '../../base/attribute.js';
 import { ArgumentError, UnsupportedError } from '../../base/errors.js';
-import type { StaticGraph } from '../../front/staticgraph.js';
+import { checkArgument, checkOptions, flag, rule, text } from '../../base/options.js';
+import { checkGraph, type StaticGraph } from '../../front/staticgraph.js';
 import { bindShapes } from '../../ir/bind.js';
 import { wasmTarget } from '../../loop/target.js';
 import { type Artifact, artifactOf } from '../artifact.js';
 import { joinedBytes } from '../bytes.js';
-import { checkArtifact, type Elements, type Feeds } from '../check.js';
+import { checkArtifact, feedsRule, type Elements, type Feeds } from '../check.js';
 import { Unbounded } from '../driver/names.js';
 import { runTrial } from './trial.js';
 import { artifactToC, type CFields, type CText } from './writer.js';
@@ -39,22 +41,28 @@ export interface ToCOptions {
  * UnsupportedError for graphs whose data decides a size that nothing bounds, and for a check where there is
  * no C compiler; InternalError when a check fails.
  */
-export function toC(
-  graph: StaticGraph,
-  { name, train = false, weights: place = 'source', check }: ToCOptions,
-): CFiles {
+export function toC(graph: StaticGraph, options: ToCOptions): CFiles {
+  checkGraph(op, graph);
+  checkOptions<ToCOptions>(op, options, {
+    name: text,
+    train: flag,
+    weights: anyPlace,
+    check: feedsRule,
+  });
+  checkArgument(op, 'name', options.name, text);
+  const { name, train = false, weights: place = 'source', check } = options;
   if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) {
     throw new ArgumentError('this is no name for functions and types of C', {
       op,
       expected: 'a letter, then letters, digits and underscores',
-      actual: JSON.stringify(name),
+      actual: describe(name),
     });
   }
   if (place !== 'source' && place !== 'file') {
     throw new ArgumentError('there is no such place for weights', {
       op,
       expected: "weights: 'source' or 'file'",
-      actual: JSON.stringify(place),
+      actual: describe(place),
     });
   }
   const artifact = artifactOf(graph, { op, target: wasmTarget, base: 0, train });
@@ -70,6 +78,9 @@ export function toC(
 }
 
 const op = 'toC';
+
+/** Which places there are is checked where they are told apart. */
+const anyPlace = rule('a place', (value): value is 'source' | 'file' => value !== undefined);
 
 function unbounded({ size, op: by, source }: Unbounded): UnsupportedError {
   return new UnsupportedError(`nothing bounds a size that the data of ${by} decides`, {

@@ -1,8 +1,9 @@
-import type { StaticGraph } from '../../front/staticgraph.js';
+import { checkOptions, flag } from '../../base/options.js';
+import { checkGraph, type StaticGraph } from '../../front/staticgraph.js';
 import { reservedBytes } from '../../codegen/wasm/index.js';
 import { wasmTarget } from '../../loop/target.js';
 import { artifactOf } from '../artifact.js';
-import { checkArtifact, type Elements, type Feeds } from '../check.js';
+import { checkArtifact, feedsRule, type Elements, type Feeds } from '../check.js';
 import { type ModuleParts, modulePartsOf, moduleText } from './writer.js';
 
 export interface ToModuleOptions {
@@ -21,8 +22,10 @@ export interface ToModuleOptions {
  * leave this process; InternalError when a check fails.
  */
 export function toModule(graph: StaticGraph, options: ToModuleOptions = {}): string {
-  const { train = false, check } = options;
   const op = 'toModule';
+  checkGraph(op, graph);
+  checkOptions<ToModuleOptions>(op, options, { train: flag, check: feedsRule });
+  const { train = false, check } = options;
   const artifact = artifactOf(graph, { op, target: wasmTarget, base: reservedBytes, train });
   const parts = modulePartsOf(op, artifact);
   if (check !== undefined) checkArtifact(op, graph, check, (given) => openHere(parts).run(given));

@@ -6,25 +6,35 @@ import { addDim, mulDim } from './polynomial.js';
 
 const defaultBounds: Bounds = { min: 0, max: Infinity };
 
+/** Attributes are described in other words, but they are built on dimensions. */
+function shown(value: unknown): string {
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string'
+    ? JSON.stringify(value.slice(0, 100))
+    : `a value of type ${typeof value}`;
+}
+
 /**
  * A named dimension of 0 to any number of elements, or as `bounds` say, which include both ends. The same
  * name in one program means the same size. `ArgumentError` for what is no identifier, and for bounds that
  * are no range of sizes.
  */
 export function symbol(name: string, bounds: Partial<Bounds> = {}): DimExpr {
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || Object.hasOwn(operations, name)) {
+  const isName = typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
+  if (!isName || Object.hasOwn(operations, name)) {
     throw new ArgumentError('not a name for a dimension', {
       op: 'symbol',
       expected: 'a letter or underscore, then letters, digits or underscores',
-      actual: JSON.stringify(name),
+      actual: shown(name),
     });
   }
   const { min, max } = { ...defaultBounds, ...bounds };
-  if (!(min >= 0 && max >= min)) {
+  const areSizes = Number.isSafeInteger(min) && (max === Infinity || Number.isSafeInteger(max));
+  if (!(areSizes && min >= 0 && max >= min)) {
     throw new ArgumentError(`the bounds of dimension ${name} are not a range of sizes`, {
       op: 'symbol',
-      expected: '0 <= min <= max',
-      actual: `min ${min}, max ${max}`,
+      expected: 'whole numbers, 0 <= min <= max; max may be Infinity',
+      actual: `min ${shown(min)}, max ${shown(max)}`,
     });
   }
   return fromAtom({ kind: 'symbol', key: name, name, bounds: { min, max } });

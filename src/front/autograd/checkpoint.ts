@@ -1,5 +1,6 @@
 import { isFloat } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
+import { callable, checkArgument } from '../../base/options.js';
 import { flatten, type Structure, unflatten } from '../../base/tree.js';
 import { joinRecording } from '../dispatch.js';
 import { type GeneratorState, generatorState, setGeneratorState } from '../generator.js';
@@ -21,6 +22,7 @@ const op = 'checkpoint';
  * decision.
  */
 export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
+  checkArgument(op, 'fn', fn, callable);
   const run = (...args: Parameters<F>): unknown => {
     if (mode.session === null || mode.capture !== null) return fn(...args);
     const { leaves, structure } = flatten(args, isArray, op);

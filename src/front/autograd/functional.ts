@@ -1,5 +1,6 @@
 import { describe } from '../../base/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
+import { callable, checkArgument, rule } from '../../base/options.js';
 import { flatten, type Structure, unflatten } from '../../base/tree.js';
 import type { HostValue } from '../../ir/host.js';
 import { array } from '../creation.js';
@@ -51,6 +52,8 @@ export function valueAndGrad<
   argnums: A = 0 as A,
 ): (...args: P) => [value: NDArray, gradient: Gradients<P, A>] {
   const op = 'kn.grad';
+  checkArgument(op, 'f', f, callable);
+  checkArgument(op, 'argnums', argnums, argumentNumbers);
   const wanted: readonly number[] = typeof argnums === 'number' ? [argnums] : argnums;
   return (...args) => {
     for (const number of wanted) {
@@ -99,6 +102,13 @@ export function valueAndGrad<
     });
   };
 }
+
+const argumentNumbers = rule(
+  'the number of an argument, or a list of such numbers',
+  (value): value is number | readonly number[] =>
+    typeof value === 'number' ||
+    (Array.isArray(value) && value.every((entry) => typeof entry === 'number')),
+);
 
 /** A value that depends on none of the arguments has gradients of zero. */
 function gradientsFrom(

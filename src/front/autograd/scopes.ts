@@ -1,3 +1,4 @@
+import { callable, checkArgument, checkOptions, flag } from '../../base/options.js';
 import { Session } from '../history.js';
 import { mode, withMode } from '../mode.js';
 
@@ -18,6 +19,7 @@ export interface PauseOptions {
  * another `record` it goes on with that one's recording.
  */
 export function record<R>(fn: () => R, options: RecordOptions = {}): R {
+  checkScope('autograd.record', fn, options);
   const session = mode.session ?? new Session();
   return withMode(
     { session, training: options.trainMode ?? true, isPaused: false },
@@ -28,6 +30,7 @@ export function record<R>(fn: () => R, options: RecordOptions = {}): R {
 
 /** Runs `fn` without recording, even inside `record`: its results are constants to gradients. */
 export function pause<R>(fn: () => R, options: PauseOptions = {}): R {
+  checkScope('autograd.pause', fn, options);
   return withMode(
     { session: null, training: options.trainMode ?? false, isPaused: true },
     'autograd.pause',
@@ -37,12 +40,19 @@ export function pause<R>(fn: () => R, options: PauseOptions = {}): R {
 
 /** Runs `fn` with layers behaving as in training. Recording stays as it is. */
 export function trainMode<R>(fn: () => R): R {
+  checkArgument('autograd.trainMode', 'fn', fn, callable);
   return withMode({ training: true }, 'autograd.trainMode', fn);
 }
 
 /** Runs `fn` with layers behaving as in prediction. Recording stays as it is. */
 export function predictMode<R>(fn: () => R): R {
+  checkArgument('autograd.predictMode', 'fn', fn, callable);
   return withMode({ training: false }, 'autograd.predictMode', fn);
+}
+
+function checkScope(op: string, fn: unknown, options: unknown): void {
+  checkArgument(op, 'fn', fn, callable);
+  checkOptions<PauseOptions>(op, options, { trainMode: flag });
 }
 
 /** Whether operator calls are being recorded: inside `record`, unless `pause` lies in between. */

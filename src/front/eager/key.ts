@@ -1,4 +1,5 @@
 import type { Attribute } from '../../base/attribute.js';
+import { checkArgument } from '../../base/options.js';
 import type { Attributes } from '../../base/schema.js';
 import type { Declaration } from '../../ops/declare.js';
 
@@ -15,14 +16,14 @@ export function attributeKey(declaration: Declaration, attributes: Attributes): 
     fieldsOf.set(declaration, fields);
   }
   let key = '';
-  for (const [name, kind] of fields) {
+  for (const [name] of fields) {
     const value = attributes[name];
     key += ';';
     key += isPlain(value)
       ? `${value}`
       : isPlainList(value)
         ? `[${value.join()}]`
-        : encoded(kind, value);
+        : encoded(declaration, name, value);
   }
   return key;
 }
@@ -39,7 +40,12 @@ function isPlainList(value: unknown): value is readonly (number | boolean)[] {
   return true;
 }
 
-/** The encoding is injective by contract. The mark keeps it apart from the short forms. */
-function encoded(kind: Attribute<unknown>, value: unknown): string {
+/**
+ * The encoding is injective by contract, but of acceptable values only: others are refused before. The mark
+ * keeps it apart from the short forms.
+ */
+function encoded({ name: op, attributes }: Declaration, name: string, value: unknown): string {
+  const kind = attributes[name];
+  checkArgument(op, name, value, kind);
   return `=${JSON.stringify(kind.encode(value))}`;
 }

@@ -3,6 +3,7 @@ import type { NDArray } from '../../front/ndarray.js';
 import * as operators from '../../ops/index.js';
 import type { Unary } from '../../ops/signatures.js';
 import { HybridBlock } from '../block.js';
+import { checkInput } from '../input.js';
 
 /** An elementwise function by its operator's name, or any function of one array. */
 export type Activation = ActivationName | ((x: NDArray) => NDArray);
@@ -41,6 +42,7 @@ export class Lambda extends HybridBlock {
   }
 
   override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
     return this.#apply(x);
   }
 }

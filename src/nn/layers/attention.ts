@@ -8,6 +8,7 @@ import { type Activation, activationFunction } from './activation.js';
 import { Dense } from './dense.js';
 import { Dropout } from './dropout.js';
 import { LayerNorm } from './normalization.js';
+import { checkInput } from '../input.js';
 
 export interface AttentionOptions {
   /** Where true, a query (row) may look at a key (column); broadcasts to (batch, heads, queries, keys). */
@@ -99,6 +100,7 @@ export class TransformerEncoderLayer extends HybridBlock {
   }
 
   override forward(x: NDArray, options: AttentionOptions = {}): NDArray {
+    checkInput(this, 'x', x);
     const normed = this.attentionNorm.call(x);
     const attended = x.add(this.dropout.call(this.attention.call(normed, normed, normed, options)));
     const inner = this.#activation(this.inner.call(this.innerNorm.call(attended)));

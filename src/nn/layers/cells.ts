@@ -5,6 +5,7 @@ import { HybridBlock } from '../block.js';
 import { xavier } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 import { type Activation, activationFunction } from './activation.js';
+import { checkInput, checkStates } from '../input.js';
 
 export interface CellOptions {
   /** The size of one step's input; else taken from the first call. */
@@ -54,6 +55,8 @@ export abstract class Cell extends HybridBlock {
   ): NDArray[];
 
   override forward(x: NDArray, states: readonly NDArray[]): [NDArray, NDArray[]] {
+    checkInput(this, 'x', x);
+    checkStates(this, states, this.stateCount);
     const { inputs, step } = this.unroll(x);
     const next = step(inputs, states);
     return [next[0], next];
@@ -65,6 +68,7 @@ export abstract class Cell extends HybridBlock {
   }
 
   override inferShape(x: NDArray): void {
+    checkInput(this, 'x', x);
     this.inputWeight.resolveShape([this.#gates * this.size, x.shape.at(-1)!]);
   }
 
@@ -73,6 +77,7 @@ export abstract class Cell extends HybridBlock {
    * for all steps.
    */
   unroll(x: NDArray): Unrolled {
+    checkInput(this, 'x', x);
     this.resolve([x]);
     const inputs = x.matmul(this.inputWeight.value.transpose()).add(this.inputBias.value);
     const weight = this.stateWeight.value.transpose();

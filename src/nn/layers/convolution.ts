@@ -5,6 +5,7 @@ import { HybridBlock } from '../block.js';
 import { type Initializer, xavier } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 import { type Activation, activationFunction } from './activation.js';
+import { checkInput } from '../input.js';
 
 /** One number for every spatial axis, or one for each. */
 export type Extents = number | readonly number[];
@@ -80,6 +81,7 @@ abstract class Convolution<O extends ConvolutionOptions> extends HybridBlock {
   ): readonly [number | null, number | null];
 
   override inferShape(x: NDArray): void {
+    checkInput(this, 'x', x);
     const [first, second] = this.weightShape(x.shape[1], this.#groups);
     this.weight.resolveShape([
       first!,
@@ -89,6 +91,7 @@ abstract class Convolution<O extends ConvolutionOptions> extends HybridBlock {
   }
 
   override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
     const y = this.#convolve(x, this.weight.value, this.#geometry);
     const ones = extents(1, this.#rank);
     const sum = this.bias === null ? y : y.add(this.bias.value.reshape([this.channels, ...ones]));

@@ -5,6 +5,7 @@ import { HybridBlock } from '../block.js';
 import { type Initializer, xavier } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 import { type Activation, activationFunction } from './activation.js';
+import { checkInput } from '../input.js';
 
 /** What `Dense` does besides multiplying, and what its parameters are. */
 export interface DenseOptions {
@@ -47,11 +48,13 @@ export class Dense extends HybridBlock {
   }
 
   override inferShape(x: NDArray): void {
+    checkInput(this, 'x', x);
     const inputs = this.#flatten ? x.shape.slice(1).reduce((a, b) => a * b, 1) : x.shape.at(-1)!;
     this.weight.resolveShape([this.units, inputs]);
   }
 
   override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
     const weight = this.weight.value;
     const rows = this.#flatten ? x.reshape([extentsOf(x)[0], weight.shape[1]]) : x;
     const product = rows.matmul(weight.transpose());

@@ -4,6 +4,7 @@ import type { NDArray } from '../../front/ndarray.js';
 import * as random from '../../front/random.js';
 import { extentsOf } from '../../front/tracedshape.js';
 import { HybridBlock } from '../block.js';
+import { checkInput } from '../input.js';
 
 /**
  * In training mode zeroes each element with probability `rate` and scales the others so that the mean
@@ -25,6 +26,7 @@ export class Dropout extends HybridBlock {
   }
 
   override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
     if (!isTraining() || this.rate === 0) return x;
     const kept = random.bernoulli(extentsOf(x), { p: 1 - this.rate, dtype: x.dtype });
     return x.mul(kept).mul(1 / (1 - this.rate));

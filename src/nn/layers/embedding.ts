@@ -3,6 +3,7 @@ import { take } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { type Initializer, normal } from '../initializer.js';
 import { Parameter } from '../parameter.js';
+import { checkInput } from '../input.js';
 
 /** How the vectors begin. */
 export interface EmbeddingOptions {
@@ -21,6 +22,7 @@ export class Embedding extends HybridBlock {
   }
 
   override forward(indices: NDArray): NDArray {
+    checkInput(this, 'indices', indices);
     return take(this.weight.value, indices, { axis: 0 });
   }
 }

@@ -5,6 +5,7 @@ import { defaultEpsilon } from '../../ops/normalisation/affine.js';
 import { HybridBlock } from '../block.js';
 import { ones, zeros } from '../initializer.js';
 import { Parameter } from '../parameter.js';
+import { checkInput } from '../input.js';
 
 /** What `BatchNorm` normalizes, and how fast its statistics follow. */
 export interface BatchNormOptions {
@@ -37,12 +38,14 @@ export class BatchNorm extends HybridBlock {
   }
 
   override inferShape(x: NDArray): void {
+    checkInput(this, 'x', x);
     for (const parameter of [this.gamma, this.beta, this.runningMean, this.runningVariance]) {
       parameter.resolveShape([x.shape.at(this.#axis)!]);
     }
   }
 
   override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
     const channels = this.#axis < 0 ? this.#axis + x.ndim : this.#axis;
     const axes = Array.from({ length: x.ndim }, (_, axis) => axis);
     const others = axes.filter((axis) => axis !== channels);
@@ -89,11 +92,13 @@ export class LayerNorm extends HybridBlock {
   }
 
   override inferShape(x: NDArray): void {
+    checkInput(this, 'x', x);
     this.gamma.resolveShape([x.shape.at(-1)!]);
     this.beta.resolveShape([x.shape.at(-1)!]);
   }
 
   override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
     return layerNorm(x, this.gamma.value, this.beta.value, { epsilon: this.#epsilon });
   }
 }
@@ -109,10 +114,12 @@ export class RMSNorm extends HybridBlock {
   }
 
   override inferShape(x: NDArray): void {
+    checkInput(this, 'x', x);
     this.gamma.resolveShape([x.shape.at(-1)!]);
   }
 
   override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
     return rmsNorm(x, this.gamma.value, { epsilon: this.#epsilon });
   }
 }
@@ -131,11 +138,13 @@ export class GroupNorm extends HybridBlock {
   }
 
   override inferShape(x: NDArray): void {
+    checkInput(this, 'x', x);
     this.gamma.resolveShape([x.shape[1]]);
     this.beta.resolveShape([x.shape[1]]);
   }
 
   override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
     return groupNorm(x, this.#groups, this.gamma.value, this.beta.value, {
       epsilon: this.#epsilon,
     });

@@ -2,6 +2,7 @@ import type { NDArray } from '../../front/ndarray.js';
 import { avgPool2d, maxPool2d } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import type { Extents } from './convolution.js';
+import { checkInput } from '../input.js';
 
 /** Where the windows of a pool lie. */
 export interface PoolOptions {
@@ -25,6 +26,7 @@ abstract class Pool2d extends HybridBlock {
   }
 
   override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
     return this.#pool(x);
   }
 }
@@ -46,6 +48,7 @@ export class AvgPool2d extends Pool2d {
 /** The mean over all of space: (batch, channels, h, w) to (batch, channels, 1, 1). */
 export class GlobalAvgPool2d extends HybridBlock {
   override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
     return x.mean([2, 3], { keepdims: true });
   }
 }

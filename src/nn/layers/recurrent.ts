@@ -1,11 +1,13 @@
 import { describe } from '../../base/attribute.js';
 import { type Dim, isStatic } from '../../base/dim.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import type { NDArray } from '../../front/ndarray.js';
+import { checkOptions, rule } from '../../base/options.js';
+import { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
 import { typeToString } from '../../ir/program.js';
 import { concat, fill, stack, swapaxes } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
+import { checkInput } from '../input.js';
 import {
   type Cell,
   type CellOptions,
@@ -36,6 +38,9 @@ export interface RecurrentInputs {
   /** How many steps each example has; what follows is padding. All steps unless given. */
   readonly lengths?: Lengths | undefined;
 }
+
+/** What states and lengths have to be is checked where sizes are known. */
+const anything = rule('a value', (value): value is never => value !== undefined);
 
 /**
  * Recurrent cells run over sequences: `call(x, { states, lengths })` returns the outputs of the last layer,
@@ -89,16 +94,20 @@ export abstract class RecurrentLayer extends HybridBlock {
   override call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
     const [x, given] = args as readonly [NDArray, RecurrentInputs?];
     if (given?.lengths === undefined) return super.call(...args);
+    checkInput(this, 'x', x);
     // Here elements can be looked at, and plain numbers become data that a graph takes any of.
     const lengths = this.#checkedLengths(given.lengths, x);
     return super.call(...([x, { ...given, lengths }] as unknown as typeof args));
   }
 
   /** @throws ShapeError for sequences or states that do not have the shape they must have. */
-  override forward(
-    x: NDArray,
-    { states, lengths }: RecurrentInputs = {},
-  ): [outputs: NDArray, states: NDArray[]] {
+  override forward(x: NDArray, given: RecurrentInputs = {}): [outputs: NDArray, states: NDArray[]] {
+    checkInput(this, 'x', x);
+    checkOptions<RecurrentInputs>(this.constructor.name, given, {
+      states: anything,
+      lengths: anything,
+    });
+    const { states, lengths } = given;
     const { time, batch } = this.#axesOf(x);
     const begin = states === undefined ? this.#zeros(batch) : this.#checkedStates(states, batch);
     const sequence = this.#isTimeFirst ? x : swapaxes(x, 0, 1);
@@ -162,11 +171,12 @@ export abstract class RecurrentLayer extends HybridBlock {
 
   #checkedStates(states: readonly NDArray[], batch: Dim): readonly NDArray[] {
     const { stateCount } = this.cells[0];
-    if (states.length !== stateCount) {
+    const areArrays = Array.isArray(states) && states.every((state) => state instanceof NDArray);
+    if (!areArrays || states.length !== stateCount) {
       throw new ArgumentError('another number of states is given', {
         op: this.constructor.name,
         expected: `${stateCount}, as call returns them`,
-        actual: String(states.length),
+        actual: areArrays ? String(states.length) : describe(states),
       });
     }
     const expected = this.#stateShape(batch);

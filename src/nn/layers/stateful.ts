@@ -6,6 +6,7 @@ import { stack } from '../../ops/index.js';
 import { Block, HybridBlock } from '../block.js';
 import { Parameter } from '../parameter.js';
 import { type CellOptions, GRUCell, LSTMCell } from './cells.js';
+import { checkInput } from '../input.js';
 
 export interface StatefulOptions extends CellOptions {
   /** The axes of a sequence: batch, time, channels, or time first. Default NTC. */
@@ -83,6 +84,7 @@ abstract class StatefulLayer extends HybridBlock {
    * comes before a change of the batch.
    */
   override forward(x: NDArray): NDArray {
+    checkInput(this, 'x', x);
     if (x.ndim !== 2 && x.ndim !== 3) {
       throw new ShapeError('this is neither a step nor a sequence', {
         op: this.constructor.name,

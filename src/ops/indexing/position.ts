@@ -73,7 +73,9 @@ export function checkIndexDType(op: string, dtype: DType): void {
 
 /** Refuses plain data that holds positions outside an axis of known extent. */
 export function checkHostIndices(op: string, indices: Input<Tensor>, extent: Dim): void {
-  if (!(indices instanceof Tensor) && isStatic(extent)) checkPositions(op, indices, extent);
+  if (indices instanceof Tensor || !isStatic(extent)) return;
+  describeHost(indices, op);
+  checkPositions(op, indices, extent);
 }
 
 /** Refuses positions outside an axis, wherever they are nested. */

@@ -3,7 +3,8 @@ import type { Dim } from '../../base/dim.js';
 import { GraphError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/schema.js';
 import { bindTypes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
-import { namedInputs, type Program } from '../../ir/program.js';
+import { checkArgument, rule } from '../../base/options.js';
+import { namedInputs, Program } from '../../ir/program.js';
 import { requireAt } from '../../ir/requirement.js';
 import type { Tensor } from '../../ir/types.js';
 import {
@@ -28,6 +29,15 @@ export interface PreparedProgram {
   /** Those of them that gradients flow to. */
   readonly gives: readonly number[];
 }
+
+const preparedProgram = rule(
+  'a Program, or one with a backward program that was prepared for it',
+  (value): value is PreparedProgram =>
+    typeof value === 'object' &&
+    value !== null &&
+    (value as PreparedProgram).forward instanceof Program &&
+    (value as PreparedProgram).backward instanceof Program,
+);
 
 const attributes = {
   saved: attr.ints,
@@ -60,9 +70,10 @@ export const call: OperatorFunction<
   method: false,
   operands: 'keep',
   call: (program, ...inputs) => {
-    if (!('backward' in program)) {
+    if (program instanceof Program) {
       return { inputs, attributes: unprepared, regions: [program] };
     }
+    checkArgument('call', 'program', program, preparedProgram);
     const { forward, backward, saved, flows, wrt, gives } = program;
     return { inputs, attributes: { saved, flows, wrt, gives }, regions: [forward, backward] };
   },

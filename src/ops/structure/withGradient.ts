@@ -1,9 +1,12 @@
 import { GraphError } from '../../base/errors.js';
-import type { Program } from '../../ir/program.js';
+import { checkArgument, instanceOf } from '../../base/options.js';
+import { Program } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import { type DefaultTensor, type Input, operator, type OperatorFunction } from '../declare.js';
 import { zerosLike } from '../movement/fill.js';
 import { call } from './call.js';
+
+const anyProgram = instanceOf('a Program', Program);
 
 /**
  * Runs a program whose gradient is another program, in place of its derivative. `backward` reads the
@@ -24,11 +27,11 @@ export const withGradient: OperatorFunction<
   results: 'list',
   method: false,
   operands: 'keep',
-  call: (forward, backward, ...inputs) => ({
-    inputs,
-    attributes: {},
-    regions: [forward, backward],
-  }),
+  call: (forward, backward, ...inputs) => {
+    checkArgument('withGradient', 'forward', forward, anyProgram);
+    checkArgument('withGradient', 'backward', backward, anyProgram);
+    return { inputs, attributes: {}, regions: [forward, backward] };
+  },
   infer: (context) => {
     if (context.regions.length !== 2) {
       throw new GraphError('there must be a forward and a backward program', {

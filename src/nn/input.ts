@@ -1,0 +1,34 @@
+import { describe } from '../base/attribute.js';
+import { ArgumentError } from '../base/errors.js';
+import { NDArray } from '../front/ndarray.js';
+
+/**
+ * Refuses what a layer cannot work on: layers take arrays, and plain data nowhere.
+ *
+ * @throws ArgumentError that names the layer and the argument.
+ */
+export function checkInput(layer: object, name: string, value: unknown): asserts value is NDArray {
+  if (value instanceof NDArray) return;
+  throw new ArgumentError(`${name} is not an array`, {
+    op: layer.constructor.name,
+    expected: 'an array',
+    actual: describe(value),
+    advice: `make one of plain data with kn.array(${name})`,
+  });
+}
+
+/**
+ * Refuses what are no states of a layer.
+ *
+ * @throws ArgumentError that names the layer, and how many arrays its state has.
+ */
+export function checkStates(layer: object, states: unknown, count: number): void {
+  const holds = Array.isArray(states) && states.length === count;
+  if (holds && states.every((state) => state instanceof NDArray)) return;
+  throw new ArgumentError('states are not what the layer carries from step to step', {
+    op: layer.constructor.name,
+    expected: count === 1 ? 'a list of one array' : `a list of ${count} arrays`,
+    actual: describe(states),
+    advice: 'begin with beginState(batch)',
+  });
+}
