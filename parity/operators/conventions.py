@@ -40,13 +40,13 @@ def zeros_in_order(operator, case, part, about):
     if part != 'y' or about.get('actual') != 0 or about.get('expected') != 0:
         return False
     sign = math.copysign(1, about['actual'])
-    return operator in greater and sign > 0 or operator in lesser and sign < 0 or operator == 'clip'
+    return operator in greater and sign > 0 or operator in lesser and sign < 0 or operator in ('clip', 'relu', 'relu6')
 
 
-@convention('`heaviside` of NaN is NaN, as in NumPy; PyTorch says 0.')
+@convention('`sign` and `heaviside` of NaN are NaN, as in NumPy; PyTorch says 0.')
 def step_at_nan(operator, case, part, about):
     x = operands(about)
-    return operator == 'heaviside' and part == 'y' and len(x) > 0 and x[0] != x[0] and about['actual'] != about['actual']
+    return operator in ('sign', 'heaviside') and part == 'y' and len(x) > 0 and x[0] != x[0] and about['actual'] != about['actual']
 
 
 @convention('Where an operand is NaN there is no derivative to be right about: Kaon gives what its formula gives, which is NaN or what flows past the element, and PyTorch what its masks let through.')
@@ -70,6 +70,18 @@ def limit_of_activation(operator, case, part, about):
     if part not in 'ygs' or operator not in ('gelu', 'mish', 'silu', 'hardSwish') or len(x) != 1 or about['actual'] != 0:
         return False
     return x[0] == -math.inf or operator == 'hardSwish' and x[0] <= -3
+
+
+@convention('At their poles, which have no sign, `digamma` and `polygamma` are NaN, and so are their derivatives; PyTorch says infinity there in some orders and dtypes, and what is near the pole in others.')
+def poles(operator, case, part, about):
+    x = operands(about)
+    at_pole = operator in ('digamma', 'polygamma', 'lgamma') and len(x) == 1 and x[0] <= 0 and x[0] == math.floor(x[0])
+    return at_pole and about['actual'] != about['actual'] and (operator != 'lgamma' or part != 'y')
+
+
+@convention('At Infinity derivatives of `polygamma` are 0, which is their limit; PyTorch says NaN.')
+def limit_of_polygamma(operator, case, part, about):
+    return operator in ('digamma', 'polygamma') and part in 'ygs' and operands(about) == [math.inf] and about['actual'] == 0
 
 
 @convention('At the origin, around which angles turn, `atan2` has no derivative: it is NaN; PyTorch says 0.')

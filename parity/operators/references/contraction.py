@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from table import reference
 
 from .common import pair
+from .movement import positions_of
 
 
 def exact(function):
@@ -149,9 +150,8 @@ def windows(x, kernel, strides, dilation, counts=None):
         count = max(0, count)
         index = torch.arange(kernel[k])[:, None] * dilation[k] + torch.arange(count)[None] * strides[k]
         taken = x.index_select(axis, index.reshape(-1)).unflatten(axis, (kernel[k], count))
-        x = taken.movedim(axis, lead + k) if False else taken
         # The place goes behind all kernels: [..., kernel, count, rest] to [..., kernel, rest, count].
-        x = x.movedim(axis + 1, -1)
+        x = taken.movedim(axis + 1, -1)
     return x
 
 
@@ -172,15 +172,8 @@ reference('slidingWindows')(sliding)
 @reference('slidingWindowsAdjoint', rule='noise', once=False)
 def sliding_adjoint(g, size, o):
     rank = len(o['kernel'])
-    x = torch.zeros(*g.shape[: g.ndim - 2 * rank], *size, dtype=g.dtype, requires_grad=g.dtype.is_floating_point)
-    return adjoint(lambda: sliding(x, o['kernel'], o), x, g)
-
-
-def adjoint(run, x, g):
-    if g.dtype.is_floating_point:
-        y = run()
-        return torch.autograd.grad(y, x, g, create_graph=True)[0] if y.requires_grad else torch.zeros_like(x)
-    raise TypeError('integers have no derivative')
+    shape = [*g.shape[: g.ndim - 2 * rank], *size]
+    return positions_of(lambda x: sliding(x, o['kernel'], o), g, shape)
 
 
 def pool_options(x, kernel, o):

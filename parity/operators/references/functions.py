@@ -63,7 +63,7 @@ reference('erfc', rule='ulp', mp=mpmath.erfc)(unary(torch.erfc))
 reference('lgamma', rule='ulp', mp=log_gamma)(unary(torch.lgamma))
 reference('digamma', rule='ulp', mp=lambda x: psi(0, x))(unary(torch.digamma))
 reference('polygamma', rule='ulp', mp=psi)(lambda order, x: torch.polygamma(order, x if x.dtype.is_floating_point else x.to(torch.get_default_dtype())))
-reference('sinc', rule='ulp', mp=lambda x: mpmath.sinc(mpmath.pi * x))(unary(torch.sinc))
+reference('sinc', rule='ulp', mp=lambda x: mpmath.sincpi(x))(unary(torch.sinc))
 reference('sigmoid', rule='ulp', mp=lambda x: 1 / (1 + mpmath.exp(-x)))(unary(torch.sigmoid))
 reference('logSigmoid', rule='ulp', mp=lambda x: -mpmath.log1p(mpmath.exp(-x)) if x > -1e6 else x)(unary(F.logsigmoid))
 reference('silu', rule='ulp', mp=lambda x: x / (1 + mpmath.exp(-x)))(unary(F.silu))
@@ -119,9 +119,11 @@ def gelu(x, o={}):
 def power(x, y):
     x, y = tensor(x), tensor(y)
     dtype = torch.result_type(x, y)
-    if dtype.is_floating_point or dtype == torch.bool or not y.numel() or y.min() >= 0:
+    if dtype == torch.bool:
+        return x | ~y
+    if dtype.is_floating_point or not y.numel() or y.min() >= 0:
         return torch.pow(x, y)
     # Integers with negative exponents: as the reciprocal truncated; PyTorch refuses plain numbers.
-    x, y = torch.broadcast_tensors(x.to(dtype), y.to(dtype))
+    x, y = torch.broadcast_tensors(x.to(dtype).to(torch.int64), y.to(torch.int64))
     sign = torch.where((x == -1) & (y % 2 != 0), -1, torch.where(x.abs() == 1, 1, 0))
     return torch.where(y >= 0, torch.pow(x, y.clamp(min=0)), sign).to(dtype)
