@@ -1,5 +1,5 @@
-// Installs onnxruntime for Python and Java where the machine has them. What cannot be had is said, and no
-// failure: npm run parity then tells why those columns are empty.
+// Installs onnxruntime for Python and Java where the machine has them, and PyTorch for the operators. What
+// cannot be had is said, and no failure here: npm run parity then tells what it does without.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,8 +29,8 @@ export function classPath() {
 const done = 'installed';
 
 /** Carries out commands one after the other unless their result is newer than what asks for it. */
-function provide(folder, asking, commands) {
-  const marker = join(folder, done);
+function provide(folder, asking, commands, name = done) {
+  const marker = join(folder, name);
   if (existsSync(marker) && statSync(marker).mtimeMs >= statSync(asking).mtimeMs) return;
   for (const [command, ...parameters] of commands) {
     const { error, status } = spawnSync(command, parameters, {
@@ -48,12 +48,24 @@ function provide(folder, asking, commands) {
   writeFileSync(marker, '');
 }
 
-export function setup() {
-  const requirements = join(home, 'requirements.txt');
+/** Installs what a file of requirements names into the environment, once. */
+function provideForPython(requirements, name) {
   provide(environment, requirements, [
     [windows ? 'python' : 'python3', '-m', 'venv', environment],
     [python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements],
-  ]);
+  ], name);
+} // prettier-ignore
+
+/** The Python that has PyTorch: the one that KAON_PYTHON names, or the environment here. */
+export function pythonOfOperators() {
+  const named = process.env.KAON_PYTHON ?? '';
+  if (named !== '') return named;
+  provideForPython(join(home, 'operators', 'requirements.txt'), 'operators installed');
+  return python;
+}
+
+export function setup() {
+  provideForPython(join(home, 'requirements.txt'), done);
   const project = join(home, 'executors', 'pom.xml');
   provide(jars, project, [
     [windows ? 'mvn.cmd' : 'mvn', '-q', '-B', '-f', project, 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`],

@@ -1,11 +1,17 @@
-// Installs onnxruntime on the first run, then compares what exported models compute; see parity/README.md.
-// Arguments go to parity/main.mjs.
+// npm run parity: compares what exported models compute elsewhere; see parity/README.md.
+// npm run parity -- operators: compares every operator with PyTorch; see parity/operators/README.md.
+// Arguments go to the programs.
 import { spawnSync } from 'node:child_process';
 import { install, root } from './setup.mjs';
 
+const [first, ...rest] = process.argv.slice(2);
+const [program, ...parameters] =
+  first === 'operators'
+    ? ['parity/operators/main.mjs', ...rest]
+    : ['parity/main.mjs', ...process.argv.slice(2)];
 // Nothing of the peers needs an install script: what is native in them is part of their packages.
-install('parity', '--ignore-scripts');
-const { status } = spawnSync(process.execPath, ['parity/main.mjs', ...process.argv.slice(2)], {
+if (first !== 'operators') install('parity', '--ignore-scripts');
+const { status } = spawnSync(process.execPath, [program, ...parameters], {
   cwd: root,
   stdio: 'inherit',
 });

@@ -1,0 +1,38 @@
+"""The table of references: for every operator a function of what its user writes."""
+
+from dataclasses import dataclass
+from typing import Callable
+
+
+@dataclass(frozen=True)
+class Reference:
+    """How an operator is computed elsewhere, and how near two right results are.
+
+    rule: 'exact', the rounded result, to the bit; 'ulp', a function of each element, within the bound of
+    decision 5; 'noise', what its condition allows (see bounds.py).
+    selects: the gradient goes where the greatest, the sorted or the first element is, whatever its value.
+    mp: the function of one element in mpmath, where PyTorch has errors of its own.
+    once: every element is a term of one result; otherwise each may be of all.
+    normwise: the derivative takes a part out of its terms, whose size is that of the greatest element.
+    """
+
+    run: Callable
+    rule: str
+    selects: bool
+    mp: Callable | None
+    once: bool
+    normwise: bool
+
+
+table: dict[str, Reference] = {}
+
+
+def reference(*names, rule='exact', selects=False, mp=None, once=True, normwise=False):
+    """Registers a function for operators; the arguments are those of `Reference`."""
+
+    def register(run):
+        for name in names:
+            table[name] = Reference(run, rule, selects, mp, once, normwise)
+        return run
+
+    return register
