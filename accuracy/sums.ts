@@ -52,8 +52,17 @@ function errorOf({ inputs, reference }: Problem, run: Problem['run']): number {
   return worst;
 }
 
+/** Whether there is a compiler, and a way to load what it makes. */
+function reachesNativeCode(): boolean {
+  const probe = kn.hybridize((x: kn.NDArray) => x.add(1), { verify: 'off' });
+  probe(kn.ones([2]));
+  const tiers = probe.explain().traces.flatMap((trace) => trace.tiers);
+  return tiers.length > 0 && tiers.every(({ tier }) => tier === 'native');
+}
+
 /** Case by case for the same terms, which take longer to draw than to add up. */
 function measure(way: Way): Cell[] {
+  if (way === 'native' && !reachesNativeCode()) return [];
   const chosen = cases.filter(({ name }) => name.includes(values.cases));
   return kinds.flatMap((kind) =>
     sizes.flatMap((terms) => chosen.flatMap((one) => cellsOf(way, one, kind, terms))),
@@ -90,6 +99,10 @@ function report(): void {
   const exceeded: string[] = [];
   for (const way of values.ways.split(',') as Way[]) {
     const cells = measuredApart(way);
+    if (cells.length === 0) {
+      console.log(`\n### ${way}\n\nNothing to measure here.`);
+      continue;
+    }
     for (const form of ways[way].forms) {
       const own = cells.filter((cell) => cell.form === form);
       console.log(`\n### ${way}, ${form}\n`);
