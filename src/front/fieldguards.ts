@@ -1,10 +1,6 @@
 import { TraceError } from '../base/errors.js';
-import {
-  type FieldChange,
-  type FieldSnapshot,
-  IgnoredFields,
-  type WeakSnapshot,
-} from './fields.js';
+import { type FieldChange, type FieldSnapshot, type WeakSnapshot } from './fields.js';
+import { IgnoredFields } from './ignoredfields.js';
 import type { FieldWatch } from './fieldwatch.js';
 
 /** What one run of traced code found in the fields of objects, and which of them it changed. */
@@ -71,15 +67,15 @@ export class FieldGuards {
     // Another value that makes the same graph: then the next one, which no call has seen, is taken to make it
     // as well, until the code is compared again.
     const isHarmless = changed.every(
-      ({ path }) => before === null || !Object.is(before.valueAt(path), found.before.valueAt(path)),
+      ({ path }) => before !== null && !Object.is(before.valueAt(path), found.before.valueAt(path)),
     );
     this.#changed = isHarmless ? [] : changed.map(({ path }) => path);
     this.#keep(isHarmless ? this.#settled(found) : found.before);
   }
 
-  /** Takes over what another run found that was made for comparison and agreed. */
+  /** Takes over what another run found that agreed at the same values: it may have come to other objects. */
   refresh(found: FieldsFound): void {
-    if (this.#relevant(found.changed).length > 0) this.#keep(this.#settled(found));
+    this.#keep(this.#settled(found));
   }
 
   /**
@@ -88,8 +84,7 @@ export class FieldGuards {
    * @throws TraceError
    */
   refuseOwnChanges(found: FieldsFound, watch: FieldWatch, op: string): void {
-    const unread = new IgnoredFields();
-    watch.noteUnread(unread);
+    const unread = watch.unread();
     const isOwn = ({ path }: FieldChange): boolean => this.#changed.includes(path);
     const isRead = (change: FieldChange): boolean => !unread.covers(change);
     const own = this.#relevant(found.changed).filter((change) => isOwn(change) && isRead(change));
@@ -117,8 +112,7 @@ export class FieldGuards {
    * @throws TraceError
    */
   refuseChangesByCode(watch: FieldWatch): void {
-    const unread = new IgnoredFields();
-    watch.noteUnread(unread);
+    const unread = watch.unread();
     const change = watch.changes.find(
       (each) => this.#byCode.has(each.path) && !unread.covers(each),
     );

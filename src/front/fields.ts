@@ -2,6 +2,7 @@ import { describe } from '../base/attribute.js';
 import { typeToString } from '../ir/program.js';
 import { isGuardedByIdentity } from './capturable.js';
 import { watchedValue } from './fieldwatch.js';
+import { IgnoredFields } from './ignoredfields.js';
 import { NDArray } from './ndarray.js';
 
 /*
@@ -59,29 +60,6 @@ export interface FieldChange extends Slot {
 /** Stands for the value of a field that there is not. */
 const absent: unique symbol = Symbol('absent');
 
-/** Fields that captured code was seen not to read. They go with their objects. */
-export class IgnoredFields {
-  readonly #keys: WeakMap<object, Set<unknown>> = new WeakMap();
-
-  add(object: object, key: unknown): void {
-    const keys = this.#keys.get(object);
-    if (keys === undefined) this.#keys.set(object, new Set([key]));
-    else keys.add(key);
-  }
-
-  has(object: object, key: unknown): boolean {
-    return this.#keys.get(object)?.has(key) === true;
-  }
-
-  /** Whether a place or one that leads to it is ignored. */
-  covers(slot: Slot): boolean {
-    for (let at: Slot | null = slot; at !== null; at = at.group.holder) {
-      if (this.has(at.group.object, at.key)) return true;
-    }
-    return false;
-  }
-}
-
 /** The values of all fields of some objects at one time. */
 export class FieldSnapshot {
   readonly #ignored: IgnoredFields;
@@ -97,9 +75,12 @@ export class FieldSnapshot {
   /** Notes what an object holds now, unless it is known already. `name` begins the paths of its fields. */
   add(object: object, name: string): void {
     if (this.#seen.has(object)) return;
-    const taken = this.#roots.filter((root) => root.name === name).length;
-    const path = taken === 0 || name === 'this' ? name : `${name}#${taken + 1}`;
-    this.#roots.push({ object, name });
+    // The object whose method is captured comes first; others are told by their classes.
+    const isFirst = this.#roots.length === 0;
+    const kind = name === 'this' && !isFirst ? object.constructor.name : name;
+    const taken = this.#roots.filter((root) => root.name === kind).length;
+    const path = taken === 0 ? kind : `${kind}#${taken + 1}`;
+    this.#roots.push({ object, name: kind });
     // Breadth first, so that what is near is noted where not everything can be.
     const found: Found[] = [{ object, path, holder: null }];
     for (const next of found) this.#note(next, found);
@@ -172,7 +153,7 @@ export class FieldSnapshot {
     });
     if (group.kind === 'record') {
       for (const owner of classesOf(object)) {
-        found.push({ object: owner, path: owner.name, holder: null });
+        found.push({ object: owner, path: owner.name || 'class', holder: null });
       }
     }
   }

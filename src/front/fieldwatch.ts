@@ -1,4 +1,5 @@
-import type { FieldChange, IgnoredFields, Slot } from './fields.js';
+import type { FieldChange, Slot } from './fields.js';
+import { IgnoredFields } from './ignoredfields.js';
 
 /** A field that reports whether it is read. */
 interface Watched {
@@ -70,6 +71,13 @@ export class FieldWatch {
     } finally {
       for (const each of this.#watched) restore(each);
     }
+  }
+
+  /** The fields that were not read. */
+  unread(): IgnoredFields {
+    const unread = new IgnoredFields();
+    this.noteUnread(unread);
+    return unread;
   }
 
   /** Adds the fields that were not read. */

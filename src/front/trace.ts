@@ -85,6 +85,8 @@ export function traceFunction(fn: (...args: never[]) => unknown, request: TraceR
     request.onFailure?.(capture.sizesRead);
     throw error;
   } finally {
+    // Arrays remember who reads them, and must not keep blocks alive with that.
+    capture.fields = null;
     // Arrays from outside are not held to recordings that only the trace has seen.
     for (const session of capture.sessions) session.isOpen = false;
   }

@@ -79,9 +79,8 @@ interface Family extends TraceFamily {
 interface FactsNow {
   readonly facts: Facts;
   readonly parts: ReadonlyMap<string, string>;
-  /** Where it differs from the trace that is most like it. */
-  readonly guard: Guard | null;
-  readonly others: number;
+  /** Where it differs from the trace that is most like it; null without one. */
+  readonly guards: readonly Guard[] | null;
 }
 
 /** A run of the code that was made for comparison, and is a trace of its own. */
@@ -228,8 +227,8 @@ export class TraceCache {
    * read are guarded no more. Otherwise the run is the new trace.
    */
   #retrace(signature: Signature, fitting: readonly Entry[]): Entry {
-    const facts = this.#factsNow(signature);
-    if (fitting.length === 0) return this.#make(signature, facts);
+    const now = this.#factsNow(signature);
+    if (fitting.length === 0) return this.#make(signature, now);
     const [latest, ...others] = fitting.toSorted((a, b) => b.used - a.used);
     const changes = fitting.flatMap(({ fields }) => fields.changes() ?? []);
     for (const { fields } of fitting) fields.releaseReplaced();
@@ -242,7 +241,7 @@ export class TraceCache {
     } catch (error) {
       // Traced anew, the code may do with numbers in place of symbols, or with side-effect code that runs.
       if (!(error instanceof KaonError) || error instanceof InternalError) throw error;
-      return this.#make(signature, facts);
+      return this.#make(signature, now);
     }
     latest.fields.refuseChangesByCode(watch);
     for (const entry of [latest, ...others]) {
@@ -254,9 +253,13 @@ export class TraceCache {
     latest.fields.refuseOwnChanges(run.fields, watch, this.#op);
     // Side-effect code has to run for a first trace, and sizes that are read have to be numbers.
     if (run.trace.sizesRead.size > 0 || run.trace.segments.length > 1) {
-      return this.#make(signature, facts);
+      return this.#make(signature, now);
     }
-    return this.#make(signature, facts, { run, watch, symbolic });
+    const unread = watch.unread();
+    const isRead = ({ kind, path }: Guard): boolean =>
+      kind !== 'field' || !changes.some((each) => each.path === path && unread.covers(each));
+    const guards = now.guards?.filter(isRead) ?? null;
+    return this.#make(signature, { ...now, guards }, { run, watch, symbolic });
   }
 
   explain(): Explanation {
@@ -285,7 +288,9 @@ export class TraceCache {
   /** A trace for a call that none serves. Whatever goes wrong, nothing is left of the attempt. */
   #make(signature: Signature, now: FactsNow, ready: ReadyRun | null = null): Entry {
     const source = currentSource();
-    const { facts, guard, others, parts } = now;
+    const { facts, parts, guards } = now;
+    const guard = guards?.[0] ?? (guards === null ? null : smallSize(facts));
+    const others = Math.max(0, (guards?.length ?? 0) - 1);
     this.#checkBudget(guard);
     const started = performance.now();
     const familyKey = signature.family;
@@ -336,11 +341,11 @@ export class TraceCache {
   #factsNow(signature: Signature): FactsNow {
     const parts = this.#options.partsOf?.() ?? new Map<string, string>();
     const facts = factsOf(signature, exactTypes(signature.leaves).types, parts);
-    return { facts, parts, ...this.#closest(facts) };
+    return { facts, parts, guards: this.#closest(facts) };
   }
 
   /** What keeps the trace that is most like a call from serving it. */
-  #closest(facts: Facts): { readonly guard: Guard | null; readonly others: number } {
+  #closest(facts: Facts): readonly Guard[] | null {
     let best: { guards: readonly Guard[]; shared: number; used: number } | null = null;
     for (const entry of this.#entries) {
       const { guards: differing, shared } = compareFacts(entry.facts, facts);
@@ -358,9 +363,7 @@ export class TraceCache {
           (shared > best.shared || (shared === best.shared && used > best.used)));
       if (isCloser) best = { guards, shared, used };
     }
-    if (best === null) return { guard: null, others: 0 };
-    const [guard = smallSize(facts), ...others] = best.guards;
-    return { guard, others: others.length };
+    return best && best.guards;
   }
 
   #checkBudget(guard: Guard | null): void {

@@ -297,3 +297,36 @@ test('side-effect code changes fields: those that captured code does not read, a
   assert.match(error.advice!, /return what follows needs/);
   assert.equal(deciding.k, 2, 'nothing ran');
 }); // prettier-ignore
+
+test('blocks in the bodies of loops and branches', () => {
+  const [body, branch] = [new Net(), new Net()];
+  const f = kn.hybridize((rows: kn.NDArray) => {
+    const [, sum] = kn.foreach((row, total) => [row, total.add(body.call(row))], rows, kn.zeros([1]));
+    return kn.cond(sum.sum().greater(0), () => branch.call(sum), () => sum);
+  }, { verify: 'off' });
+  const rows = kn.ones([3, 1]);
+  assert.deepEqual([f(rows).item(), f(rows).item()], [12, 12]);
+  body.k = 1;
+  assert.deepEqual([f(rows).item(), f(rows).item()], [6, 6]);
+  branch.k = 5;
+  assert.deepEqual([f(rows).item(), f(rows).item()], [15, 15]);
+}); // prettier-ignore
+
+test('what has changed and is read is named, not what else has changed', () => {
+  const net = new Net().hybridize();
+  net.call(one());
+  [net.note, net.calls, net.k] = ['new', 7, 5];
+  net.call(one());
+  const { guard, others } = net.explain().misses[1];
+  assert.deepEqual([guard?.path, others], ['this.k', 0]);
+});
+
+test('a block that takes the place of one like it is guarded in its turn', () => {
+  let net = new Net();
+  const f = kn.hybridize((x: kn.NDArray) => net.call(x), { verify: 'always' });
+  assert.deepEqual([f(one()).item(), f(one()).item()], [2, 2]);
+  net = new Net();
+  assert.equal(f(one()).item(), 2);
+  net.k = 5;
+  assert.equal(f(one()).item(), 5, 'another trace, no refusal');
+});
