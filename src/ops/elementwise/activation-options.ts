@@ -14,8 +14,9 @@ import { sigmoid } from './activation.js';
 import { add, mul, square, sub } from './arithmetic.js';
 import { greater } from './comparison.js';
 import { erfc } from './error-function.js';
-import { normalProbability } from './expressions/error-function.js';
-import { logistic } from './expressions/logistic.js';
+import { errorComplement, normalProduct } from './expressions/error-function.js';
+import { type Constant, cubicLogisticProduct } from './expressions/logistic.js';
+import { withPlainForm } from './known.js';
 import { exp } from './exponential.js';
 import { exponentialMinusOne } from './expressions/exponential.js';
 import { where } from './selection.js';
@@ -106,10 +107,14 @@ export const gelu: OperatorFunction<Gelu> = operator({
   },
   lowering: elementwise<{ readonly approximate: 'none' | 'tanh' }>(
     ([x], { attributes: { approximate } }) => {
+      if (approximate === 'none') {
+        return withPlainForm(normalProduct(x), () => {
+          const share = e.mul(errorComplement(e.mul(x, -Math.SQRT1_2)), 0.5);
+          return e.select(e.eq(x, -Infinity), 0, e.mul(x, share));
+        });
+      }
       // (1 + tanh u) / 2 is the logistic function of 2u.
-      const u = e.mul(e.add(x, e.mul(e.mul(e.mul(x, x), x), cubic)), steepness);
-      const share = approximate === 'none' ? normalProbability(x) : logistic(u);
-      return e.select(e.eq(x, -Infinity), 0, e.mul(x, share)); // the limit, where 0 times infinity is NaN
+      return cubicLogisticProduct(x, exactSteepness, exactCubic);
     },
   ),
   onnx: ({ onnx, inputs: [x], attributes }) => {
@@ -127,7 +132,11 @@ export const gelu: OperatorFunction<Gelu> = operator({
 });
 
 const cubic = 0.044715;
-const steepness = 2 * Math.sqrt(2 / Math.PI);
+const steepness = 1.5957691216057308;
+
+/** 2 sqrt(2 / pi), and 0.044715 of it, to twice the digits of a float64. */
+const exactSteepness: Constant = [steepness, -9.96930880910912e-17];
+const exactCubic: Constant = [0.07135481627260025, -6.175149918155315e-19];
 
 /** The probability that a standard normal number is below `x`. */
 function normalCumulative<T extends Tensor>(x: T): T {

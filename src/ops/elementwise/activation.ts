@@ -4,11 +4,17 @@ import { type OperatorFunction, type Sample, tensor } from '../declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
 import { greater, less } from './comparison.js';
-import { exponential, exponentialMinusOne } from './expressions/exponential.js';
+import {
+  exponential,
+  exponentialMinusOne,
+  exponentialParts,
+  leastArgument,
+} from './expressions/exponential.js';
 import { logarithmOfOnePlus } from './expressions/logarithm.js';
-import { logistic } from './expressions/logistic.js';
+import { logistic, logisticProduct } from './expressions/logistic.js';
 import { logicalAnd } from './logic.js';
-import { knownAs } from './known.js';
+import { scaledBy } from './format.js';
+import { knownAs, withPlainForm } from './known.js';
 import { unary } from './point.js';
 import { where } from './selection.js';
 import { abs } from './sign.js';
@@ -62,8 +68,7 @@ export const logSigmoid: OperatorFunction<Unary> = unary({
 export const silu: OperatorFunction<Unary> = unary({
   name: 'silu',
   operands: 'float',
-  // -Infinity times 0 would be NaN; the limit is 0.
-  value: (x) => e.select(e.eq(x, -Infinity), 0, e.mul(x, logistic(x))),
+  value: logisticProduct,
   gradient: (g, x, y) => {
     const s = sigmoid(x);
     return mul(g, add(s, mul(y, sub(1, s))));
@@ -100,10 +105,19 @@ export const mish: OperatorFunction<Unary> = unary({
   name: 'mish',
   operands: 'float',
   value: (x) => {
-    // With w = e^x, the tangent of log(1 + w) is (w^2 + 2w) / (w^2 + 2w + 2), 1 beyond the bound.
-    const w = exponential(e.min(x, 20));
-    const n = e.mul(w, e.add(w, 2));
-    return e.select(e.eq(x, -Infinity), 0, e.mul(x, e.div(n, e.add(n, 2))));
+    // With w = e^x, the tangent of log(1 + w) is w (w + 2) / (w (w + 2) + 2), 1 beyond the bound.
+    const { value, powers } = exponentialParts(e.min(x, 20));
+    const dividend = e.add(e.add(value, value), e.mul(value, scaledBy(value, powers)));
+    const n = scaledBy(dividend, powers);
+    const isNegative = e.lt(x, 0);
+    // Below 0 the power of two comes last: what is denormal is rounded once.
+    const tangent = e.div(e.select(isNegative, dividend, n), e.add(n, 2));
+    const product = e.mul(e.max(x, leastArgument(x)), tangent);
+    return withPlainForm(e.select(isNegative, scaledBy(product, powers), product), () => {
+      const plain = exponential(e.min(x, 20));
+      const part = e.mul(plain, e.add(plain, 2));
+      return e.select(e.eq(x, -Infinity), 0, e.mul(x, e.div(part, e.add(part, 2))));
+    });
   },
   gradient: (g, x) => {
     const [s, q] = [sigmoid(x), sigmoid(neg(x))];

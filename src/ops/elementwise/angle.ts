@@ -61,12 +61,17 @@ export function splitAngle(x: Expr): Angle {
 /** 2 pi less its double. */
 const turnError = 2.4492935982947064e-16;
 
-/** Splits an angle given in half turns; exact, since nothing is to be multiplied by pi but the rest. */
+/** Splits an angle given in half turns, an f32 or f64 expression; nothing is multiplied by pi but the rest. */
 export function splitHalfTurns(x: Expr): Angle {
-  const wide = e.cast('f64', x);
+  const given = e.cast('f64', x);
+  // Beyond are even numbers, and infinity, of which there is no angle.
+  const wide = e.select(e.lt(e.abs(given), 2 ** 53), given, e.mul(given, 0));
   const quarters = e.nearest(e.mul(wide, 2));
-  const rest = e.mul(e.sub(wide, e.mul(quarters, 0.5)), Math.PI);
-  return { quarter: withinTurn(quarters), rest, error: null };
+  const fraction = e.sub(wide, e.mul(quarters, 0.5));
+  const quarter = withinTurn(quarters);
+  if (x.type.scalar === 'f32') return { quarter, rest: e.mul(fraction, Math.PI), error: null };
+  const [rest, rounded] = exactProduct(fraction, e.constant('f64', Math.PI));
+  return { quarter, rest, error: e.add(rounded, e.mul(fraction, turnError / 2)) };
 }
 
 function withinTurn(quarters: Expr): Expr {

@@ -107,21 +107,21 @@ function integerRemainder(x: Expr, y: Expr): Expr {
   return e.add(remainder, e.select(needsFloor(remainder, y), y, 0));
 }
 
-/** f32 is divided in f64, where products of quotients and divisors are exact. */
+/** f32 is divided in f64, where quotients and products have bits to spare. */
 const inDouble =
-  (f: (x: Expr, y: Expr, reduce: Reduce) => Expr) =>
+  (f: (x: Expr, y: Expr, remainder: ExactRemainder) => Expr) =>
   (x: Expr, y: Expr): Expr => {
     const { scalar } = x.type;
-    const reduce = scalar === 'f32' ? reduceNarrow : reduceWide;
-    return e.cast(scalar, f(e.cast('f64', x), e.cast('f64', y), reduce));
+    const remainder = scalar === 'f32' ? narrowRemainder : wideRemainder;
+    return e.cast(scalar, f(e.cast('f64', x), e.cast('f64', y), remainder));
   };
 
 /**
  * NumPy's `floor_divide`: from the exact remainder, so that 1 // 0.1 is 9, where the rounded quotient 10
  * would floor to 10. A zero divisor divides as `div` does.
  */
-const fractionalQuotient = inDouble((x, y, reduce) => {
-  const rest = exactRemainder(x, y, reduce);
+const fractionalQuotient = inDouble((x, y, remainder) => {
+  const rest = atEnds(x, y, remainder);
   const truncated = e.nearest(e.div(e.sub(e.abs(x), rest), e.abs(y)));
   const ratio = e.div(x, y);
   const floored = e.neg(e.add(truncated, e.select(e.ne(rest, 0), e.constant('f64', 1), 0)));
@@ -130,51 +130,106 @@ const fractionalQuotient = inDouble((x, y, reduce) => {
   return e.select(e.eq(y, 0), ratio, signed);
 });
 
-const fractionalRemainder = inDouble((x, y, reduce) => {
-  const rest = exactRemainder(x, y, reduce);
+const fractionalRemainder = inDouble((x, y, remainder) => {
+  const rest = atEnds(x, y, remainder);
   const turned = e.and(signsDiffer(x, y), e.ne(rest, 0));
   return formatOf(x).withSignOf(e.select(turned, e.sub(e.abs(y), rest), rest), y);
 });
 
-const truncatedRemainder = inDouble((x, y, reduce) =>
-  formatOf(x).withSignOf(exactRemainder(x, y, reduce), x),
+const truncatedRemainder = inDouble((x, y, remainder) =>
+  formatOf(x).withSignOf(atEnds(x, y, remainder), x),
 );
 
 const signsDiffer = (x: Expr, y: Expr): Expr => e.ne(e.lt(x, 0), e.lt(y, 0));
 
-/** Takes the whole part of a rounded quotient away from the rest, exactly. */
-type Reduce = (rest: Expr, step: Expr) => Expr;
+/** The remainder of positive finite numbers in f64, of which the dividend is the greater; exact. */
+type ExactRemainder = (dividend: Expr, divisor: Expr) => Expr;
 
-/**
- * |x| mod |y| in f64, NaN where `x` is infinite or `y` is 0. It is exact while |x / y| < 2^80; beyond,
- * where neighbouring values of `x` lie more than 2^27 divisors apart, it is 0.
- *
- * What a step leaves is representable, so no step loses anything, and it is smaller by the bits of the
- * quotient: 29 for f32, and 53 for f64, whose product is kept as a sum of two numbers.
- */
-function exactRemainder(x: Expr, y: Expr, reduce: Reduce): Expr {
+/** |x| mod |y| in f64, exact for all quotients; NaN where `x` is infinite or `y` is 0. */
+function atEnds(x: Expr, y: Expr, remainder: ExactRemainder): Expr {
   const [dividend, divisor] = [e.abs(x), e.abs(y)];
-  // Splitting the divisor must not overflow. Where this makes the dividend vanish it is the remainder.
-  const large = e.gt(divisor, 2 ** 1000);
-  const step = e.mul(divisor, e.select(large, e.constant('f64', 2 ** -8), 1));
-  let rest = e.mul(dividend, e.select(large, e.constant('f64', 2 ** -8), 1));
-  for (let round = 0; round < 3; round++) rest = reduce(rest, step);
-  rest = e.select(e.lt(rest, 0), e.add(rest, step), rest);
-  rest = e.select(e.lt(rest, step), rest, 0);
-  rest = e.mul(rest, e.select(large, e.constant('f64', 2 ** 8), 1));
-  rest = e.select(e.lt(dividend, divisor), dividend, rest);
+  const rest = e.select(e.lt(dividend, divisor), dividend, remainder(dividend, divisor));
   const defined = e.and(e.lt(dividend, Infinity), e.gt(divisor, 0)); // and neither NaN
   return e.select(defined, rest, NaN);
 }
 
-/** Quotients of 29 bits times divisors of 24 fit into 53. */
-function reduceNarrow(rest: Expr, step: Expr): Expr {
-  const quotient = e.and(e.bitcast('i64', e.div(rest, step)), -1n << 24n);
-  return e.sub(rest, e.mul(e.trunc(e.bitcast('f64', quotient)), step));
+/**
+ * Of numbers of f32, whose quotients are below 2^277. Each round takes the leading 29 bits of the quotient away
+ * from the rest, whose products with a divisor of 24 bits fit into 53: what it leaves is exact, and 2^27 times
+ * smaller.
+ */
+function narrowRemainder(dividend: Expr, divisor: Expr): Expr {
+  const inverse = e.div(1, divisor);
+  let rest = dividend;
+  for (let round = 0; round < 11; round++) {
+    const quotient = e.and(e.bitcast('i64', e.mul(rest, inverse)), -1n << 24n);
+    rest = e.sub(rest, e.mul(e.trunc(e.bitcast('f64', quotient)), divisor));
+  }
+  // A quotient may have been rounded up.
+  rest = e.select(e.lt(rest, 0), e.add(rest, divisor), rest);
+  return e.select(e.ge(rest, divisor), e.sub(rest, divisor), rest);
 }
 
-function reduceWide(rest: Expr, step: Expr): Expr {
-  const quotient = e.trunc(e.div(rest, step));
-  const [product, error] = exactProduct(quotient, step);
-  return e.sub(e.sub(rest, product), error);
+/**
+ * Of numbers of f64. With dividend = m 2^k and divisor = n, where m and n are whole numbers of 53 bits, m and 2^k
+ * are multiplied modulo n, and 2^k is raised by repeated squaring from a power that n exceeds.
+ */
+function wideRemainder(dividend: Expr, divisor: Expr): Expr {
+  const [m, high] = significand(dividend);
+  const [n, low] = significand(divisor);
+  const inverse = e.div(1, n);
+  const k = e.max(e.sub(high, low), 0);
+  const start = e.floor(e.mul(k, 2 ** -squarings));
+  let power = formatOf(n).powerOfTwo(start);
+  let left = e.sub(k, e.mul(start, 2 ** squarings));
+  for (let bit = squarings - 1; bit >= 0; bit--) {
+    power = productModulo(power, power, n, inverse);
+    const isSet = e.ge(left, 2 ** bit);
+    power = reduced(e.mul(power, e.select(isSet, e.constant('f64', 2), 1)), n);
+    left = e.sub(left, e.select(isSet, e.constant('f64', 2 ** bit), 0));
+  }
+  const rest = productModulo(reduced(reduced(m, n), n), power, n, inverse);
+  const positive = e.select(e.lt(rest, 0), e.add(rest, n), rest);
+  return formatOf(n).scale(positive, low);
+}
+
+/** With so many, quotients of up to 2^2098 start at no more than 2^32. */
+const squarings = 6;
+
+/** A positive number as m 2^exponent, with a whole m of 53 bits. */
+function significand(x: Expr): readonly [m: Expr, exponent: Expr] {
+  const format = formatOf(x);
+  const denormal = e.lt(x, format.tiny);
+  const lift = format.fraction + 2;
+  const normal = e.select(denormal, e.mul(x, 2 ** lift), x);
+  const field = format.fromWhole(e.shrU(format.bitsOf(normal), format.fraction));
+  const mask = format.integer((1n << BigInt(format.fraction)) - 1n);
+  const one = format.integer(BigInt(format.bias + format.fraction) << BigInt(format.fraction));
+  const m = format.fromBits(e.or(e.and(format.bitsOf(normal), mask), one));
+  const offset = format.bias + format.fraction;
+  const exponent = e.sub(field, e.select(denormal, e.constant('f64', offset + lift), offset));
+  return [m, exponent];
+}
+
+/**
+ * a b mod n, about between -n/2 and n/2, as `a` and `b` are. The quotient may be wrong by one, and then the rest
+ * has a bit too many: the correction comes before its parts are added, and all of them are exact.
+ */
+function productModulo(a: Expr, b: Expr, n: Expr, inverse: Expr): Expr {
+  const [product, error] = exactProduct(a, b);
+  const quotient = e.nearest(e.mul(product, inverse));
+  const [taken, takenError] = exactProduct(quotient, n);
+  const [large, small] = [e.sub(product, taken), e.sub(error, takenError)];
+  return e.add(e.add(large, correction(e.add(large, small), n)), small);
+}
+
+/** Of a whole number between -3/2 n and 3/2 n, the rest between -n/2 and n/2. */
+function reduced(x: Expr, n: Expr): Expr {
+  return e.add(x, correction(x, n));
+}
+
+/** -n, 0 or n: what brings a number closer to 0. */
+function correction(x: Expr, n: Expr): Expr {
+  const half = e.mul(n, 0.5);
+  return e.select(e.gt(x, half), e.neg(n), e.select(e.lt(x, e.neg(half)), n, 0));
 }

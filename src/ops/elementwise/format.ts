@@ -3,6 +3,14 @@ import * as e from '../../loop/build.js';
 import type { Expr, Scalar } from '../../loop/nodes.js';
 import { withPlainForm } from './known.js';
 
+/** A power of two that may lie beyond the range, as the product of two that do not. */
+export type Powers = readonly [Expr, Expr];
+
+/** `x` times a power of two: of the two products only the last can be rounded. */
+export function scaledBy(x: Expr, [first, second]: Powers): Expr {
+  return e.mul(e.mul(x, first), second);
+}
+
 /** IEEE 754 as the loop IR sees it: what the algorithms of this family need to know of f32 and f64. */
 export class FloatFormat {
   readonly scalar: 'f32' | 'f64';
@@ -85,9 +93,14 @@ export class FloatFormat {
    * whose biased exponents are the halves of `n` with both biases added.
    */
   scale(x: Expr, n: Expr): Expr {
+    return scaledBy(x, this.powersOf(n));
+  }
+
+  /** 2^n as a product of two powers, for `scaledBy`. */
+  powersOf(n: Expr): Powers {
     const both = this.bitsOf(e.add(n, this.#shifter + 2 * this.bias));
     const half = e.shrU(both, 1);
-    return e.mul(e.mul(x, this.fromExponent(half)), this.fromExponent(e.sub(both, half)));
+    return [this.fromExponent(half), this.fromExponent(e.sub(both, half))];
   }
 
   /** A constant that differs between the formats. */

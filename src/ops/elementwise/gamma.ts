@@ -116,10 +116,11 @@ function logarithmOfGamma(x: Expr): Expr {
     stirling(magnitude),
   );
   const sine = e.abs(sineOfHalfTurns(x));
-  const sum = e.sub(logarithm(e.div(Math.PI, sine)), e.add(logarithm(magnitude), positive));
+  const sum = e.sub(logarithm(e.div(Math.PI, e.mul(magnitude, sine))), positive);
   const reflected = e.select(e.lt(magnitude, 2 ** -60), e.neg(logarithm(magnitude)), sum);
   const value = e.select(e.lt(x, 0), reflected, positive);
-  return e.select(e.eq(magnitude, Infinity), Infinity, value);
+  const isPole = e.and(e.le(x, 0), e.eq(sine, 0));
+  return e.select(e.or(isPole, e.eq(magnitude, Infinity)), Infinity, value);
 }
 
 function stirling(x: Expr): Expr {
@@ -151,25 +152,52 @@ function exceptAtPoles(x: Expr, value: Expr): Expr {
   return e.select(e.and(e.lt(x, 0), e.eq(e.floor(x), x)), NaN, value);
 }
 
+/** The root of digamma less 1, as a sum. */
+const root = [0.46163214496836236, -1.5522348162858677e-17] as const;
+
+/** digamma(y) / (y - root) in y - 3/2, for y from 1 to 2; a Chebyshev fit in 90-digit arithmetic. */
+const besideRoot: readonly number[] = [
+  0.9510558760318328, -0.4236274212814606, 0.24054248424078697, -0.14840492305388092,
+  0.09498872445289039, -0.06192213327548831, 0.040760833940846085, -0.026975796659787055,
+  0.017907248317313294, -0.011908220105959716, 0.007927021796868154, -0.005279937255532708,
+  0.003518106563802472, -0.0023454947397380833, 0.0015633696313653504, -0.0010364584817312839,
+  0.0006909255761282986, -0.00048595039220036254, 0.00032395945401345196, -0.00014480643368061614,
+  9.653646261410062e-5, -0.0001782188548855923, 0.00011881232908510335,
+]; // prettier-ignore
+
 function logarithmicDerivative(x: Expr): Expr {
   const negative = e.lt(x, 0);
-  const argument = e.select(negative, e.sub(1, x), x);
-  let far = argument;
-  let shifted: Expr = e.constant('f64', 0);
-  for (let i = 0; i < farOff; i++) {
-    const near = e.lt(far, farOff);
-    shifted = e.add(shifted, e.select(near, e.div(1, far), 0));
-    far = e.add(far, e.select(near, e.constant('f64', 1), 0));
+  const below = e.lt(x, 1);
+  // All exact: arguments between 0 and 1 are brought to the next interval, and so are mirrored ones.
+  const offset = e.select(negative, e.neg(x), e.select(below, x, e.sub(x, 1)));
+  const far = stirlingDerivative(e.select(negative, e.sub(1, x), x));
+  const positive = e.select(e.lt(offset, farOff - 1), nextToRoot(offset), far);
+  const mirrored = e.sub(positive, e.mul(cotangentOfHalfTurns(x), Math.PI));
+  const smaller = e.select(below, e.sub(positive, e.div(1, x)), positive);
+  const value = exceptAtPoles(x, e.select(negative, mirrored, smaller));
+  const atZero = formatOf(x).withSignOf(e.constant('f64', Infinity), e.neg(x));
+  return e.select(e.eq(x, 0), atZero, e.select(e.eq(x, Infinity), x, value));
+}
+
+/** digamma(1 + x) for 0 <= x < 7: by recurrence from between 1 and 2, where the root is a factor. */
+function nextToRoot(x: Expr): Expr {
+  const steps = e.floor(x);
+  const rest = e.sub(x, steps);
+  const distance = e.sub(e.sub(rest, root[0]), root[1]);
+  let sum: Expr = e.constant('f64', 0);
+  for (let i = farOff - 2; i >= 1; i--) {
+    const term = e.div(1, e.sub(x, e.sub(steps, i)));
+    sum = e.add(sum, e.select(e.ge(steps, i), term, 0));
   }
-  const inverse = e.div(1, far);
+  return e.add(sum, e.mul(distance, polynomial64(e.sub(rest, 0.5), besideRoot)));
+}
+
+function stirlingDerivative(x: Expr): Expr {
+  const inverse = e.div(1, x);
   const z = e.mul(inverse, inverse);
   const series = bernoulli.slice(0, 9).map((b, i) => b / (2 * i + 2));
   const rest = e.add(e.mul(inverse, 0.5), e.mul(z, polynomial64(z, series)));
-  const positive = e.sub(e.sub(logarithm(far), rest), shifted);
-  const reflected = e.sub(positive, e.mul(cotangentOfHalfTurns(x), Math.PI));
-  const value = exceptAtPoles(x, e.select(negative, reflected, positive));
-  const atZero = formatOf(x).withSignOf(e.constant('f64', Infinity), e.neg(x));
-  return e.select(e.eq(x, 0), atZero, e.select(e.eq(x, Infinity), x, value));
+  return e.sub(logarithm(x), rest);
 }
 
 function factorial(n: number): number {
@@ -183,6 +211,15 @@ function power(x: Expr, exponent: number): Expr {
   return exponent % 2 === 0 ? whole : e.mul(whole, x);
 }
 
+/** x^-exponent of a positive number, which is scaled where its power would be denormal and the inverse is not. */
+function inversePower(x: Expr, exponent: number): Expr {
+  const step = Math.floor(500 / exponent);
+  const small = e.lt(x, 2 ** -step);
+  const scaled = e.mul(x, e.select(small, e.constant('f64', 2 ** step), 1));
+  const inverse = e.div(1, power(scaled, exponent));
+  return e.mul(inverse, e.select(small, e.constant('f64', 2 ** (step * exponent)), 1));
+}
+
 /** The derivative of `digamma` of an order. */
 function derivative(order: number, x: Expr): Expr {
   const negative = e.lt(x, 0);
@@ -192,7 +229,7 @@ function derivative(order: number, x: Expr): Expr {
   let shifted: Expr = e.constant('f64', 0);
   for (let i = 0; i < bound; i++) {
     const near = e.lt(far, bound);
-    shifted = e.add(shifted, e.select(near, e.div(1, power(far, order + 1)), 0));
+    shifted = e.add(shifted, e.select(near, inversePower(far, order + 1), 0));
     far = e.add(far, e.select(near, e.constant('f64', 1), 0));
   }
   const inverse = e.div(1, far);

@@ -6,8 +6,9 @@ import { sigmoid } from './activation.js';
 import { mul, sub } from './arithmetic.js';
 import { isFinite } from './classification.js';
 import { equal } from './comparison.js';
-import { exponential } from './expressions/exponential.js';
+import { exponentialOfSum } from './expressions/exponential.js';
 import { logarithmOfOnePlus } from './expressions/logarithm.js';
+import { exactSum } from './format.js';
 import { logicalNot, logicalAnd } from './logic.js';
 import { binary } from './point.js';
 import { where } from './selection.js';
@@ -20,8 +21,12 @@ export const logaddexp: OperatorFunction<Binary> = binary({
   name: 'logaddexp',
   operands: 'float',
   value: (x, y) => {
-    const distance = e.neg(e.abs(e.sub(x, y)));
-    const sum = e.add(e.max(x, y), logarithmOfOnePlus(exponential(distance)));
+    const [greater, lesser] = [e.max(x, y), e.min(x, y)];
+    // The exponential magnifies what rounding takes from the distance; of an infinite one that is nothing.
+    const [distance, lost] = exactSum(lesser, e.neg(greater));
+    const error = e.select(e.gt(distance, -Infinity), lost, 0);
+    const share = exponentialOfSum(distance, error, e.constant(x.type.scalar, 1));
+    const sum = e.add(greater, logarithmOfOnePlus(share));
     // Equal infinities have no distance.
     return e.select(e.eq(x, y), e.add(x, Math.LN2), sum);
   },

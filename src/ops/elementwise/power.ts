@@ -105,6 +105,8 @@ export const pow: OperatorFunction<Pow> = operator({
     { args: [tensor(['n', 3], { low: 0.1 }), tensor([3])] },
     { args: [tensor(['n', 2]), 3] },
     { args: [tensor(['n'], { low: 0.1 }), -2] },
+    { args: [tensor(['n'], { low: -2, high: -0.1 }), -3] },
+    { args: [tensor(['n']), 4] },
     { args: [tensor(['n'], { low: 0.1 }), 0.5] },
     { args: [2, tensor(['n'])] },
     { args: [tensor(['n'], { dtype: 'int32', low: -9, high: 9 }), tensor([], { dtype: 'int32', low: 0, high: 9 })] },
@@ -123,8 +125,7 @@ function fixedPower(x: Expr, exponent: number): Expr {
   }
   if (exponent === 0.5) return e.select(e.eq(x, -Infinity), Infinity, e.sqrt(e.add(x, 0)));
   if (Number.isInteger(exponent) && Math.abs(exponent) <= longestProduct) {
-    const power = productPower(x, Math.abs(exponent));
-    return exponent < 0 ? e.div(1, power) : power;
+    return exponent < -1 ? inversePower(x, -exponent) : exponent < 0 ? e.div(1, x) : productPower(x, exponent); // prettier-ignore
   }
   const y = e.constant(scalar, exponent);
   return scalar === 'f32' ? narrowPower(x, y) : atEdges(x, y, widePower(x, y));
@@ -136,6 +137,18 @@ function productPower(x: Expr, exponent: number): Expr {
   const half = productPower(x, exponent >> 1);
   const whole = e.mul(half, half);
   return exponent % 2 === 0 ? whole : e.mul(whole, x);
+}
+
+/** x^-exponent. Powers of what is scaled cannot overflow, nor lose bits, where their inverses would not. */
+function inversePower(x: Expr, exponent: number): Expr {
+  const { scalar, bias } = formatOf(x);
+  const step = bias >> 2;
+  const large = e.gt(e.abs(x), 2 ** step);
+  const small = e.lt(e.abs(x), 2 ** -step);
+  const chosen = (scale: number): Expr =>
+    e.select(large, e.constant(scalar, 2 ** -scale), e.select(small, e.constant(scalar, 2 ** scale), 1)); // prettier-ignore
+  const power = productPower(e.mul(x, chosen(step)), exponent);
+  return e.mul(e.div(1, power), chosen(step * exponent));
 }
 
 /** Square and multiply over every bit of the exponent, or over those of a known one. */

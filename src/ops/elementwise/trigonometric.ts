@@ -1,9 +1,11 @@
 import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
 import { equal } from './comparison.js';
-import { cosine, sine, sineOfHalfTurns, tangent } from './expressions/trigonometric.js';
+import { cosine, sine, sineOfHalfTurns, sineRatio, tangent } from './expressions/trigonometric.js';
+import { exactProduct } from './format.js';
 import { unary } from './point.js';
 import { where } from './selection.js';
 
@@ -47,8 +49,12 @@ export const sinc: OperatorFunction<Unary> = unary({
   name: 'sinc',
   operands: 'float',
   value: (x) => {
-    const turned = e.div(sineOfHalfTurns(x), e.mul(x, Math.PI));
-    return e.select(e.eq(x, 0), 1, turned);
+    const wide = e.cast('f64', x);
+    const divisor = e.mul(wide, Math.PI);
+    const turned = e.div(sineOfHalfTurns(x), divisor);
+    const far = x.type.scalar === 'f32' ? turned : correctedQuotient(wide, turned, divisor);
+    const value = e.select(e.lt(e.abs(wide), 0.25), sineRatio(divisor, x), far);
+    return e.cast(x.type.scalar, value);
   },
   gradient: (g, x, y) => {
     const atZero = equal(x, 0);
@@ -60,3 +66,15 @@ export const sinc: OperatorFunction<Unary> = unary({
     { args: [tensor(['n'], { dtype: 'int32' })] },
   ],
 });
+
+/** A quotient by the rounded product of pi with `x`, with what rounding has changed put right. */
+function correctedQuotient(x: Expr, quotient: Expr, divisor: Expr): Expr {
+  const [, rounded] = exactProduct(x, e.constant('f64', Math.PI));
+  const error = e.add(rounded, e.mul(x, piError));
+  const corrected = e.sub(quotient, e.mul(quotient, e.div(error, divisor)));
+  // Beyond, the sine is 0, and the product may overflow.
+  return e.select(e.lt(e.abs(x), 2 ** 53), corrected, quotient);
+}
+
+/** pi less its double. */
+const piError = 1.2246467991473532e-16;

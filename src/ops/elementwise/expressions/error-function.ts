@@ -7,28 +7,46 @@ import { exponentialOfSum } from './exponential.js';
  * The error function. Near 0 an odd polynomial; elsewhere exp(-x^2) P(t) / (1 + 2 x) with
  * t = (x - K) / (x + K), one polynomial for all x >= 0 (Shepherd and Laframboise 1981), and with the
  * square kept as a sum of two numbers since the exponential magnifies its rounding. Within 3 ulp; the
- * tail of the complement, down to denormals, within 8.
+ * tail of the complement, down to denormals, too.
  */
 
 /** The error function of a float expression. */
 export function errorFunction(x: Expr): Expr {
-  const magnitude = e.abs(x);
-  const far = formatOf(x).withSignOf(e.sub(1, tail(magnitude, exactSquare(x))), x);
-  return e.select(e.lt(magnitude, 1), nearZero(x), far);
+  const magnitude = bound(x);
+  const far = e.sub(1, tail(magnitude, exactProduct(magnitude, magnitude)));
+  return e.select(e.lt(magnitude, 1), nearZero(x), formatOf(x).withSignOf(far, x));
 }
 
 /** What the error function lacks to 1. */
 export function errorComplement(x: Expr): Expr {
-  return complement(x, exactSquare(x));
+  const magnitude = bound(x);
+  const far = refinedTail(magnitude, exactProduct(magnitude, magnitude));
+  const outside = e.select(e.lt(x, 0), e.sub(2, far), far);
+  return e.select(e.lt(magnitude, 0.5), e.sub(1, nearZero(x)), outside);
 }
 
-/** The probability that a standard normal number is below `x`. */
-export function normalProbability(x: Expr): Expr {
-  const scaled = e.mul(x, -Math.SQRT1_2);
+/** `x` times the probability that a standard normal number is below it. */
+export function normalProduct(x: Expr): Expr {
+  // Beyond the bound the tail is 0.
+  const magnitude = e.min(e.abs(x), formatOf(x).pick(15, 39));
+  const [square, error] = exactProduct(magnitude, magnitude);
   // The exponent is taken from `x`: that of the rounded multiple would be wrong by many ulp.
-  const bounded = e.min(e.abs(x), formatOf(x).pick(15, 39));
-  const [square, error] = exactProduct(bounded, bounded);
-  return e.mul(complement(scaled, [e.mul(square, 0.5), e.mul(error, 0.5)]), 0.5);
+  const halves: Sum = [e.mul(square, 0.5), e.mul(error, 0.5)];
+  const factor = e.mul(magnitude, 0.5);
+  const scaled = e.mul(magnitude, Math.SQRT1_2);
+  const rest =
+    x.type.scalar === 'f32'
+      ? tail(scaled, halves, factor)
+      : refinedTail(scaled, halves, factor, lostByRoot(magnitude));
+  const far = e.select(e.lt(x, 0), e.neg(rest), e.sub(x, rest));
+  const near = e.mul(x, e.add(e.mul(nearZero(e.mul(x, Math.SQRT1_2)), 0.5), 0.5));
+  return e.select(e.lt(scaled, 0.5), near, far);
+}
+
+/** What rounding takes from the product of an f64 with the root of 1/2. */
+function lostByRoot(x: Expr): Expr {
+  const [, error] = exactProduct(x, e.constant('f64', Math.SQRT1_2));
+  return e.add(error, e.mul(x, -4.833646656726457e-17));
 }
 
 /** erf x / x in x^2, up to x = 1 */
@@ -68,26 +86,39 @@ function nearZero(x: Expr): Expr {
 
 type Sum = readonly [high: Expr, low: Expr];
 
-/** Beyond this the complement is 0; infinity would be divided by itself. */
+/** The magnitude. Beyond the bound the complement is 0; infinity would be divided by itself. */
 function bound(x: Expr): Expr {
-  return e.min(x, formatOf(x).pick(11, 28));
+  return e.min(e.abs(x), formatOf(x).pick(11, 28));
 }
 
-function exactSquare(x: Expr): Sum {
-  const magnitude = bound(e.abs(x));
-  return exactProduct(magnitude, magnitude);
+/** The complement for x >= 0, given the square of `x`, and times a factor if there is one. */
+function tail(x: Expr, [square, error]: Sum, factor: Expr | null = null): Expr {
+  const t = e.div(e.sub(x, pivot), e.add(x, pivot));
+  const quotient = e.div(polynomial(t, scaledTail), e.add(e.add(x, x), 1));
+  return exponentialOfSum(e.neg(square), e.neg(error), times(quotient, factor));
 }
 
-/** The complement for x >= 0, given the square of `x`. */
-function tail(x: Expr, [square, error]: Sum): Expr {
-  const magnitude = bound(x);
-  const t = e.div(e.sub(magnitude, pivot), e.add(magnitude, pivot));
-  const factor = e.div(polynomial(t, scaledTail), e.add(e.add(magnitude, magnitude), 1));
-  return exponentialOfSum(e.neg(square), e.neg(error), factor);
+/** The same, with what rounding has taken from `x`, and what it takes from the dividend and the divisor. */
+function refinedTail(
+  x: Expr,
+  [square, error]: Sum,
+  factor: Expr | null = null,
+  lost: Expr | null = null,
+): Expr {
+  const { scalar } = formatOf(x);
+  const t = e.div(e.sub(x, pivot), e.add(x, pivot));
+  const [constant, ...others] = scaledTail[scalar];
+  const rest = e.mul(t, polynomial(t, { ...scaledTail, [scalar]: others }));
+  const dividend = e.add(rest, constant);
+  const twice = e.add(x, x);
+  const divisor = e.add(twice, 1);
+  const quotient = e.div(dividend, divisor);
+  const missing = e.sub(1, e.sub(divisor, twice));
+  const fromDivisor = lost === null ? missing : e.add(missing, e.add(lost, lost));
+  const fromDividend = e.add(e.sub(constant, dividend), rest);
+  // Over the dividend, which is between 1 and 1.25.
+  const relative = e.mul(e.sub(fromDividend, e.mul(fromDivisor, quotient)), 0.88);
+  return exponentialOfSum(e.neg(square), e.sub(relative, error), times(quotient, factor));
 }
 
-function complement(x: Expr, square: Sum): Expr {
-  const far = tail(e.abs(x), square);
-  const outside = e.select(e.lt(x, 0), e.sub(2, far), far);
-  return e.select(e.lt(e.abs(x), 0.5), e.sub(1, nearZero(x)), outside);
-}
+const times = (x: Expr, factor: Expr | null): Expr => (factor === null ? x : e.mul(x, factor));

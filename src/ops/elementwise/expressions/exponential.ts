@@ -6,6 +6,7 @@ import {
   formatOf,
   keepingZero,
   polynomial,
+  type Powers,
 } from '../format.js';
 import { foreign, knownAs, withPlainForm } from '../known.js';
 
@@ -55,10 +56,19 @@ function split(x: Expr, refine: boolean): SplitExponential {
   return { excess: e.add(r, rest), power };
 }
 
-/** Beyond these `exp` is infinite, or 0. */
+/** Beyond these `exp` and a multiple of it that is an argument at most are infinite, or 0. */
 function bounded(x: Expr): Expr {
-  const format = formatOf(x);
-  return e.min(e.max(x, format.pick(-104, -746)), format.pick(89, 710));
+  return e.min(aboveLeast(x), formatOf(x).pick(90, 711));
+}
+
+/** At least the exponent from which on even `x * e^x` is 0. */
+function aboveLeast(x: Expr): Expr {
+  return e.max(x, leastArgument(x));
+}
+
+/** The argument below which `x * e^x` vanishes. */
+export function leastArgument(x: Expr): number {
+  return formatOf(x).pick(-110, -760);
 }
 
 /** e^x of a float expression. */
@@ -66,17 +76,30 @@ export function exponential(x: Expr): Expr {
   return knownAs('Exp', [x], scaledExponential(x, 0));
 }
 
+/** e^x as `value * powers[0] * powers[1]`, so that what is multiplied by it is rounded into denormals only once. */
+export interface ExponentialParts {
+  readonly value: Expr;
+  /** The value less 1. */
+  readonly excess: Expr;
+  readonly powers: Powers;
+}
+
+/** The parts of e^x for an `x` that is not too large: e^x must not overflow. */
+export function exponentialParts(x: Expr): ExponentialParts {
+  const { excess, power } = split(aboveLeast(x), false);
+  return { value: e.add(excess, 1), excess, powers: formatOf(x).powersOf(power) };
+}
+
 /** `factor * e^(x + error)`, where the error is below an ulp of `x`; rounded into denormals only once. */
 export function exponentialOfSum(x: Expr, error: Expr, factor: Expr): Expr {
   const { excess, power } = split(bounded(x), false);
-  const value = e.add(excess, 1);
-  return withPlainForm(
-    formatOf(x).scale(e.mul(factor, e.add(value, e.mul(value, error))), power),
-    () => {
-      const plain = exponential(x);
-      return e.mul(factor, e.add(plain, e.mul(plain, error)));
-    },
-  );
+  // Adding to the factor what the exponential is more than 1 rounds less than their product.
+  const more = e.add(excess, e.mul(error, e.add(excess, 1)));
+  const product = e.add(factor, e.mul(factor, more));
+  return withPlainForm(formatOf(x).scale(product, power), () => {
+    const plain = exponential(x);
+    return e.mul(factor, e.add(plain, e.mul(plain, error)));
+  });
 }
 
 /** e^x * 2^shift, without overflow in between. */

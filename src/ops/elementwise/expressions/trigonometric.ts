@@ -5,8 +5,7 @@ import { type Coefficients, keepingZero, polynomial } from '../format.js';
 
 /*
  * Polynomials on [-pi/4, pi/4] (Chebyshev fits in 60-digit arithmetic) after an exact reduction of the
- * angle, for every finite argument. f32 is computed in f64: within 0.51 ulp; f64 within 2, the
- * tangent within 3.
+ * angle, for every finite argument. f32 is computed in f64.
  */
 
 /** The sine of an angle in radians. */
@@ -28,25 +27,22 @@ export function tangent(x: Expr): Expr {
   return keepingZero(x, e.cast(x.type.scalar, quotient));
 }
 
-/** The sine of half turns: 0 at whole numbers exactly. */
+/** The sine of half turns, an f64 expression: 0 at whole numbers exactly. */
 export function sineOfHalfTurns(x: Expr): Expr {
-  return e.cast(x.type.scalar, sineOf(splitHalfTurns(x), x));
+  return sineOf(splitHalfTurns(x), x);
 }
 
-/** The cotangent of half turns. */
+/** The cotangent of half turns, an f64 expression. */
 export function cotangentOfHalfTurns(x: Expr): Expr {
   const angle = splitHalfTurns(x);
-  return e.cast(x.type.scalar, e.div(cosineOf(angle, x), sineOf(angle, x)));
+  return e.div(cosineOf(angle, x), sineOf(angle, x));
 }
 
 const isOdd = ({ quarter }: Angle): Expr => e.eq(e.abs(quarter), 1);
 
 /** The sine and the cosine of the rest of an angle. */
 function nearZero({ rest, error }: Angle, x: Expr): readonly [sine: Expr, cosine: Expr] {
-  const sine = sineNearZero(rest, x);
-  const cosine = cosineNearZero(rest, x);
-  if (error === null) return [sine, cosine];
-  return [e.add(sine, e.mul(error, cosine)), e.sub(cosine, e.mul(error, sine))];
+  return [sineNearZero(rest, error, x), cosineNearZero(rest, error, x)];
 }
 
 function sineOf(angle: Angle, x: Expr): Expr {
@@ -86,16 +82,26 @@ function tailOf(z: Expr, tail: Coefficients, x: Expr): Expr {
   return polynomial(z, { f32: [], f64: x.type.scalar === 'f32' ? tail.f32 : tail.f64 });
 }
 
-function sineNearZero(r: Expr, x: Expr): Expr {
+/** sin r / r for an f64 of at most pi/4 in magnitude, as accurate as `x` needs. */
+export function sineRatio(r: Expr, x: Expr): Expr {
   const z = e.mul(r, r);
-  return e.add(r, e.mul(e.mul(r, z), tailOf(z, sineTail, x)));
+  return e.add(e.mul(z, tailOf(z, sineTail, x)), 1);
 }
 
-function cosineNearZero(r: Expr, x: Expr): Expr {
+/** The sine of r + error; what is small is added up first, and rounded with the rest only once. */
+function sineNearZero(r: Expr, error: Expr | null, x: Expr): Expr {
+  const z = e.mul(r, r);
+  const tail = e.mul(e.mul(r, z), tailOf(z, sineTail, x));
+  if (error === null) return e.add(r, tail);
+  return e.add(r, e.add(tail, e.sub(error, e.mul(e.mul(error, z), 0.5))));
+}
+
+function cosineNearZero(r: Expr, error: Expr | null, x: Expr): Expr {
   const z = e.mul(r, r);
   const half = e.mul(z, 0.5);
   const top = e.sub(1, half);
   // What rounding took from 1 - z/2.
   const lost = e.sub(e.sub(1, top), half);
-  return e.add(top, e.add(lost, e.mul(e.mul(z, z), tailOf(z, cosineTail, x))));
+  const small = e.add(lost, e.mul(e.mul(z, z), tailOf(z, cosineTail, x)));
+  return e.add(top, error === null ? small : e.sub(small, e.mul(error, r)));
 }
