@@ -1,5 +1,5 @@
 /** Checks of the arguments and options of public functions that are no operators' attributes. */
-import { bool, describe, string, type ValueRule } from './attribute.js';
+import { bool, describe, int, string, type ValueRule } from './attribute.js';
 import { type DType, isDType, dtypes } from './dtype.js';
 import { ArgumentError } from './errors.js';
 
@@ -32,6 +32,8 @@ export const nonNegative: ValueRule<number> = numberWhere(
   'a finite number of at least 0',
   (value) => Number.isFinite(value) && value >= 0,
 );
+/** A whole number, which may be negative: an axis for one. */
+export const integer: ValueRule<number> = int;
 /** A number from 0 to 1, both included. */
 export const fraction: ValueRule<number> = numberWhere(
   'a number from 0 to 1',

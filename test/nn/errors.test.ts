@@ -38,7 +38,7 @@ const mistakes: readonly (readonly [string, Kind, string, () => unknown])[] = [
   ['Parameter.assign', kn.ArgumentError, '[?]', () => inCapture(() => new nn.Parameter({ shape: [null] }).assign([1]))],
   ['initializer.xavier', kn.ArgumentError, '[3]', () => nn.initializer.xavier([3], 'float32')],
   ['initializer.he', kn.ArgumentError, '[]', () => nn.initializer.he([], 'float32')],
-  ['activation', kn.ArgumentError, 'rellu', () => new nn.Dense(2, { activation: 'rellu' as never })],
+  ['Dense', kn.ArgumentError, 'did you mean relu', () => new nn.Dense(2, { activation: 'rellu' as never })],
   ['Dense.call', kn.ArgumentError, '[2, ?]', () => new nn.Dense(2).call(kn.ones([1, 2]))],
   ['Dropout', kn.ArgumentError, '-1', () => new nn.Dropout(-1)],
   ['MultiHeadAttention', kn.ArgumentError, '5', () => new nn.MultiHeadAttention(5, 2)],

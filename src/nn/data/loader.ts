@@ -1,4 +1,14 @@
-import { ArgumentError, FormatError } from '../../base/errors.js';
+import { FormatError } from '../../base/errors.js';
+import {
+  callable,
+  checkArgument,
+  checkOptions,
+  flag,
+  instanceOf,
+  integerFrom,
+  type OptionRules,
+  rule,
+} from '../../base/options.js';
 import { type ArrayRecord, collate, type Dataset } from './dataset.js';
 import { shuffledOrder } from './shuffle.js';
 
@@ -8,7 +18,7 @@ export interface LoaderOptions<S, B> {
   readonly batchSize: number;
   /** A new order every epoch. Default false. */
   readonly shuffle?: boolean;
-  /** Decides the orders. Default 0. */
+  /** Decides the orders: a whole number of 32 bits. Default 0. */
   readonly seed?: number;
   /** Leave out a last, smaller batch. Default false. */
   readonly dropLast?: boolean;
@@ -38,6 +48,33 @@ export interface LoaderState {
   readonly batch: number;
 }
 
+/** The orders depend on 32 bits of a seed: two that wrap to the same would give the same. */
+const seedRule = rule(
+  'a whole number from -2^31 to 2^32 - 1',
+  (value): value is number =>
+    Number.isInteger(value) && (value as number) >= -(2 ** 31) && (value as number) < 2 ** 32,
+);
+
+const rules: OptionRules<LoaderOptions<unknown, unknown>> = {
+  batchSize: integerFrom(1),
+  shuffle: flag,
+  seed: seedRule,
+  dropLast: flag,
+  prefetch: integerFrom(0),
+  collate: callable,
+  signal: instanceOf('an AbortSignal', AbortSignal),
+  progress: callable,
+};
+
+const datasetRule = rule(
+  'an object with length and get',
+  (value): value is Dataset<unknown> =>
+    typeof value === 'object' &&
+    value !== null &&
+    integerFrom(0).accepts((value as Dataset<unknown>).length) &&
+    typeof (value as Dataset<unknown>).get === 'function',
+);
+
 /** Batches of a dataset: each `for await` runs through the rest of one epoch. */
 export class Loader<S, B = S> implements AsyncIterable<B> {
   readonly #dataset: Dataset<S>;
@@ -47,18 +84,9 @@ export class Loader<S, B = S> implements AsyncIterable<B> {
   #batch = 0;
 
   constructor(dataset: Dataset<S>, options: LoaderOptions<S, B>) {
-    for (const [name, value, least] of [
-      ['batchSize', options.batchSize, 1],
-      ['prefetch', options.prefetch ?? 1, 0],
-    ] as const) {
-      if (!(Number.isInteger(value) && value >= least)) {
-        throw new ArgumentError(`${name} is a count`, {
-          op: 'Loader',
-          expected: `an integer from ${least}`,
-          actual: String(value),
-        });
-      }
-    }
+    checkArgument('Loader', 'dataset', dataset, datasetRule);
+    checkOptions('Loader', options, rules);
+    checkArgument('Loader', 'batchSize', options.batchSize, rules.batchSize);
     this.#dataset = dataset;
     this.#options = options;
     this.#seed = options.seed ?? 0;
@@ -78,7 +106,8 @@ export class Loader<S, B = S> implements AsyncIterable<B> {
   /** Goes to where another loader over the same dataset stood. */
   loadState({ seed, epoch, batch }: LoaderState): void {
     if (
-      ![seed, epoch, batch].every(Number.isInteger) ||
+      !seedRule.accepts(seed) ||
+      ![epoch, batch].every(Number.isInteger) ||
       epoch < 0 ||
       batch < 0 ||
       batch > this.length

@@ -1,4 +1,3 @@
-import { ArgumentError } from '../../base/errors.js';
 import type { NDArray } from '../../front/ndarray.js';
 import * as operators from '../../ops/index.js';
 import type { Unary } from '../../ops/signatures.js';
@@ -15,21 +14,24 @@ export type ActivationName = {
 
 const byName: ReadonlyMap<string, unknown> = new Map(Object.entries(operators));
 
+/** The names that `Activation` may be: those of functions of arrays. */
+export function activationNames(): readonly string[] {
+  return [...byName].flatMap(([name, value]) => (typeof value === 'function' ? [name] : []));
+}
+
+/** Whether a value is a function or the name of one. */
+export function isActivation(value: unknown): value is Activation {
+  if (typeof value === 'string') return typeof byName.get(value) === 'function';
+  return typeof value === 'function';
+}
+
 /** The function that an activation names; null for none. */
 export function activationFunction(
   activation: Activation | null | undefined,
 ): ((x: NDArray) => NDArray) | null {
   if (activation === null || activation === undefined) return null;
   if (typeof activation === 'function') return activation;
-  const named = byName.get(activation);
-  if (typeof named !== 'function') {
-    throw new ArgumentError('no such activation', {
-      op: 'activation',
-      expected: 'the name of an operator of one array, such as relu, or a function',
-      actual: JSON.stringify(activation),
-    });
-  }
-  return named as (x: NDArray) => NDArray;
+  return byName.get(activation) as (x: NDArray) => NDArray;
 }
 
 /** Applies a function of one array, so that it can stand in a `Sequential`. */

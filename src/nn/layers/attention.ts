@@ -1,12 +1,14 @@
 import type { Dim } from '../../base/dim.js';
 import { ArgumentError } from '../../base/errors.js';
+import { checkArgument, checkOptions, flag, type OptionRules } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
 import { attention } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { type Activation, activationFunction } from './activation.js';
+import { activation, checkActivation, checkSize, count } from './options.js';
 import { Dense } from './dense.js';
-import { Dropout } from './dropout.js';
+import { Dropout, dropoutRate } from './dropout.js';
 import { LayerNorm } from './normalization.js';
 import { checkInput } from '../input.js';
 
@@ -16,6 +18,14 @@ export interface AttentionOptions {
   /** Each position looks only at itself and what came before. Default false. */
   readonly causal?: boolean;
 }
+
+/** What the projections of `MultiHeadAttention` are. */
+export interface MultiHeadOptions {
+  /** Default true. */
+  readonly useBias?: boolean;
+}
+
+const headRules: OptionRules<MultiHeadOptions> = { useBias: flag };
 
 /**
  * Scaled dot-product attention by several heads over (batch, time, size).
@@ -29,15 +39,10 @@ export class MultiHeadAttention extends HybridBlock {
   readonly #size: number;
   readonly #heads: number;
 
-  constructor(size: number, heads: number, options: { readonly useBias?: boolean } = {}) {
+  constructor(size: number, heads: number, options: MultiHeadOptions = {}) {
     super();
-    if (size % heads !== 0) {
-      throw new ArgumentError('the size must divide evenly among the heads', {
-        op: 'MultiHeadAttention',
-        expected: `a multiple of ${heads}`,
-        actual: String(size),
-      });
-    }
+    checkHeads('MultiHeadAttention', size, heads);
+    checkOptions('MultiHeadAttention', options, headRules);
     this.#size = size;
     this.#heads = heads;
     const project = (): Dense => new Dense(size, { useBias: options.useBias ?? true });
@@ -66,6 +71,18 @@ export class MultiHeadAttention extends HybridBlock {
   }
 }
 
+/** Refuses sizes that cannot be divided among the heads. */
+function checkHeads(op: string, size: number, heads: number): void {
+  checkSize(op, 'size', size);
+  checkArgument(op, 'heads', heads, count);
+  if (size % heads === 0) return;
+  throw new ArgumentError('the size must divide evenly among the heads', {
+    op,
+    expected: `a multiple of ${heads}`,
+    actual: String(size),
+  });
+}
+
 /** The extents of batch and time. */
 function rowsOf(x: NDArray): readonly Dim[] {
   return extentsOf(x).slice(0, 2);
@@ -80,6 +97,12 @@ export interface TransformerOptions {
   readonly activation?: Activation;
 }
 
+const encoderRules: OptionRules<TransformerOptions> = {
+  hidden: count,
+  dropout: dropoutRate,
+  activation,
+};
+
 /** Self-attention and a two-layer perceptron, each behind layer norm with a residual (pre-norm form). */
 export class TransformerEncoderLayer extends HybridBlock {
   attention: MultiHeadAttention;
@@ -92,6 +115,9 @@ export class TransformerEncoderLayer extends HybridBlock {
 
   constructor(size: number, heads: number, options: TransformerOptions = {}) {
     super();
+    checkHeads('TransformerEncoderLayer', size, heads);
+    checkActivation('TransformerEncoderLayer', options?.activation);
+    checkOptions('TransformerEncoderLayer', options, encoderRules);
     this.attention = new MultiHeadAttention(size, heads);
     this.inner = new Dense(options.hidden ?? 4 * size);
     this.outer = new Dense(size);

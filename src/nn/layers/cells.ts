@@ -1,4 +1,5 @@
 import { zeros as zeroArray } from '../../front/creation.js';
+import { checkOptions, type OptionRules } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { sigmoid, split, tanh } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
@@ -6,11 +7,15 @@ import { xavier } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 import { type Activation, activationFunction } from './activation.js';
 import { checkInput, checkStates } from '../input.js';
+import { activation, checkActivation, checkSize, inputSize } from './options.js';
 
 export interface CellOptions {
   /** The size of one step's input; else taken from the first call. */
   readonly inputs?: number;
 }
+
+/** @internal The rules of `CellOptions`. */
+export const cellRules: OptionRules<CellOptions> = { inputs: inputSize };
 
 /** A sequence of inputs as a cell sees it. */
 export interface Unrolled {
@@ -33,8 +38,9 @@ export abstract class Cell extends HybridBlock {
   stateBias: Parameter;
   readonly #gates: number;
 
-  constructor(size: number, gates: number, options: CellOptions) {
+  constructor(op: string, size: number, gates: number, options: CellOptions) {
     super();
+    checkSize(op, 'size', size);
     this.size = size;
     this.#gates = gates;
     const rows = gates * size;
@@ -93,13 +99,17 @@ export interface RNNCellOptions extends CellOptions {
   readonly activation?: Activation;
 }
 
+const rnnCellRules: OptionRules<RNNCellOptions> = { ...cellRules, activation };
+
 /** h' = activation(W x + U h + b). Source: Elman, 1990. */
 export class RNNCell extends Cell {
   readonly stateCount: number = 1;
   readonly #activation: (x: NDArray) => NDArray;
 
   constructor(size: number, options: RNNCellOptions = {}) {
-    super(size, 1, options);
+    checkActivation('RNNCell', options?.activation);
+    checkOptions('RNNCell', options, rnnCellRules);
+    super('RNNCell', size, 1, options);
     this.#activation = activationFunction(options.activation) ?? ((x) => tanh(x));
   }
 
@@ -116,7 +126,8 @@ export class LSTMCell extends Cell {
   readonly stateCount: number = 2;
 
   constructor(size: number, options: CellOptions = {}) {
-    super(size, 4, options);
+    checkOptions('LSTMCell', options, cellRules);
+    super('LSTMCell', size, 4, options);
   }
 
   protected override advance(
@@ -137,7 +148,8 @@ export class GRUCell extends Cell {
   readonly stateCount: number = 1;
 
   constructor(size: number, options: CellOptions = {}) {
-    super(size, 3, options);
+    checkOptions('GRUCell', options, cellRules);
+    super('GRUCell', size, 3, options);
   }
 
   protected override advance(

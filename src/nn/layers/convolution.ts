@@ -1,4 +1,13 @@
 import type { DType } from '../../base/dtype.js';
+import { ArgumentError } from '../../base/errors.js';
+import {
+  checkArgument,
+  checkOptions,
+  either,
+  flag,
+  oneOfValues,
+  type OptionRules,
+} from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { conv1d, conv2d, conv3d, convTranspose2d } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
@@ -6,6 +15,16 @@ import { type Initializer, xavier } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 import { type Activation, activationFunction } from './activation.js';
 import { checkInput } from '../input.js';
+import {
+  activation as activationRule,
+  checkActivation,
+  checkSize,
+  count,
+  extentsRule,
+  floatDType,
+  initializer,
+  inputSize,
+} from './options.js';
 
 /** One number for every spatial axis, or one for each. */
 export type Extents = number | readonly number[];
@@ -38,6 +57,44 @@ function extents(value: Extents, rank: number): readonly number[] {
   return typeof value === 'number' ? Array.from({ length: rank }, () => value) : value;
 }
 
+/** The rules of what all convolution layers take. */
+function rulesFor(axes: number): OptionRules<ConvolutionOptions> {
+  return {
+    strides: extentsRule(axes, 1),
+    padding: either(oneOfValues('same', 'valid'), extentsRule(axes, 0)),
+    dilation: extentsRule(axes, 1),
+    groups: count,
+    useBias: flag,
+    activation: activationRule,
+    inputs: inputSize,
+    dtype: floatDType,
+    weightInit: initializer,
+  };
+}
+
+/** Refuses channels that groups do not divide evenly. */
+function checkDivides(
+  op: string,
+  name: string,
+  channels: number | undefined,
+  groups: number,
+): void {
+  if (channels === undefined || channels % groups === 0) return;
+  throw new ArgumentError(`the groups do not divide ${name}`, {
+    op,
+    expected: `a multiple of ${groups}`,
+    actual: String(channels),
+  });
+}
+
+/** What a convolution layer is made of beside its options. */
+interface ConvolutionKind<O> {
+  readonly op: string;
+  readonly axes: number;
+  readonly convolve: Convolve;
+  readonly rules: OptionRules<O>;
+}
+
 /** What all convolution layers share. Layout is (batch, channels, ...space). */
 abstract class Convolution<O extends ConvolutionOptions> extends HybridBlock {
   readonly channels: number;
@@ -49,8 +106,19 @@ abstract class Convolution<O extends ConvolutionOptions> extends HybridBlock {
   readonly #geometry: object;
   readonly #activation: ((x: NDArray) => NDArray) | null;
 
-  constructor(channels: number, kernelSize: Extents, options: O, rank: number, convolve: Convolve) {
+  constructor(
+    channels: number,
+    kernelSize: Extents,
+    options: O,
+    { op, axes: rank, convolve, rules }: ConvolutionKind<O>,
+  ) {
     super();
+    checkSize(op, 'channels', channels);
+    checkArgument(op, 'kernelSize', kernelSize, extentsRule(rank, 1));
+    checkActivation(op, options?.activation);
+    checkOptions(op, options, rules);
+    checkDivides(op, 'channels', channels, options.groups ?? 1);
+    checkDivides(op, 'inputs', options.inputs, options.groups ?? 1);
     this.channels = channels;
     this.#rank = rank;
     this.#convolve = convolve;
@@ -108,13 +176,25 @@ abstract class ForwardConvolution extends Convolution<ConvolutionOptions> {
   }
 }
 
+const forwardKind = (
+  op: string,
+  axes: number,
+  convolve: Convolve,
+): ConvolutionKind<ConvolutionOptions> => ({ op, axes, convolve, rules: rulesFor(axes) });
+
+const kinds = {
+  Conv1d: forwardKind('Conv1d', 1, conv1d),
+  Conv2d: forwardKind('Conv2d', 2, conv2d),
+  Conv3d: forwardKind('Conv3d', 3, conv3d),
+};
+
 /**
  * Convolution from (batch, inputs, width) to (batch, channels, width'). `weight` is
  * (channels, inputs / groups, kernel).
  */
 export class Conv1d extends ForwardConvolution {
   constructor(channels: number, kernelSize: Extents, options: ConvolutionOptions = {}) {
-    super(channels, kernelSize, options, 1, conv1d);
+    super(channels, kernelSize, options, kinds.Conv1d);
   }
 }
 
@@ -124,7 +204,7 @@ export class Conv1d extends ForwardConvolution {
  */
 export class Conv2d extends ForwardConvolution {
   constructor(channels: number, kernelSize: Extents, options: ConvolutionOptions = {}) {
-    super(channels, kernelSize, options, 2, conv2d);
+    super(channels, kernelSize, options, kinds.Conv2d);
   }
 }
 
@@ -134,7 +214,7 @@ export class Conv2d extends ForwardConvolution {
  */
 export class Conv3d extends ForwardConvolution {
   constructor(channels: number, kernelSize: Extents, options: ConvolutionOptions = {}) {
-    super(channels, kernelSize, options, 3, conv3d);
+    super(channels, kernelSize, options, kinds.Conv3d);
   }
 }
 
@@ -144,10 +224,17 @@ export interface ConvTransposeOptions extends ConvolutionOptions {
   readonly outputPadding?: Extents;
 }
 
+const transposed: ConvolutionKind<ConvTransposeOptions> = {
+  op: 'ConvTranspose2d',
+  axes: 2,
+  convolve: convTranspose2d,
+  rules: { ...rulesFor(2), outputPadding: extentsRule(2, 0) },
+};
+
 /** The adjoint of `Conv2d`, which enlarges: (batch, inputs, h, w) to (batch, channels, h', w'). */
 export class ConvTranspose2d extends Convolution<ConvTransposeOptions> {
   constructor(channels: number, kernelSize: Extents, options: ConvTransposeOptions = {}) {
-    super(channels, kernelSize, options, 2, convTranspose2d);
+    super(channels, kernelSize, options, transposed);
   }
 
   protected override weightShape(

@@ -1,4 +1,5 @@
 import type { DType } from '../../base/dtype.js';
+import { checkOptions, flag, type OptionRules } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
 import { HybridBlock } from '../block.js';
@@ -6,6 +7,14 @@ import { type Initializer, xavier } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 import { type Activation, activationFunction } from './activation.js';
 import { checkInput } from '../input.js';
+import {
+  activation,
+  checkActivation,
+  checkSize,
+  floatDType,
+  initializer,
+  inputSize,
+} from './options.js';
 
 /** What `Dense` does besides multiplying, and what its parameters are. */
 export interface DenseOptions {
@@ -23,6 +32,15 @@ export interface DenseOptions {
   readonly weightInit?: Initializer;
 }
 
+const rules: OptionRules<DenseOptions> = {
+  activation,
+  useBias: flag,
+  flatten: flag,
+  inputs: inputSize,
+  dtype: floatDType,
+  weightInit: initializer,
+};
+
 /** A linear layer: `x W' + b`, (..., inputs) to (..., units). */
 export class Dense extends HybridBlock {
   readonly units: number;
@@ -35,6 +53,9 @@ export class Dense extends HybridBlock {
 
   constructor(units: number, options: DenseOptions = {}) {
     super();
+    checkSize('Dense', 'units', units);
+    checkActivation('Dense', options?.activation);
+    checkOptions('Dense', options, rules);
     this.units = units;
     const dtype = options.dtype ?? 'float32';
     this.weight = new Parameter({

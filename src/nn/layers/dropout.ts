@@ -1,10 +1,16 @@
-import { ArgumentError } from '../../base/errors.js';
+import { checkArgument, rule, type ValueRule } from '../../base/options.js';
 import { isTraining } from '../../front/autograd/index.js';
 import type { NDArray } from '../../front/ndarray.js';
 import * as random from '../../front/random.js';
 import { extentsOf } from '../../front/tracedshape.js';
 import { HybridBlock } from '../block.js';
 import { checkInput } from '../input.js';
+
+/** The share of elements that are dropped. */
+export const dropoutRate: ValueRule<number> = rule(
+  'a number, 0 <= rate < 1',
+  (value): value is number => typeof value === 'number' && value >= 0 && value < 1,
+);
 
 /**
  * In training mode zeroes each element with probability `rate` and scales the others so that the mean
@@ -15,13 +21,7 @@ export class Dropout extends HybridBlock {
 
   constructor(rate: number) {
     super();
-    if (!(rate >= 0 && rate < 1)) {
-      throw new ArgumentError('a dropout rate is a probability', {
-        op: 'Dropout',
-        expected: '0 <= rate < 1',
-        actual: String(rate),
-      });
-    }
+    checkArgument('Dropout', 'rate', rate, dropoutRate);
     this.rate = rate;
   }
 

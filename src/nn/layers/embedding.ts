@@ -1,15 +1,19 @@
+import { checkOptions, type OptionRules } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { take } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { type Initializer, normal } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 import { checkInput } from '../input.js';
+import { checkSize, initializer } from './options.js';
 
 /** How the vectors begin. */
 export interface EmbeddingOptions {
   /** Default normal numbers of variance 1. */
   readonly weightInit?: Initializer;
 }
+
+const rules: OptionRules<EmbeddingOptions> = { weightInit: initializer };
 
 /** A learned vector for each of `count` symbols: integer (...) to (..., size). */
 export class Embedding extends HybridBlock {
@@ -18,6 +22,9 @@ export class Embedding extends HybridBlock {
 
   constructor(count: number, size: number, options: EmbeddingOptions = {}) {
     super();
+    checkSize('Embedding', 'count', count);
+    checkSize('Embedding', 'size', size);
+    checkOptions('Embedding', options, rules);
     this.weight = new Parameter({ shape: [count, size], init: options.weightInit ?? normal(1) });
   }
 

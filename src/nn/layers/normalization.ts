@@ -1,11 +1,34 @@
+import {
+  checkArgument,
+  checkOptions,
+  fraction,
+  integer,
+  nonNegative,
+  type OptionRules,
+} from '../../base/options.js';
+import { isStatic } from '../../base/dim.js';
+import { ShapeError } from '../../base/errors.js';
 import { pause, isTraining } from '../../front/autograd/index.js';
 import type { NDArray } from '../../front/ndarray.js';
-import { groupNorm, layerNorm, rmsNorm } from '../../ops/index.js';
+import { extentsOf } from '../../front/tracedshape.js';
+import {
+  cast,
+  div,
+  groupNorm,
+  layerNorm,
+  maximum,
+  prod,
+  rmsNorm,
+  shapeOf,
+  sub,
+  take,
+} from '../../ops/index.js';
 import { defaultEpsilon } from '../../ops/normalisation/affine.js';
 import { HybridBlock } from '../block.js';
 import { ones, zeros } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 import { checkInput } from '../input.js';
+import { count } from './options.js';
 
 /** What `BatchNorm` normalizes, and how fast its statistics follow. */
 export interface BatchNormOptions {
@@ -17,9 +40,17 @@ export interface BatchNormOptions {
   readonly epsilon?: number;
 }
 
+const batchNormRules: OptionRules<BatchNormOptions> = {
+  axis: integer,
+  momentum: fraction,
+  epsilon: nonNegative,
+};
+
 /**
  * Normalizes each channel by the statistics of the batch when training, and by the running ones
- * otherwise. Source: Ioffe and Szegedy, ICML 2015.
+ * otherwise: `running = momentum * running + (1 - momentum) * batch`, where `batch` is the mean, and the
+ * unbiased variance, which divides by one less than the number of elements. The batch itself is normalized
+ * by the biased one. Source: Ioffe and Szegedy, ICML 2015.
  */
 export class BatchNorm extends HybridBlock {
   gamma: Parameter = new Parameter({ shape: [null], init: ones });
@@ -32,6 +63,7 @@ export class BatchNorm extends HybridBlock {
 
   constructor(options: BatchNormOptions = {}) {
     super();
+    checkOptions('BatchNorm', options, batchNormRules);
     this.#axis = options.axis ?? 1;
     this.#momentum = options.momentum ?? 0.9;
     this.#epsilon = options.epsilon ?? defaultEpsilon;
@@ -56,22 +88,43 @@ export class BatchNorm extends HybridBlock {
     if (isTraining()) {
       mean = x.mean(others, { keepdims: true });
       variance = x.sub(mean).square().mean(others, { keepdims: true });
-      this.#remember(mean, variance);
+      this.#remember(mean, variance, bessel(x, others));
     }
     const scale = variance.add(this.#epsilon).rsqrt().mul(perChannel(this.gamma));
     return x.sub(mean).mul(scale).add(perChannel(this.beta));
   }
 
-  #remember(mean: NDArray, variance: NDArray): void {
+  #remember(mean: NDArray, variance: NDArray, correction: number | NDArray): void {
     const update = (running: Parameter, batch: NDArray): void => {
       const kept = running.value.mul(this.#momentum);
       running.assign(kept.add(batch.reshape(running.value.shape).mul(1 - this.#momentum)));
     };
     pause(() => {
       update(this.runningMean, mean.detach());
-      update(this.runningVariance, variance.detach());
+      update(this.runningVariance, variance.detach().mul(correction));
     });
   }
+}
+
+/**
+ * What turns the biased variance of a channel into the unbiased one: n / (n - 1). Where only a running graph
+ * knows n, a single element, which has no variance, leaves it zero.
+ */
+function bessel(x: NDArray, axes: readonly number[]): number | NDArray {
+  const extents = extentsOf(x).filter((_, axis) => axes.includes(axis));
+  if (extents.every(isStatic)) {
+    const count = extents.reduce((product, extent) => product * extent, 1);
+    if (count > 1) return count / (count - 1);
+    throw new ShapeError('a channel of one element has no variance to train with', {
+      op: 'BatchNorm',
+      expected: 'two elements or more in each channel of a batch',
+      actual: `[${x.shape.join(', ')}]`,
+      advice: 'leave out a last, smaller batch (dropLast), or call it in predict mode',
+    });
+  }
+  const sizes = take<NDArray>(shapeOf(x), [...axes]);
+  const count = cast(prod(sizes), x.dtype === 'float64' ? 'float64' : 'float32');
+  return div(count, maximum(sub(count, 1), 1));
 }
 
 /** What the other normalizing layers share. */
@@ -79,6 +132,8 @@ export interface NormOptions {
   /** Added to the variance. Default 1e-5. */
   readonly epsilon?: number;
 }
+
+const normRules: OptionRules<NormOptions> = { epsilon: nonNegative };
 
 /** Normalizes the last axis. Source: Ba, Kiros and Hinton, 2016. */
 export class LayerNorm extends HybridBlock {
@@ -88,6 +143,7 @@ export class LayerNorm extends HybridBlock {
 
   constructor(options: NormOptions = {}) {
     super();
+    checkOptions('LayerNorm', options, normRules);
     this.#epsilon = options.epsilon ?? defaultEpsilon;
   }
 
@@ -110,6 +166,7 @@ export class RMSNorm extends HybridBlock {
 
   constructor(options: NormOptions = {}) {
     super();
+    checkOptions('RMSNorm', options, normRules);
     this.#epsilon = options.epsilon ?? defaultEpsilon;
   }
 
@@ -133,6 +190,8 @@ export class GroupNorm extends HybridBlock {
 
   constructor(groups: number, options: NormOptions = {}) {
     super();
+    checkArgument('GroupNorm', 'groups', groups, count);
+    checkOptions('GroupNorm', options, normRules);
     this.#groups = groups;
     this.#epsilon = options.epsilon ?? defaultEpsilon;
   }

@@ -1,8 +1,11 @@
+import { checkArgument, checkOptions } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
+import { checkPoolPadding, perAxis } from '../../ops/contraction/window.js';
 import { avgPool2d, maxPool2d } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import type { Extents } from './convolution.js';
 import { checkInput } from '../input.js';
+import { extentsRule } from './options.js';
 
 /** Where the windows of a pool lie. */
 export interface PoolOptions {
@@ -17,11 +20,18 @@ abstract class Pool2d extends HybridBlock {
   readonly #pool: (x: NDArray) => NDArray;
 
   constructor(
+    op: string,
     pool: (x: NDArray, size: Extents, options: PoolOptions) => NDArray,
     poolSize: Extents,
     options: PoolOptions,
   ) {
     super();
+    checkArgument(op, 'poolSize', poolSize, extentsRule(2, 1));
+    checkOptions<PoolOptions>(op, options, {
+      strides: extentsRule(2, 1),
+      padding: extentsRule(2, 0),
+    });
+    checkPoolPadding(op, perAxis(op, 'poolSize', poolSize, 2), options.padding ?? 0);
     this.#pool = (x) => pool(x, poolSize, options);
   }
 
@@ -34,14 +44,14 @@ abstract class Pool2d extends HybridBlock {
 /** The greatest element of each window of (batch, channels, height, width). */
 export class MaxPool2d extends Pool2d {
   constructor(poolSize: Extents = 2, options: PoolOptions = {}) {
-    super(maxPool2d, poolSize, options);
+    super('MaxPool2d', maxPool2d, poolSize, options);
   }
 }
 
 /** The mean of each window of (batch, channels, height, width). */
 export class AvgPool2d extends Pool2d {
   constructor(poolSize: Extents = 2, options: PoolOptions = {}) {
-    super(avgPool2d, poolSize, options);
+    super('AvgPool2d', avgPool2d, poolSize, options);
   }
 }
 

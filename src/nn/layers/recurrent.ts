@@ -1,7 +1,7 @@
 import { describe } from '../../base/attribute.js';
 import { type Dim, isStatic } from '../../base/dim.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import { checkOptions, rule } from '../../base/options.js';
+import { checkOptions, flag, type OptionRules, rule } from '../../base/options.js';
 import { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
 import { typeToString } from '../../ir/program.js';
@@ -13,10 +13,12 @@ import {
   type CellOptions,
   GRUCell,
   LSTMCell,
+  cellRules,
   RNNCell,
   type RNNCellOptions,
 } from './cells.js';
-import { Dropout } from './dropout.js';
+import { Dropout, dropoutRate } from './dropout.js';
+import { activation, checkActivation, checkSize, count, sequenceLayout } from './options.js';
 import { checkedLengths, type Lengths, type Packing, packingOf } from './packing.js';
 import { runCell } from './recurrence.js';
 
@@ -30,6 +32,14 @@ export interface RecurrentOptions extends CellOptions {
   /** The axes of sequences: batch, time, channels, or time first. Default NTC. */
   readonly layout?: 'NTC' | 'TNC';
 }
+
+const rules: OptionRules<RecurrentOptions> = {
+  ...cellRules,
+  layers: count,
+  bidirectional: flag,
+  dropout: dropoutRate,
+  layout: sequenceLayout,
+};
 
 /** What a recurrent layer may be given beside the sequences. */
 export interface RecurrentInputs {
@@ -62,18 +72,16 @@ export abstract class RecurrentLayer extends HybridBlock {
   readonly #isTimeFirst: boolean;
 
   constructor(
+    op: string,
     size: number,
     makeCell: (options: CellOptions) => Cell,
-    { inputs, layers = 1, bidirectional = false, dropout = 0, layout = 'NTC' }: RecurrentOptions,
+    options: RecurrentOptions,
+    known: OptionRules<RecurrentOptions> = rules,
   ) {
     super();
-    if (!Number.isSafeInteger(layers) || layers < 1) {
-      throw new ArgumentError('this is no number of layers', {
-        op: this.constructor.name,
-        expected: 'an integer of 1 or more',
-        actual: describe(layers),
-      });
-    }
+    checkSize(op, 'size', size);
+    checkOptions(op, options, known);
+    const { inputs, layers = 1, bidirectional = false, dropout = 0, layout = 'NTC' } = options;
     this.size = size;
     this.#isTimeFirst = layout === 'TNC';
     const makeCells = (): Cell[] =>
@@ -210,24 +218,26 @@ function differs(a: Dim, b: Dim): boolean {
 /** Long short-term memory over sequences; states are [h, c]. See `RecurrentLayer` and `LSTMCell`. */
 export class LSTM extends RecurrentLayer {
   constructor(size: number, options: RecurrentOptions = {}) {
-    super(size, (given) => new LSTMCell(size, given), options);
+    super('LSTM', size, (given) => new LSTMCell(size, given), options);
   }
 }
 
 /** Gated recurrent units over sequences; states are [h]. See `RecurrentLayer` and `GRUCell`. */
 export class GRU extends RecurrentLayer {
   constructor(size: number, options: RecurrentOptions = {}) {
-    super(size, (given) => new GRUCell(size, given), options);
+    super('GRU', size, (given) => new GRUCell(size, given), options);
   }
 }
 
 export interface RNNOptions extends RecurrentOptions, RNNCellOptions {}
 
+const rnnRules: OptionRules<RNNOptions> = { ...rules, activation };
+
 /** Elman's network over sequences; states are [h]. See `RecurrentLayer` and `RNNCell`. */
 export class RNN extends RecurrentLayer {
   constructor(size: number, options: RNNOptions = {}) {
-    const { activation } = options;
-    const own = activation === undefined ? {} : { activation };
-    super(size, (given) => new RNNCell(size, { ...given, ...own }), options);
+    checkActivation('RNN', options?.activation);
+    const own = options?.activation === undefined ? {} : { activation: options.activation };
+    super('RNN', size, (given) => new RNNCell(size, { ...given, ...own }), options, rnnRules);
   }
 }

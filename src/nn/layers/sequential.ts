@@ -1,18 +1,12 @@
-import { checkArgument, rule } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
-import { type Block, HybridBlock } from '../block.js';
+import { describe } from '../../base/attribute.js';
+import { ArgumentError } from '../../base/errors.js';
+import { Block, HybridBlock } from '../block.js';
 import { type Activation, Lambda } from './activation.js';
+import { checkActivation } from './options.js';
 
 /** Anything that maps one array to one. */
 export type Layer = Block & { call(x: NDArray): NDArray };
-
-const anyLayer = rule(
-  'a block, a function of an array, or the name of an activation',
-  (value): value is Layer | Activation =>
-    value instanceof HybridBlock ||
-    typeof value === 'string' ||
-    typeof (value as Layer | undefined)?.call === 'function',
-);
 
 /** Runs layers one after the other; a function or an activation's name stands for itself. */
 export class Sequential extends HybridBlock {
@@ -20,13 +14,24 @@ export class Sequential extends HybridBlock {
 
   constructor(...layers: readonly (Layer | Activation)[]) {
     super();
-    for (const layer of layers) checkArgument('Sequential', 'layer', layer, anyLayer);
-    this.layers = layers.map((layer) =>
-      typeof layer === 'string' || typeof layer === 'function' ? new Lambda(layer) : layer,
-    );
+    this.layers = layers.map(layerOf);
   }
 
   override forward(x: NDArray): NDArray {
     return this.layers.reduce((value, layer) => layer.call(value), x);
   }
+}
+
+function layerOf(layer: Layer | Activation, index: number): Layer {
+  if (layer instanceof Block) return layer;
+  if (typeof layer === 'string' || typeof layer === 'function') {
+    checkActivation('Sequential', layer, `layer ${index}`);
+    return new Lambda(layer);
+  }
+  throw new ArgumentError(`layer ${index} is not acceptable`, {
+    op: 'Sequential',
+    expected: 'a block, a function of one array, or the name of an operator of one array',
+    actual: describe(layer),
+    ...(Array.isArray(layer) && { advice: 'spread a list: new Sequential(...layers)' }),
+  });
 }

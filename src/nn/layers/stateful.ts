@@ -1,16 +1,31 @@
 import { ShapeError } from '../../base/errors.js';
+import { checkOptions, type OptionRules } from '../../base/options.js';
 import { type Capture, currentTrace, outsideCapture } from '../../front/capture.js';
 import { zeros } from '../../front/creation.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { stack } from '../../ops/index.js';
 import { Block, HybridBlock } from '../block.js';
 import { Parameter } from '../parameter.js';
-import { type CellOptions, GRUCell, LSTMCell } from './cells.js';
 import { checkInput } from '../input.js';
+import { cellRules, type CellOptions, GRUCell, LSTMCell } from './cells.js';
+import { checkSize, sequenceLayout } from './options.js';
 
 export interface StatefulOptions extends CellOptions {
   /** The axes of a sequence: batch, time, channels, or time first. Default NTC. */
   readonly layout?: 'NTC' | 'TNC';
+}
+
+const rules: OptionRules<StatefulOptions> = { ...cellRules, layout: sequenceLayout };
+
+/** The arguments of a layer's cell, after checking those of the layer. */
+function checked(
+  op: string,
+  size: number,
+  options: StatefulOptions,
+): [size: number, options: CellOptions] {
+  checkSize(op, 'size', size);
+  checkOptions(op, options, rules);
+  return [size, options.inputs === undefined ? {} : { inputs: options.inputs }];
 }
 
 /** What a stateful layer carries from call to call, for one batch size. */
@@ -184,13 +199,13 @@ function currentValue({ value }: Parameter): NDArray {
 /** An LSTM that carries its states from call to call; see `LSTMCell`. */
 export class StatefulLSTM extends StatefulLayer {
   constructor(size: number, options: StatefulOptions = {}) {
-    super(new LSTMCell(size, options), options);
+    super(new LSTMCell(...checked('StatefulLSTM', size, options)), options);
   }
 }
 
 /** A GRU that carries its state from call to call; see `GRUCell`. */
 export class StatefulGRU extends StatefulLayer {
   constructor(size: number, options: StatefulOptions = {}) {
-    super(new GRUCell(size, options), options);
+    super(new GRUCell(...checked('StatefulGRU', size, options)), options);
   }
 }

@@ -1,4 +1,5 @@
 import type { Dim } from '../../base/dim.js';
+import { checkOptions, flag, type OptionRules, rule } from '../../base/options.js';
 import { foreach } from '../../front/control/index.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
@@ -6,9 +7,11 @@ import {
   add, broadcastTo, cast, equal, expandDims, fill, gather, greaterEqual, iota, less, logaddexp, logicalAnd,
   logSoftmax, neg, notEqual, pad, shift, slice, squeeze, swapaxes, where,
 } from '../../ops/index.js'; // prettier-ignore
+import { sequenceLayout } from '../layers/options.js';
 import type { Lengths } from '../layers/packing.js';
 import { checkedAlignment } from './alignment.js';
-import { type LossOptions, reduce } from './reduction.js';
+import { checkArrays } from './checks.js';
+import { lossRules, type LossOptions, reduce } from './reduction.js';
 
 export interface CTCOptions extends LossOptions {
   /** How many steps each example has; what follows is padding. All steps unless given. */
@@ -22,6 +25,18 @@ export interface CTCOptions extends LossOptions {
   /** The axes of `logits`: batch, time, classes, or time first. Default NTC. */
   readonly layout?: 'NTC' | 'TNC';
 }
+
+/** What these are is looked at beside the arrays that they belong to. */
+const anything = rule('a value', (value): value is unknown => value !== undefined);
+
+const rules: OptionRules<CTCOptions> = {
+  ...lossRules,
+  inputLengths: anything,
+  labelLengths: anything,
+  blank: anything,
+  zeroInfinity: flag,
+  layout: sequenceLayout,
+};
 
 /**
  * Connectionist temporal classification: -log of the probability that the steps of a sequence spell its
@@ -44,6 +59,8 @@ export interface CTCOptions extends LossOptions {
  * Source: Graves et al., Connectionist Temporal Classification, ICML 2006, section 4.1.
  */
 export function ctc(logits: NDArray, labels: NDArray, options: CTCOptions = {}): NDArray {
+  checkArrays('ctc', { logits, labels });
+  checkOptions('ctc', options, rules);
   const { blank = 0, layout = 'NTC', zeroInfinity = false } = options;
   const isTimeFirst = layout === 'TNC';
   const lengths = checkedAlignment(logits, labels, { ...options, blank, isTimeFirst });

@@ -1,98 +1,41 @@
 /** Loss functions: each takes predictions and targets, and reduces over all examples. */
-import { type Dim, sameDim } from '../../base/dim.js';
-import { isFloat } from '../../base/dtype.js';
-import { ArgumentError, ShapeError } from '../../base/errors.js';
+import { checkOptions, flag, integer, type OptionRules, positive } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
 import {
-  abs, add, expandDims, gather, less, log, logSoftmax, maximum, mul, neg, oneHot, relu, softplus,
-  square, squeeze, sub, sum, where,
+  abs, add, equal, less, log, maximum, mul, neg, relu, softplus, square, sub, sum, where,
 } from '../../ops/index.js'; // prettier-ignore
-import { type LossOptions, reduce } from './reduction.js';
+import { checkSameShape } from './checks.js';
+import { lossRules, type LossOptions, reduce } from './reduction.js';
 
+export { type CrossEntropyOptions, softmaxCrossEntropy } from './crossEntropy.js';
 export { ctc, type CTCOptions } from './ctc.js';
 export type { LossOptions } from './reduction.js';
 
-function checkSameShape(op: string, a: NDArray, b: NDArray): void {
-  if (!sameSizes(a, b)) {
-    throw new ShapeError('predictions and targets differ in shape', {
-      op,
-      expected: `[${a.shape.join(', ')}]`,
-      actual: `[${b.shape.join(', ')}]`,
-    });
-  }
-}
-
-/** Sizes that are one symbol are equal without being read. */
-function sameSizes(a: NDArray, b: NDArray): boolean {
-  const isSame = (dim: Dim, axis: number): boolean =>
-    sameDim(dim, b.type.shape[axis]) || a.shape[axis] === b.shape[axis];
-  return a.ndim === b.ndim && a.type.shape.every(isSame);
-}
-
-/** What `softmaxCrossEntropy` takes besides. */
-export interface CrossEntropyOptions extends LossOptions {
-  /** The axis of `logits` that holds the classes. Default -1. */
-  readonly axis?: number;
-  /** Moves this share of each target's probability to the uniform distribution. Default 0. */
-  readonly labelSmoothing?: number;
-}
-
-/**
- * The cross-entropy of softmax(logits) against integer labels (shape of logits without the class axis)
- * or against probabilities (shape of logits).
- */
-export function softmaxCrossEntropy(
-  logits: NDArray,
-  targets: NDArray,
-  options: CrossEntropyOptions = {},
-): NDArray {
-  const axis = options.axis ?? -1;
-  const smoothing = options.labelSmoothing ?? 0;
-  if (!(smoothing >= 0 && smoothing < 1)) {
-    throw new ArgumentError('labelSmoothing is a share', {
-      op: 'softmaxCrossEntropy',
-      expected: '0 <= labelSmoothing < 1',
-      actual: String(smoothing),
-    });
-  }
-  const logProbabilities = logSoftmax(logits, axis);
-  if (isFloat(targets.dtype)) {
-    checkSameShape('softmaxCrossEntropy', logits, targets);
-    return reduce(neg(sum(mul(logProbabilities, smooth(targets, smoothing, axis)), axis)), options);
-  }
-  if (smoothing > 0) {
-    const classes = logits.shape.at(axis)!;
-    const hot = oneHot(targets, classes, { dtype: logits.dtype });
-    return softmaxCrossEntropy(logits.moveaxis(axis, -1), hot, { ...options, axis: -1 });
-  }
-  const picked = gather(logProbabilities, expandDims(targets, axis), { axis });
-  return reduce(neg(squeeze(picked, axis)), options);
-}
-
-function smooth(targets: NDArray, share: number, axis: number): NDArray {
-  return share === 0 ? targets : targets.mul(1 - share).add(share / targets.shape.at(axis)!);
-}
-
 /** The mean squared error. */
 export function mse(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
+  checkOptions('mse', options, lossRules);
   checkSameShape('mse', predictions, targets);
   return reduce(square(sub(predictions, targets)), options);
 }
 
 /** The mean absolute error. */
 export function l1(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
+  checkOptions('l1', options, lossRules);
   checkSameShape('l1', predictions, targets);
   return reduce(abs(sub(predictions, targets)), options);
 }
 
 /** What `huber` takes besides. */
 export interface HuberOptions extends LossOptions {
-  /** Where the loss turns from quadratic to linear. Default 1. */
+  /** Where the loss turns from quadratic to linear; above 0. Default 1. */
   readonly delta?: number;
 }
 
+const huberRules: OptionRules<HuberOptions> = { ...lossRules, delta: positive };
+
 /** Quadratic near zero, linear beyond `delta`. Source: Huber, 1964. */
 export function huber(predictions: NDArray, targets: NDArray, options: HuberOptions = {}): NDArray {
+  checkOptions('huber', options, huberRules);
   checkSameShape('huber', predictions, targets);
   const delta = options.delta ?? 1;
   const error = sub(predictions, targets);
@@ -107,12 +50,15 @@ export interface BinaryCrossEntropyOptions extends LossOptions {
   readonly fromLogits?: boolean;
 }
 
+const binaryRules: OptionRules<BinaryCrossEntropyOptions> = { ...lossRules, fromLogits: flag };
+
 /** The cross-entropy of independent yes-or-no predictions, stable for large logits. */
 export function binaryCrossEntropy(
   predictions: NDArray,
   targets: NDArray,
   options: BinaryCrossEntropyOptions = {},
 ): NDArray {
+  checkOptions('binaryCrossEntropy', options, binaryRules);
   checkSameShape('binaryCrossEntropy', predictions, targets);
   if (options.fromLogits ?? true) {
     // max(x, 0) - x t + log(1 + exp(-|x|))
@@ -135,14 +81,17 @@ export interface KlOptions extends LossOptions {
   readonly axis?: number;
 }
 
+const klRules: OptionRules<KlOptions> = { ...lossRules, axis: integer };
+
 /**
  * The Kullback-Leibler divergence of a target distribution from a prediction given as log-probabilities;
- * a target of zero contributes nothing.
+ * a target of zero contributes nothing, and one that is no probability makes the loss NaN.
  */
 export function kl(logPredictions: NDArray, targets: NDArray, options: KlOptions = {}): NDArray {
+  checkOptions('kl', options, klRules);
   checkSameShape('kl', logPredictions, targets);
-  const present = targets.greater(0);
-  const safe = where(present, targets, 1);
-  const terms = where(present, mul(targets, sub(log(safe), logPredictions)), 0);
+  const isNone = equal(targets, 0);
+  const safe = where(isNone, 1, targets);
+  const terms = where(isNone, 0, mul(targets, sub(log(safe), logPredictions)));
   return reduce(sum(terms, options.axis ?? -1), options);
 }

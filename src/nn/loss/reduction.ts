@@ -1,3 +1,4 @@
+import { oneOfValues, type OptionRules } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
 
 /** What every loss function takes. */
@@ -5,6 +6,11 @@ export interface LossOptions {
   /** `mean` over all examples (default), their `sum`, or `none`: one loss an example. */
   readonly reduction?: 'mean' | 'sum' | 'none';
 }
+
+/** The rules of `LossOptions`. */
+export const lossRules: OptionRules<LossOptions> = {
+  reduction: oneOfValues('mean', 'sum', 'none'),
+};
 
 /** What a loss function returns of the losses of all examples. */
 export function reduce(losses: NDArray, options: LossOptions): NDArray {

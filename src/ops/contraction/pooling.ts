@@ -19,6 +19,7 @@ import { argmax, max } from '../reduction/extremum.js';
 import { broadcastTo, sum } from '../reduction/sum.js';
 import { slidingWindows, slidingWindowsAdjoint } from './slidingWindows.js';
 import {
+  checkPoolPadding,
   checkSpatialAxes,
   type Ends,
   endsFor,
@@ -204,6 +205,7 @@ function poolWindows(
   const kernel = perAxis(op, 'kernelSize', kernelSize, size.length);
   const windows = windowsOf(op, { ...options, strides: options.strides ?? kernel }, size, kernel);
   const { strides, padding, dilation } = windows;
+  checkPoolPadding(op, kernel, options.padding ?? 0, dilation);
   const beyond = size.map((extent, axis): Dim => {
     if (!(options.ceilMode ?? false)) return 0;
     const [before, after] = padding[axis];

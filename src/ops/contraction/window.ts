@@ -16,7 +16,8 @@ export type PerAxis = number | readonly number[];
 /**
  * Zeros around the spatial axes: a number for both ends of all axes, a number for both ends of each
  * axis, a pair `[before, after]` for each axis, `'valid'` for none, or `'same'` for as many as make the
- * result `ceil(size / stride)` long (the odd one goes after).
+ * result `ceil(size / stride)` long (the odd one goes after). Numbers are at least 0; a negative end of a
+ * pair leaves out so many elements instead.
  */
 export type Padding = PerAxis | readonly (readonly Dim[])[] | 'same' | 'valid';
 
@@ -119,16 +120,43 @@ function explicitPadding(
   const wrong = (): ArgumentError =>
     new ArgumentError('padding is not acceptable', {
       op,
-      expected: `'same', 'valid', an integer, ${axes} of them, or ${axes} pairs [before, after]`,
+      expected: `'same', 'valid', an integer of at least 0, ${axes} of them, or ${axes} pairs [before, after]`,
       actual: attr.describe(padding),
     });
   if (padding === 'valid') return Array.from({ length: axes }, () => [0, 0]);
   const list = typeof padding === 'number' ? Array.from({ length: axes }, () => padding) : padding;
   if (!Array.isArray(list) || list.length !== axes) throw wrong();
   return list.map((entry: number | readonly Dim[]): Ends => {
+    if (typeof entry === 'number' && entry < 0) throw wrong();
     const ends = typeof entry === 'number' ? [entry, entry] : entry;
     if (!attr.dims.accepts(ends) || ends.length !== 2) throw wrong();
     return ends;
+  });
+}
+
+/**
+ * Refuses padding of a pool that could hold a whole window, which would then have no element: numbers are
+ * at most half of what a window spans, as in PyTorch, and each end of a pair is less than that.
+ */
+export function checkPoolPadding(
+  op: string,
+  kernel: readonly number[],
+  padding: Padding,
+  dilation: readonly number[] = kernel.map(() => 1),
+): void {
+  if (typeof padding === 'string') return;
+  kernel.forEach((extent, axis) => {
+    const entry = typeof padding === 'number' ? padding : padding[axis];
+    const span = (extent - 1) * dilation[axis] + 1;
+    const isPair = typeof entry !== 'number';
+    const most = isPair ? span - 1 : Math.floor(span / 2);
+    if (!(isPair ? entry : [entry]).some((end) => typeof end === 'number' && end > most)) return;
+    throw new ArgumentError('the padding is too wide for the windows', {
+      op,
+      expected: `at most ${most} on axis ${axis}, where a window spans ${span}`,
+      actual: attr.describe(padding),
+      advice: 'pad the array before, with pad, if windows without an element are meant',
+    });
   });
 }
 

@@ -1,0 +1,84 @@
+import { describe } from '../../base/attribute.js';
+import { type DType, isDType, isFloat } from '../../base/dtype.js';
+import { ArgumentError, ShapeError } from '../../base/errors.js';
+import {
+  callable,
+  checkArgument,
+  integerFrom,
+  nearestName,
+  oneOfValues,
+  rule,
+  type ValueRule,
+} from '../../base/options.js';
+import { isActivation, type Activation, activationNames } from './activation.js';
+import type { Initializer } from '../initializer.js';
+
+/*
+ * Rules of the arguments and options of layers, so that a constructor refuses in its own name what would
+ * otherwise surface in an operator, in a parameter, or nowhere.
+ */
+
+/** A number of units, channels, heads, layers and the like. */
+export const count: ValueRule<number> = integerFrom(1);
+
+/**
+ * Refuses what is no size of a parameter.
+ *
+ * @throws ShapeError for a number that is none, ArgumentError for anything else.
+ */
+export function checkSize(op: string, name: string, value: unknown): void {
+  if (typeof value !== 'number') checkArgument(op, name, value, count);
+  if (count.accepts(value)) return;
+  throw new ShapeError(`${name} is no size`, {
+    op,
+    expected: count.expected,
+    actual: describe(value),
+  });
+}
+
+/** The size of an input, which may have none. */
+export const inputSize: ValueRule<number> = integerFrom(0);
+
+/** The dtype of parameters that are trained. */
+export const floatDType: ValueRule<DType> = rule(
+  'one of float32, float64, float16, bfloat16',
+  (value): value is DType => isDType(value) && isFloat(value),
+);
+
+/** What makes first values. */
+export const initializer: ValueRule<Initializer> = callable as ValueRule<Initializer>;
+
+/** The order of the axes of sequences. */
+export const sequenceLayout: ValueRule<'NTC' | 'TNC'> = oneOfValues('NTC', 'TNC');
+
+/** What an activation may be; `checkActivation` says more of a wrong name. */
+export const activation: ValueRule<Activation | null> = rule(
+  'the name of an operator of one array, such as relu, or a function, or null',
+  (value): value is Activation | null => value === null || isActivation(value),
+);
+
+/**
+ * Refuses an activation that there is not, with the nearest name that there is.
+ *
+ * @throws ArgumentError that names the layer.
+ */
+export function checkActivation(op: string, value: unknown, name: string = 'activation'): void {
+  if (value === undefined || activation.accepts(value)) return;
+  const nearest = typeof value === 'string' ? nearestName(value, activationNames()) : null;
+  throw new ArgumentError(`${name} is not acceptable`, {
+    op,
+    expected: activation.expected,
+    actual: describe(value),
+    ...(nearest !== null && { advice: `did you mean ${nearest}?` }),
+  });
+}
+
+/** An integer for all of so many spatial axes, or one for each. */
+export function extentsRule(axes: number, least: number): ValueRule<number | readonly number[]> {
+  const isExtent = integerFrom(least).accepts;
+  return rule(
+    `${integerFrom(least).expected}, or ${axes} of them, one a spatial axis`,
+    (value): value is number | readonly number[] =>
+      Array.isArray(value) ? value.length === axes && value.every(isExtent) : isExtent(value),
+  );
+}
