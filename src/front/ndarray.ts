@@ -242,12 +242,13 @@ const gradientRequest = rule('a gradient request', (value): value is GradReq => 
 
 // An object that was made from the prototype, or the prototype itself, passes for an array and has nothing in
 // it. Whoever looks at its type first says so; real arrays have fields of these names.
-for (const name of ['type', 'elements']) {
+for (const name of ['type', 'elements', 'origin', 'gradient']) {
   Object.defineProperty(NDArray.prototype, name, {
     get(): never {
       throw new ArgumentError(
         'this is the prototype of arrays, or was made from it, and no array',
         {
+          op: 'NDArray',
           expected: 'an array of array(), zeros() and the like',
           actual: 'an object with the prototype of arrays',
         },

@@ -87,13 +87,14 @@ function checkMethod({
 }
 
 function wrap(fn: AnyFunction, options: HybridizeOptions): unknown {
-  if (typeof fn !== 'function') {
+  if (!callable.accepts(fn)) {
     throw new ArgumentError('there is no function to capture', {
       op: 'staticGraph',
       expected: 'a function, or a decorated method',
       actual: describe(fn),
     });
   }
+  checkOptions(options);
   const owners = new Owners(fn, options);
   const { active = true } = options;
   const run = function (this: unknown, ...args: never[]): unknown {

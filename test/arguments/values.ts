@@ -170,7 +170,7 @@ export const hostileValues: Readonly<Record<string, () => unknown>> = {
   'detached Float32Array': () => detached(new Float32Array(4)),
   'detached Int32Array': () => detached(new Int32Array(4)),
   'detached Uint8Array': () => detached(new Uint8Array(4)),
-  Buffer: () => Buffer.from('kaon'),
+  Buffer: () => Buffer.from([2, 3]),
   'NDArray scalar': () => array(1, 'float32'),
   'NDArray NaN': () => array(NaN, 'float32'),
   'NDArray negative': () => array(-5, 'float32'),

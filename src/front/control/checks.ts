@@ -1,4 +1,5 @@
 import { describe } from '../../base/attribute.js';
+import { callable, checkArgument, rule } from '../../base/options.js';
 import { ArgumentError, DTypeError, inContext, KaonError, ShapeError } from '../../base/errors.js';
 import { sameShape } from '../../base/dim.js';
 import { typeToString } from '../../ir/program.js';
@@ -13,7 +14,7 @@ import { arrangedLike, namesOf, type Nested, takeApart } from './nesting.js';
 
 /** Refuses what is not a function, and what is an asynchronous one. */
 export function checkFunction(op: string, what: string, value: unknown): void {
-  if (typeof value === 'function') return refuseAsync(value, op);
+  if (callable.accepts(value)) return refuseAsync(value, op);
   throw new ArgumentError(`${what} is not a function`, { op, expected: 'a function', actual: describe(value) }); // prettier-ignore
 }
 
@@ -95,6 +96,16 @@ export function inIteration<R>(op: string, index: number, run: () => R): R {
     throw error instanceof KaonError ? inContext(error, `iteration ${index}`, { op }) : error;
   }
 }
+
+/** Refuses what is no object of options. Each option is checked where it is read. */
+export function checkOptionsObject(op: string, options: unknown): void {
+  checkArgument(op, 'options', options, anyOptions);
+}
+
+const anyOptions = rule(
+  'an object',
+  (value): value is object => typeof value === 'object' && value !== null && !Array.isArray(value),
+);
 
 /** An option that is true or false; false unless said. */
 export function checkedFlag(op: string, name: string, value: unknown = false): boolean {

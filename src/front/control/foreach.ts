@@ -10,6 +10,7 @@ import {
   checkedReturn,
   checkedSave,
   checkFunction,
+  checkOptionsObject,
   inIteration,
   resultOf,
 } from './checks.js';
@@ -51,6 +52,7 @@ export function foreach<D extends object | [], S extends object | [], O extends 
   options: ForeachOptions = {},
 ): [outputs: O, states: S] {
   checkFunction(op, 'the body', body);
+  checkOptionsObject(op, options);
   const save = checkedSave(op, options.save);
   const rows = takeApart(op, 'data', data);
   const states = takeApart(op, 'state', initStates);

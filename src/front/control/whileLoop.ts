@@ -12,6 +12,7 @@ import {
   checkedReturn,
   checkedSave,
   checkFunction,
+  checkOptionsObject,
   inIteration,
   resultOf,
 } from './checks.js';
@@ -67,6 +68,7 @@ export function whileLoop(
 ): [unknown, unknown, NDArray] {
   checkFunction(op, 'the condition', condition);
   checkFunction(op, 'the body', body);
+  checkOptionsObject(op, options);
   const padded = checkedFlag(op, 'padded', options.padded);
   const save = checkedSave(op, options.save);
   const limit = checkedLimit(options.maxIterations, padded);

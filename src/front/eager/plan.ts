@@ -1,4 +1,5 @@
-import { checkAttributes } from '../../base/schema.js';
+import { ShapeError } from '../../base/errors.js';
+import { checkAttributes, symbolsOfAttributes } from '../../base/schema.js';
 import { symbol } from '../../base/dim.js';
 import type { Program } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
@@ -59,6 +60,7 @@ class OperatorCache {
   #make(operation: Operation, types: readonly ArrayType[], key: string): Plan {
     const { declaration, attributes, regions } = operation;
     checkAttributes(declaration.name, declaration.attributes, attributes);
+    if (declaration.measure === undefined) refuseSymbols(operation);
     let count = 0;
     const inferred = declaration
       .infer({
@@ -113,6 +115,18 @@ class OperatorCache {
     this.#executables.set(key, executable);
     return executable;
   }
+}
+
+/** A named size has no value where a call runs at once. */
+function refuseSymbols({ declaration, attributes }: Operation): void {
+  const [name] = symbolsOfAttributes(declaration.attributes, attributes).keys();
+  if (name === undefined) return;
+  throw new ShapeError('a size is a name where it has to be a number', {
+    op: declaration.name,
+    expected: 'numbers, since the call runs now',
+    actual: `the dimension ${name}`,
+    advice: 'named sizes belong to captured code, and to what describes graphs',
+  });
 }
 
 /** One number for the frequent case of one or two operands and nothing else; ids stay far below 2^26. */

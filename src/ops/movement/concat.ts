@@ -293,7 +293,7 @@ function along(axis: number, taken: Dim | readonly [Dim, Dim]): SliceEntry[] {
 }
 
 function arrayList<T extends Tensor>(op: string, arrays: readonly Input<T>[]): readonly Input<T>[] {
-  if (Array.isArray(arrays) && arrays.length > 0) return arrays;
+  if (Array.isArray(arrays) && arrays.length > 0) return Array.from(arrays);
   throw new ArgumentError('there is nothing to join', {
     op,
     expected: 'a list of at least one array',

@@ -41,7 +41,7 @@ export const meshgrid: OperatorFunction<
         actual: describe(arrays),
       });
     }
-    return { inputs: arrays, attributes: { indexing: options?.indexing ?? 'xy' } };
+    return { inputs: Array.from(arrays), attributes: { indexing: options?.indexing ?? 'xy' } };
   },
   infer: ({ inputs, attributes: { indexing } }) => {
     const wrong = inputs.find(({ shape }) => shape.length !== 1);
