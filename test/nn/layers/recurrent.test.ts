@@ -250,7 +250,13 @@ for (const hybridized of [false, true]) {
 }
 
 test('numbers of layers and rates that make no sense are refused', () => {
-  refuses(() => new kn.nn.LSTM(3, { layers: 0 }), kn.ArgumentError, 'LSTM: layers', 'at least 1', '0');
+  refuses(
+    () => new kn.nn.LSTM(3, { layers: 0 }),
+    kn.ArgumentError,
+    'LSTM: layers',
+    'at least 1',
+    '0',
+  );
   refuses(() => new kn.nn.GRU(3, { dropout: 1 }), kn.ArgumentError, '0 <= rate < 1');
 });
 
