@@ -1,3 +1,4 @@
+import { isNarrowFloat } from '../../base/dtype.js';
 import { pause, isTraining } from '../../front/autograd/index.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { groupNorm, layerNorm, rmsNorm } from '../../ops/index.js';
@@ -42,7 +43,9 @@ export class BatchNorm extends HybridBlock {
     }
   }
 
-  override forward(x: NDArray): NDArray {
+  override forward(given: NDArray): NDArray {
+    // Statistics and the running ones are float32 for floats of 16 bits.
+    const x = isNarrowFloat(given.dtype) ? given.astype('float32') : given;
     const channels = this.#axis < 0 ? this.#axis + x.ndim : this.#axis;
     const axes = Array.from({ length: x.ndim }, (_, axis) => axis);
     const others = axes.filter((axis) => axis !== channels);

@@ -7,6 +7,7 @@ import {
   abs, add, expandDims, gather, less, log, logSoftmax, maximum, mul, neg, oneHot, relu, softplus,
   square, squeeze, sub, sum, where,
 } from '../../ops/index.js'; // prettier-ignore
+import { inFloat32, isNarrow } from './precision.js';
 import { type LossOptions, reduce } from './reduction.js';
 
 export { ctc, type CTCOptions } from './ctc.js';
@@ -46,6 +47,7 @@ export function softmaxCrossEntropy(
   targets: NDArray,
   options: CrossEntropyOptions = {},
 ): NDArray {
+  if (isNarrow(logits, targets)) return inFloat32(softmaxCrossEntropy, logits, targets, options);
   const axis = options.axis ?? -1;
   const smoothing = options.labelSmoothing ?? 0;
   if (!(smoothing >= 0 && smoothing < 1)) {
@@ -75,12 +77,14 @@ function smooth(targets: NDArray, share: number, axis: number): NDArray {
 
 /** The mean squared error. */
 export function mse(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
+  if (isNarrow(predictions, targets)) return inFloat32(mse, predictions, targets, options);
   checkSameShape('mse', predictions, targets);
   return reduce(square(sub(predictions, targets)), options);
 }
 
 /** The mean absolute error. */
 export function l1(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
+  if (isNarrow(predictions, targets)) return inFloat32(l1, predictions, targets, options);
   checkSameShape('l1', predictions, targets);
   return reduce(abs(sub(predictions, targets)), options);
 }
@@ -93,6 +97,7 @@ export interface HuberOptions extends LossOptions {
 
 /** Quadratic near zero, linear beyond `delta`. Source: Huber, 1964. */
 export function huber(predictions: NDArray, targets: NDArray, options: HuberOptions = {}): NDArray {
+  if (isNarrow(predictions, targets)) return inFloat32(huber, predictions, targets, options);
   checkSameShape('huber', predictions, targets);
   const delta = options.delta ?? 1;
   const error = sub(predictions, targets);
@@ -113,6 +118,9 @@ export function binaryCrossEntropy(
   targets: NDArray,
   options: BinaryCrossEntropyOptions = {},
 ): NDArray {
+  if (isNarrow(predictions, targets)) {
+    return inFloat32(binaryCrossEntropy, predictions, targets, options);
+  }
   checkSameShape('binaryCrossEntropy', predictions, targets);
   if (options.fromLogits ?? true) {
     // max(x, 0) - x t + log(1 + exp(-|x|))
@@ -140,6 +148,7 @@ export interface KlOptions extends LossOptions {
  * a target of zero contributes nothing.
  */
 export function kl(logPredictions: NDArray, targets: NDArray, options: KlOptions = {}): NDArray {
+  if (isNarrow(logPredictions, targets)) return inFloat32(kl, logPredictions, targets, options);
   checkSameShape('kl', logPredictions, targets);
   const present = targets.greater(0);
   const safe = where(present, targets, 1);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import * as kn from '../../../src/index.js';
 import { assertClose } from '../../support/close.js';
 import { adamOf, type Rule, rules } from './reference.js';
