@@ -17,11 +17,19 @@ function floatOf(bits: number): number {
 }
 
 /**
- * The bfloat16 nearest to a number, ties to even; NaN stays NaN. The number is first rounded to
- * float32, which can round a float64 twice: as PyTorch does.
+ * The bits of a number as a float32, rounded to odd: cut off, with the last bit set where anything was lost.
+ * What is rounded to 16 bits from there is rounded as the number itself would be.
  */
-export function toBFloat16Bits(value: number): number {
+function oddBitsOf(value: number): number {
   const bits = bitsOf(value);
+  const nearest = scratchFloat[0];
+  if (nearest === value || Number.isNaN(value)) return bits;
+  return (Math.abs(nearest) > Math.abs(value) ? bits - 1 : bits) | 1;
+}
+
+/** The bfloat16 nearest to a number, ties to even; NaN stays NaN. */
+export function toBFloat16Bits(value: number): number {
+  const bits = oddBitsOf(value);
   if (Number.isNaN(value)) return 0x7fc0;
   return ((bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16) & 0xffff;
 }
@@ -30,9 +38,9 @@ export function fromBFloat16Bits(bits: number): number {
   return floatOf(bits << 16);
 }
 
-/** The IEEE half nearest to a number (through float32), ties to even; overflow becomes infinite. */
+/** The IEEE half nearest to a number, ties to even; overflow becomes infinite. */
 export function toFloat16Bits(value: number): number {
-  const bits = bitsOf(value);
+  const bits = oddBitsOf(value);
   const sign = (bits >>> 16) & 0x8000;
   const magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return sign | 0x7e00;
@@ -54,6 +62,17 @@ export function fromFloat16Bits(bits: number): number {
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
+/** A number, or one that has as many digits as float64 and is rounded to fewer as the integer would be. */
+function floatNear(value: Element): number {
+  if (typeof value !== 'bigint' || BigInt.asIntN(53, value) === value) return Number(value);
+  const length = (value < 0n ? -value : value).toString(2).length;
+  const lost = BigInt(Math.max(length - 52, 1));
+  const kept = value >> lost;
+  // Rounded to odd, as above.
+  const isExact = kept << lost === value;
+  return Number(isExact ? value : ((kept << 1n) | 1n) << (lost - 1n));
+}
+
 /**
  * Puts an element into its home. Integers outside the range wrap like C's; a fraction is truncated.
  * Callers that owe the user an error check before.
@@ -61,8 +80,9 @@ export function fromFloat16Bits(bits: number): number {
 export function writeElement(dtype: DType, home: HostArray, index: number, value: Element): void {
   if (home instanceof BigInt64Array) {
     home[index] = typeof value === 'bigint' ? value : BigInt(Math.trunc(Number(value)));
-  } else if (dtype === 'float16') home[index] = toFloat16Bits(Number(value));
-  else if (dtype === 'bfloat16') home[index] = toBFloat16Bits(Number(value));
+  } else if (dtype === 'float16') home[index] = toFloat16Bits(floatNear(value));
+  else if (dtype === 'bfloat16') home[index] = toBFloat16Bits(floatNear(value));
+  else if (dtype === 'float32') home[index] = floatNear(value);
   else if (dtype === 'bool')
     home[index] = Number(value) === 0 ? 0 : 1; // NaN is true
   else home[index] = Number(value);
@@ -75,4 +95,10 @@ export function readElement(dtype: DType, home: HostArray, index: number): Eleme
   if (dtype === 'bfloat16') return fromBFloat16Bits(Number(raw));
   if (dtype === 'bool') return raw !== 0;
   return raw;
+}
+
+/** The element of a float dtype of 16 bits that is nearest to a number; for other dtypes the number itself. */
+export function nearestElement(dtype: DType, value: number): number {
+  if (dtype === 'float16') return fromFloat16Bits(toFloat16Bits(value));
+  return dtype === 'bfloat16' ? fromBFloat16Bits(toBFloat16Bits(value)) : value;
 }

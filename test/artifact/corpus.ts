@@ -27,6 +27,19 @@ const { normal } = kn.random;
 
 /** Graphs of many kinds, made anew for each test, with values that a seed decides. */
 export const corpus: Readonly<Record<string, () => Case>> = {
+  'conversions that would round twice by way of float32': () => {
+    const near = [1 + 2 ** -11 + 2 ** -40, 1 + 2 ** -8 + 2 ** -40, 65520 * (1 - 2 ** -50), -(2 ** -25) * (1 + 2 ** -40)]; // prettier-ignore
+    const great = [2n ** 62n + 2n ** 54n + 1n, -(2n ** 60n) - 2n ** 36n - 1n, 257n, -1n];
+    const convert = (x: kn.NDArray, n: kn.NDArray): unknown => [
+      ...(['float16', 'bfloat16', 'float32'] as const).map((to) => x.astype(to)),
+      ...(['bfloat16', 'float32'] as const).map((to) => n.astype(to)),
+    ];
+    const given: [kn.NDArray, kn.NDArray] = [
+      kn.array(near, { dtype: 'float64' }),
+      kn.array(great, { dtype: 'int64' }),
+    ];
+    return captured(convert, [given]);
+  },
   'a network': () => {
     const net = new kn.nn.Sequential(
       new kn.nn.Dense(16, { activation: 'relu' }),

@@ -8,6 +8,7 @@ import {
 } from '../../base/options.js';
 import { isStatic } from '../../base/dim.js';
 import { ShapeError } from '../../base/errors.js';
+import { isNarrowFloat } from '../../base/dtype.js';
 import { pause, isTraining } from '../../front/autograd/index.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
@@ -76,8 +77,10 @@ export class BatchNorm extends HybridBlock {
     }
   }
 
-  override forward(x: NDArray): NDArray {
-    checkInput(this, 'x', x);
+  override forward(given: NDArray): NDArray {
+    checkInput(this, 'x', given);
+    // Statistics and the running ones are float32 for floats of 16 bits.
+    const x = isNarrowFloat(given.dtype) ? given.astype('float32') : given;
     const channels = this.#axis < 0 ? this.#axis + x.ndim : this.#axis;
     const axes = Array.from({ length: x.ndim }, (_, axis) => axis);
     const others = axes.filter((axis) => axis !== channels);

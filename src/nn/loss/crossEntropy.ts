@@ -17,6 +17,7 @@ import {
   squeeze, sum, take, where,
 } from '../../ops/index.js'; // prettier-ignore
 import { checkArrays, checkLabelShape, checkSameShape, classAxis, inNameOf } from './checks.js';
+import { inFloat32, isNarrow } from './precision.js';
 import { lossRules, type LossOptions, reduce } from './reduction.js';
 
 /** What `softmaxCrossEntropy` takes besides. */
@@ -72,6 +73,7 @@ export function softmaxCrossEntropy(
 ): NDArray {
   checkArrays(op, { logits, targets });
   checkOptions(op, options, rules);
+  if (isNarrow(logits, targets)) return inFloat32(softmaxCrossEntropy, logits, targets, options);
   const axis = classAxis(op, logits, options.axis ?? -1);
   const weight = weightOf(options.weight, logits, axis);
   const logProbabilities = logSoftmax(logits, axis);

@@ -5,6 +5,7 @@ import {
   abs, add, equal, less, log, maximum, mul, neg, relu, softplus, square, sub, sum, where,
 } from '../../ops/index.js'; // prettier-ignore
 import { checkSameShape } from './checks.js';
+import { inFloat32, isNarrow } from './precision.js';
 import { lossRules, type LossOptions, reduce } from './reduction.js';
 
 export { type CrossEntropyOptions, softmaxCrossEntropy } from './crossEntropy.js';
@@ -14,6 +15,7 @@ export type { LossOptions } from './reduction.js';
 /** The mean squared error. */
 export function mse(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
   checkOptions('mse', options, lossRules);
+  if (isNarrow(predictions, targets)) return inFloat32(mse, predictions, targets, options);
   checkSameShape('mse', predictions, targets);
   return reduce(square(sub(predictions, targets)), options);
 }
@@ -21,6 +23,7 @@ export function mse(predictions: NDArray, targets: NDArray, options: LossOptions
 /** The mean absolute error. */
 export function l1(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
   checkOptions('l1', options, lossRules);
+  if (isNarrow(predictions, targets)) return inFloat32(l1, predictions, targets, options);
   checkSameShape('l1', predictions, targets);
   return reduce(abs(sub(predictions, targets)), options);
 }
@@ -36,6 +39,7 @@ const huberRules: OptionRules<HuberOptions> = { ...lossRules, delta: positive };
 /** Quadratic near zero, linear beyond `delta`. Source: Huber, 1964. */
 export function huber(predictions: NDArray, targets: NDArray, options: HuberOptions = {}): NDArray {
   checkOptions('huber', options, huberRules);
+  if (isNarrow(predictions, targets)) return inFloat32(huber, predictions, targets, options);
   checkSameShape('huber', predictions, targets);
   const delta = options.delta ?? 1;
   const error = sub(predictions, targets);
@@ -59,6 +63,9 @@ export function binaryCrossEntropy(
   options: BinaryCrossEntropyOptions = {},
 ): NDArray {
   checkOptions('binaryCrossEntropy', options, binaryRules);
+  if (isNarrow(predictions, targets)) {
+    return inFloat32(binaryCrossEntropy, predictions, targets, options);
+  }
   checkSameShape('binaryCrossEntropy', predictions, targets);
   if (options.fromLogits ?? true) {
     // max(x, 0) - x t + log(1 + exp(-|x|))
@@ -89,6 +96,7 @@ const klRules: OptionRules<KlOptions> = { ...lossRules, axis: integer };
  */
 export function kl(logPredictions: NDArray, targets: NDArray, options: KlOptions = {}): NDArray {
   checkOptions('kl', options, klRules);
+  if (isNarrow(logPredictions, targets)) return inFloat32(kl, logPredictions, targets, options);
   checkSameShape('kl', logPredictions, targets);
   const isNone = equal(targets, 0);
   const safe = where(isNone, 1, targets);

@@ -16,12 +16,13 @@ import {
 import { inferElementwise } from '../infer.js';
 import { callOf, example } from '../law.js';
 import { computeScalar, elementwise } from '../lowering.js';
+import { towards } from '../rounding.js';
 
 /** `cast(x, dtype)`. */
 export type Cast = <T extends Tensor = DefaultTensor>(x: Input<T>, dtype: DType) => T;
 
 /**
- * The elements as another dtype. To a float: rounded to nearest, ties to even. Float to integer:
+ * The elements as another dtype. To a float: rounded to nearest, ties to even, once. Float to integer:
  * truncated towards zero; beyond the range the nearest end, and NaN gives 0 (defined, unlike C's, and
  * the same on every device). Integer to a narrower integer keeps the low bits. To bool: `x != 0`,
  * so NaN is true; from bool: 0 or 1.
@@ -39,7 +40,7 @@ export const cast: OperatorFunction<Cast> = operator({
   ],
   lowering: elementwise<{ readonly dtype: DType }>(
     ([x], { inputs: [input], attributes: { dtype } }) =>
-      e.cast(computeScalar(dtype), isFloat(input.dtype) ? saturate(x, dtype) : x),
+      towards(dtype, isFloat(input.dtype) ? saturate(x, dtype) : x),
   ),
   simplify: [
     {

@@ -1,6 +1,7 @@
 import * as attr from '../../base/attribute.js';
 import { type Dim, isStatic } from '../../base/dim.js';
 import { type DType, isFloat } from '../../base/dtype.js';
+import { nearestElement } from '../../base/element.js';
 import type { InferContext, Value } from '../../ir/program.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
@@ -15,6 +16,7 @@ import {
 import { checkShape } from '../infer.js';
 import { example, type LawCall } from '../law.js';
 import { computeScalar } from '../lowering.js';
+import { towards } from '../rounding.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
 
 /*
@@ -25,7 +27,7 @@ import { type ShapeArgument, shapeList } from '../signatures.js';
 /** Any number as an element of a dtype: integers truncate, bool is `!= 0`. */
 export function elementOf(dtype: DType, value: number): Const {
   const scalar = computeScalar(dtype);
-  if (scalar !== 'i32' && scalar !== 'i64') return e.constant(scalar, value);
+  if (scalar !== 'i32' && scalar !== 'i64') return e.constant(scalar, nearestElement(dtype, value));
   return e.constant(scalar, Number.isFinite(value) ? Math.trunc(value) : 0);
 }
 
@@ -97,7 +99,7 @@ export const iota: OperatorFunction<
       const scalar = computeScalar(dtype);
       const isWhole = !isFloat(dtype) && Number.isInteger(start) && Number.isInteger(step);
       const at = e.cast(isWhole && scalar === 'i64' ? 'i64' : isWhole ? 'i32' : 'f64', i);
-      return e.cast(scalar, e.add(e.mul(at, step), start));
+      return towards(dtype, e.add(e.mul(at, step), start));
     },
   },
   samples: [

@@ -1,0 +1,28 @@
+import { isFloat, isNarrowFloat, promoteAll } from '../../base/dtype.js';
+import { NDArray } from '../../front/ndarray.js';
+
+/** The dtype of a loss on predictions and targets. */
+function dtypeOf(predictions: NDArray, targets: NDArray): NDArray['dtype'] {
+  return isFloat(targets.dtype)
+    ? promoteAll([predictions.dtype, targets.dtype])
+    : predictions.dtype;
+}
+
+/** Whether a loss on these has 16 bits, so that it is computed `inFloat32`. What are no arrays, the loss refuses. */
+export function isNarrow(predictions: NDArray, targets: NDArray): boolean {
+  const areArrays = predictions instanceof NDArray && targets instanceof NDArray;
+  return areArrays && isNarrowFloat(dtypeOf(predictions, targets));
+}
+
+/** A loss of 16-bit floats, which overflow where they are squared or added up: in float32, rounded once. */
+export function inFloat32<O>(
+  loss: (predictions: NDArray, targets: NDArray, options: O) => NDArray,
+  predictions: NDArray,
+  targets: NDArray,
+  options: O,
+): NDArray {
+  const [p, t] = [predictions, targets].map((each) =>
+    isFloat(each.dtype) ? each.astype('float32') : each,
+  );
+  return loss(p, t, options).astype(dtypeOf(predictions, targets));
+}

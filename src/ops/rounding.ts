@@ -1,0 +1,40 @@
+import { type DType, isNarrowFloat } from '../base/dtype.js';
+import * as e from '../loop/build.js';
+import type { Expr } from '../loop/nodes.js';
+import { computeScalar } from './lowering.js';
+
+/**
+ * A number in the compute type of a dtype, on its way to that dtype. For floats of 16 bits this is float32,
+ * which must not round what is rounded once more: a tie of theirs would appear where there is none. So it is
+ * rounded to odd: cut off, with the last bit set where anything was lost.
+ *
+ * Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using rounding
+ * to odd, IEEE Transactions on Computers 2008.
+ */
+export function towards(dtype: DType, x: Expr): Expr {
+  const { scalar } = x.type;
+  const isRounded =
+    scalar === 'f64' || (dtype === 'bfloat16' && (scalar === 'i64' || scalar === 'i32'));
+  if (!isNarrowFloat(dtype) || !isRounded) return e.cast(computeScalar(dtype), x);
+  return toOdd(scalar === 'i64' ? exactly(x) : e.cast('f64', x));
+}
+
+/** An f64 as an f32, rounded to odd. */
+function toOdd(x: Expr): Expr {
+  const nearest = e.cast('f32', x);
+  const back = e.cast('f64', nearest);
+  const bits = e.bitcast('i32', nearest);
+  const cut = e.select(e.gt(e.abs(back), e.abs(x)), e.sub(bits, 1), bits);
+  return e.bitcast('f32', e.select(e.eq(back, x), bits, e.or(cut, 1)));
+}
+
+/** An i64 as an f64 that is rounded as the i64 would be: of one too long, bits are gathered in the last that fits. */
+function exactly(x: Expr): Expr {
+  const low = e.and(x, 0x7ff);
+  const gathered = e.or(
+    e.sub(x, low),
+    e.select(e.eq(low, 0), e.constant('i64', 0, x.type.lanes), 0x400),
+  );
+  const isLong = e.or(e.ge(x, 2 ** 53), e.lt(x, -(2 ** 53)));
+  return e.cast('f64', e.select(isLong, gathered, x));
+}
