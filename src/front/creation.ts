@@ -4,6 +4,15 @@ import { allocate, type DType, isDType, isFloat, isWeak } from '../base/dtype.js
 import { writeElement } from '../base/element.js';
 import { ArgumentError, DTypeError, ShapeError } from '../base/errors.js';
 import { describe } from '../base/attribute.js';
+import {
+  checkArgument,
+  checkOptions,
+  finite,
+  flag,
+  integer,
+  type OptionRules,
+  rule,
+} from '../base/options.js';
 import { describeHost, hostConstant, type HostValue } from '../ir/host.js';
 import { eye as eyeOperator, fill, iota, fullLike, onesLike, zerosLike } from '../ops/index.js';
 import { checkShape } from '../ops/infer.js';
@@ -31,6 +40,12 @@ export interface CreationOptions {
   readonly dtype?: DType;
 }
 
+/** Dtypes have an error of their own, and so have shapes. */
+const dtypeOption = rule('a dtype', (value): value is DType => value !== undefined);
+const shapeOption = rule('a shape', (value): value is readonly number[] => value !== undefined);
+
+const creationRules: OptionRules<CreationOptions> = { dtype: dtypeOption };
+
 /**
  * An array of given elements: a number, nested lists, a typed array (rank 1 unless `shape` is given), or
  * another array, which is copied.
@@ -39,6 +54,7 @@ export interface CreationOptions {
  * dtype cannot hold.
  */
 export function array(data: HostValue | NDArray, options: ArrayOptions = {}): NDArray {
+  checkOptions<ArrayOptions>('array', options, { dtype: dtypeOption, shape: shapeOption });
   const { dtype, shape } = options;
   if (dtype !== undefined) checkDType('array', dtype);
   if (data instanceof NDArray) {
@@ -105,6 +121,7 @@ export function full(
   value: number | boolean,
   options: CreationOptions = {},
 ): NDArray {
+  checkOptions('full', options, creationRules);
   const dtype = options.dtype ?? (typeof value === 'boolean' ? 'bool' : 'float32');
   checkDType('full', dtype);
   hostConstant(value, dtype, 'full'); // refuses what the dtype cannot hold
@@ -115,8 +132,10 @@ function filled(
   op: string,
   extents: CreationShape,
   value: number,
-  { dtype = 'float32' }: CreationOptions,
+  options: CreationOptions,
 ): NDArray {
+  checkOptions(op, options, creationRules);
+  const { dtype = 'float32' } = options;
   checkDType(op, dtype);
   const shape = shapeOfArgument(extents);
   if (mode.capture !== null || !isStaticShape(shape)) return fill(shape, value, dtype);
@@ -150,14 +169,18 @@ export function arange(
   third?: number | CreationOptions,
   fourth?: CreationOptions,
 ): NDArray {
-  const isRange = typeof second === 'number' || second instanceof NDArray;
+  const isRange = isRangeEnd(second);
   const [start, stop] = isRange ? [first, second] : [0, first];
-  const step = typeof third === 'number' ? third : 1;
-  const options =
-    [second, third, fourth].find(
-      (each): each is CreationOptions => typeof each === 'object' && !(each instanceof NDArray),
-    ) ?? {};
+  const [step, options] = readStep(isRange ? [third, fourth] : [second, third, fourth], isRange);
   const { dtype = 'float32' } = options;
+  for (const end of [start, stop]) {
+    if (isRangeEnd(end)) continue;
+    throw new ArgumentError('this is no end of a range', {
+      op: 'arange',
+      expected: 'a number, or an array of one element',
+      actual: describe(end),
+    });
+  }
   if (typeof start !== 'number' || typeof stop !== 'number') {
     if (step === 0 || !Number.isFinite(step)) throw noLength(start, stop, step);
     checkDType('arange', dtype);
@@ -166,6 +189,38 @@ export function arange(
   const length = step === 0 ? NaN : Math.max(0, Math.ceil((stop - start) / step));
   if (!Number.isSafeInteger(length)) throw noLength(start, stop, step);
   return iota(length, { start, step, dtype });
+}
+
+function isRangeEnd(value: unknown): value is RangeEnd {
+  return typeof value === 'number' || value instanceof NDArray;
+}
+
+/** The step and the options among the last arguments of `arange`. */
+function readStep(
+  given: readonly unknown[],
+  mayHaveStep: boolean,
+): readonly [step: number, options: CreationOptions] {
+  const rest = [...given];
+  while (rest.length > 0 && rest.at(-1) === undefined) rest.pop();
+  const isStep = mayHaveStep && (rest.length === 2 || typeof rest[0] !== 'object');
+  const step = isStep ? (rest.shift() ?? 1) : 1;
+  if (typeof step !== 'number') {
+    throw new ArgumentError('the step is not acceptable', {
+      op: 'arange',
+      expected: 'a number',
+      actual: describe(step),
+    });
+  }
+  const [options = {}, ...tooMany] = rest;
+  if (tooMany.length > 0) {
+    throw new ArgumentError('there are too many arguments', {
+      op: 'arange',
+      expected: 'arange(stop), or arange(start, stop, step), and options',
+      actual: given.map(describe).join(', '),
+    });
+  }
+  checkOptions('arange', options, creationRules);
+  return [step, options];
 }
 
 function noLength(start: RangeEnd, stop: RangeEnd, step: number): ArgumentError {
@@ -177,14 +232,23 @@ function noLength(start: RangeEnd, stop: RangeEnd, step: number): ArgumentError 
   });
 }
 
+interface LinspaceOptions extends CreationOptions {
+  /** Whether `stop` is the last number. Default true. */
+  readonly endpoint?: boolean;
+}
+
 /** `count` evenly spaced numbers from `start` to `stop`, both included unless `endpoint` is false. */
 export function linspace(
   start: number,
   stop: number,
   count: number = 50,
-  options: CreationOptions & { readonly endpoint?: boolean } = {},
+  options: LinspaceOptions = {},
 ): NDArray {
+  checkOptions<LinspaceOptions>('linspace', options, { ...creationRules, endpoint: flag });
+  checkArgument('linspace', 'start', start, finite);
+  checkArgument('linspace', 'stop', stop, finite);
   const { dtype = 'float32', endpoint = true } = options;
+  checkDType('linspace', dtype);
   if (!Number.isSafeInteger(count) || count < 0) {
     throw new ArgumentError('not a number of points', {
       op: 'linspace',
@@ -201,12 +265,14 @@ export function linspace(
   return array(isFloat(dtype) ? points : points.map(Math.trunc), { dtype });
 }
 
+interface EyeOptions extends CreationOptions {
+  /** Which diagonal. Default 0, the main one. */
+  readonly k?: number;
+}
+
 /** A matrix with ones on a diagonal: the main one, or the `k`-th above it. */
-export function eye(
-  rows: number,
-  columns: number = rows,
-  options: CreationOptions & { readonly k?: number } = {},
-): NDArray {
+export function eye(rows: number, columns: number = rows, options: EyeOptions = {}): NDArray {
+  checkOptions<EyeOptions>('eye', options, { ...creationRules, k: integer });
   return eyeOperator(rows, columns, options);
 }
 

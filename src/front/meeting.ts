@@ -1,9 +1,10 @@
-import { type Dim, isStatic, sameShape, symbolsOf } from '../base/dim.js';
+import { type Dim, isStatic, sameDim, sameShape, symbolsOf } from '../base/dim.js';
 import type { Attributes } from '../base/schema.js';
 import type { Shape } from '../ir/types.js';
 import type { Declaration } from '../ops/declare.js';
-import { broadcastTo, stretchTo } from '../ops/index.js';
+import { broadcastTo, stretchTo, withSizes } from '../ops/index.js';
 import type { Capture } from './capture.js';
+import { mode } from './mode.js';
 import type { NDArray } from './ndarray.js';
 
 /*
@@ -30,10 +31,7 @@ export function stretched(
   if (shapes.every((shape) => shape.every(isStatic))) return operands;
   const captures = [...decidingCaptures(capture, operands)];
   if (captures.length === 0) return operands;
-  const isKnownByData = (symbol: string): boolean =>
-    captures.some(({ decided }) => decided.has(symbol));
-  const isDecided = (dim: Dim): boolean =>
-    !isStatic(dim) && [...symbolsOf(dim)].every(isKnownByData);
+  const isDecided = decidedIn(captures);
   return operands.map((operand, i) => {
     const shape = shapes[i];
     const wanted = shape.map((extent, axis) =>
@@ -41,6 +39,29 @@ export function stretched(
     );
     return sameShape(shape, wanted) ? operand : stretchTo(operand, wanted, name);
   });
+}
+
+/**
+ * `x` as an array of a shape, where only the data decides whether it is one: then that is checked when the
+ * sizes are known. Null where `x` has another shape for certain, or as far as anybody can ever say.
+ */
+export function ofShape(x: NDArray, shape: Shape, op: string): NDArray | null {
+  const from = x.type.shape;
+  if (sameShape(from, shape)) return x;
+  const { capture } = mode;
+  if (capture === null || from.length !== shape.length) return null;
+  const isDecided = decidedIn([...decidingCaptures(capture, [x])]);
+  const mayAgree = shape.every(
+    (wanted, axis) => sameDim(wanted, from[axis]) || isDecided(wanted) || isDecided(from[axis]),
+  );
+  return mayAgree ? withSizes(x, shape, op) : null;
+}
+
+/** Tells the sizes of which the data of some captures decides all. */
+function decidedIn(captures: readonly Capture[]): (dim: Dim) => boolean {
+  return (dim) =>
+    !isStatic(dim) &&
+    [...symbolsOf(dim)].every((symbol) => captures.some(({ decided }) => decided.has(symbol)));
 }
 
 /** `x` with the extents of a shape, counted from the last, in the place of those that are not known. */

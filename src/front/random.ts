@@ -1,4 +1,13 @@
 import { describe } from '../base/attribute.js';
+import {
+  checkArgument,
+  checkOptions,
+  finite,
+  fraction,
+  integer,
+  nonNegative,
+  rule,
+} from '../base/options.js';
 import type { Dim } from '../base/dim.js';
 import type { DType } from '../base/dtype.js';
 import { isFloat } from '../base/dtype.js';
@@ -37,7 +46,10 @@ export type { GeneratorState };
 /** A shape: extents, which may be symbolic, or one extent for rank 1; none for a scalar. */
 export type RandomShape = Dim | readonly Dim[];
 
-/** Starts the generator anew. Equal seeds give equal numbers. */
+/**
+ * Starts the generator anew. Equal seeds give equal numbers, and others give others: a seed has 64 bits.
+ * @throws ArgumentError for what is no integer, and for integers that 64 bits do not hold.
+ */
 export function seed(value: number | bigint): void {
   if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) {
     throw new ArgumentError('a seed is an integer', {
@@ -46,7 +58,16 @@ export function seed(value: number | bigint): void {
       actual: describe(value),
     });
   }
-  setState({ seed: BigInt(value), counter: 0n });
+  const whole = BigInt(value);
+  if (whole < -(2n ** 63n) || whole >= 2n ** 63n) {
+    throw new ArgumentError('the seed is too large', {
+      op: 'random.seed',
+      expected: 'an integer from -2^63 to 2^63 - 1',
+      actual: describe(value),
+      advice: 'take the lowest bits yourself: BigInt.asIntN(64, seed)',
+    });
+  }
+  setState({ seed: whole, counter: 0n });
 }
 
 /** What `setState` needs to go on from here. */
@@ -64,6 +85,14 @@ export function setState(state: GeneratorState): void {
       op: 'random.setState',
       expected: 'what getState returned: { seed, counter }, both bigints',
       actual: describe(state),
+    });
+  }
+  for (const [name, value] of Object.entries({ seed: state.seed, counter: state.counter })) {
+    if (value >= -(2n ** 63n) && value < 2n ** 63n) continue;
+    throw new ArgumentError(`the ${name} of this state is too large`, {
+      op: 'random.setState',
+      expected: 'an integer from -2^63 to 2^63 - 1',
+      actual: describe(value),
     });
   }
   if (currentTrace() !== null) {
@@ -91,19 +120,40 @@ export interface FloatOptions {
   readonly dtype?: DType;
 }
 
+interface NormalOptions extends FloatOptions {
+  /** Default 0. */
+  readonly mean?: number;
+  /** The standard deviation, at least 0. Default 1. */
+  readonly std?: number;
+}
+
+interface UniformOptions extends FloatOptions {
+  /** The least value. Default 0. */
+  readonly low?: number;
+  /** Values stay below. Default 1. */
+  readonly high?: number;
+}
+
+/** Dtypes have an error of their own. */
+const anyDType = rule('a dtype', (value): value is DType => value !== undefined);
+
 /** Numbers from the normal distribution. */
-export function normal(
-  shape: RandomShape = [],
-  options: FloatOptions & { readonly mean?: number; readonly std?: number } = {},
-): NDArray {
+export function normal(shape: RandomShape = [], options: NormalOptions = {}): NDArray {
+  checkOptions<NormalOptions>('random.normal', options, {
+    dtype: anyDType,
+    mean: finite,
+    std: nonNegative,
+  });
   return draw((state) => randomNormal(state, shape, options));
 }
 
 /** Numbers spread evenly over `low` (0 unless given) to `high` (1), which itself is never drawn. */
-export function uniform(
-  shape: RandomShape = [],
-  options: FloatOptions & { readonly low?: number; readonly high?: number } = {},
-): NDArray {
+export function uniform(shape: RandomShape = [], options: UniformOptions = {}): NDArray {
+  checkOptions<UniformOptions>('random.uniform', options, {
+    dtype: anyDType,
+    low: finite,
+    high: finite,
+  });
   return draw((state) => randomUniform(state, shape, options));
 }
 
@@ -131,6 +181,7 @@ export function randint(
   options: { readonly dtype?: DType } = {},
 ): NDArray {
   if (typeof first === 'number' && typeof second === 'number') {
+    checkOptions<{ readonly dtype?: DType }>('random.randint', options, { dtype: anyDType });
     return draw((state) => randomInteger(state, shape, { low: first, high: second, ...options }));
   }
   if (typeof first === 'number' || typeof second === 'number') {
@@ -140,6 +191,12 @@ export function randint(
       actual: `${describe(first)}, ${describe(second)}`,
     });
   }
+  checkOptions<IntegerOptions>('random.randint', second, {
+    low: integer,
+    high: integer,
+    dtype: anyDType,
+  });
+  checkArgument('random.randint', 'high', second.high, integer);
   return draw((state) => randomInteger(state, first, second));
 }
 
@@ -148,14 +205,11 @@ export function bernoulli(
   shape: RandomShape = [],
   options: { readonly p?: number; readonly dtype?: DType } = {},
 ): NDArray {
+  checkOptions<{ readonly p?: number; readonly dtype?: DType }>('random.bernoulli', options, {
+    p: fraction,
+    dtype: anyDType,
+  });
   const { p = 0.5, dtype = 'bool' } = options;
-  if (!(p >= 0 && p <= 1)) {
-    throw new ArgumentError('not a probability', {
-      op: 'random.bernoulli',
-      expected: 'a number from 0 to 1',
-      actual: describe(p),
-    });
-  }
   return less(
     draw((state) => randomUniform(state, shape)),
     p,
@@ -170,6 +224,9 @@ export function categorical(
   logits: NDArray | HostValue,
   options: { readonly shape?: RandomShape } = {},
 ): NDArray {
+  checkOptions<{ readonly shape?: RandomShape }>('random.categorical', options, {
+    shape: rule('a shape', (value): value is RandomShape => value !== undefined),
+  });
   const scores = logits instanceof NDArray ? logits : array(logits);
   if (scores.ndim === 0) {
     throw new ShapeError('there are no categories', {

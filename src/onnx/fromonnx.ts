@@ -1,14 +1,6 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError } from '../base/errors.js';
-import {
-  bytesRule,
-  callable,
-  checkArgument,
-  checkOptions,
-  either,
-  rule,
-  text,
-} from '../base/options.js';
+import { callable, checkOptions, either, rule, text } from '../base/options.js';
 import { type ExternalData, externalFrom } from '../formats/onnx/external.js';
 import { importModel, type InputRequests, type ModelFacts } from '../formats/onnx/import.js';
 import { arrayType } from '../front/arraytype.js';
@@ -69,7 +61,6 @@ export class OnnxGraph extends StaticGraph {
  * counterpart here, which names operator and opset, or where `@bufbuild/protobuf` is not installed.
  */
 export function fromOnnx(bytes: Uint8Array, options: FromOnnxOptions = {}): OnnxGraph {
-  checkArgument(op, 'bytes', bytes, bytesRule);
   checkOptions<FromOnnxOptions>(op, options, {
     externalData: either(text, callable),
     inputs: requestsRule,

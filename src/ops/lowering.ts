@@ -199,6 +199,12 @@ export const keptStates = {
   full: 2,
 } as const;
 
+/**
+ * How many operands one kernel takes. Engines limit the parameters of a function to a thousand, and a kernel
+ * that treats each operand in code of its own takes long to compile.
+ */
+export const mostOperands = 512;
+
 /** A loop nest of its own, for what is neither a point nor a reduction. Must write every element. */
 export interface KernelLowering<A> {
   readonly kind: 'kernel';
@@ -220,6 +226,8 @@ export interface KernelLowering<A> {
   readonly divides?: boolean;
   /** The operand of which the kernel may `keep` what it makes. None when absent. */
   readonly keeps?: number;
+  /** Calls of fewer operands that stand for a call of more than `mostOperands`. None when absent. */
+  divided?<T extends Tensor>(context: DecomposeContext<T, A>): readonly T[];
   kernel(context: KernelContext<A>): Stmt;
 }
 

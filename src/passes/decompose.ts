@@ -1,5 +1,7 @@
 import { InternalError } from '../base/errors.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
+import type { Attributes } from '../base/schema.js';
+import { type KernelLowering, mostOperands } from '../ops/lowering.js';
 import { declarationOf } from './facets.js';
 import { isMeasured, measureFirst, withUnreadExtents } from './measure.js';
 import { ownSymbols } from './ownsymbols.js';
@@ -24,12 +26,15 @@ export function decompose(program: Program): Program {
         ({ node, id, operands, into }) => {
           if (node.kind !== 'call') return undefined;
           const isMeasuredHere = introducers.has(id) && isMeasured(node);
-          if (!isMeasuredHere && !isDecomposed(node)) return undefined;
+          if (!isMeasuredHere && !isDecomposed(node, operands.length)) return undefined;
           last = node;
           if (isMeasuredHere) measureFirst(node, operands, into);
           return expanded(node, operands, into);
         },
-        { wanted: (call) => isDecomposed(call) || (introducers.size > 0 && isMeasured(call)) },
+        {
+          wanted: (call) =>
+            isDecomposed(call, Infinity) || (introducers.size > 0 && isMeasured(call)),
+        },
       );
       if (last === undefined) return current;
       if (depth === deepest) {
@@ -40,14 +45,18 @@ export function decompose(program: Program): Program {
   });
 }
 
-function isDecomposed({ op }: CallNode): boolean {
-  return declarationOf(op).lowering.kind === 'decompose';
+function isDecomposed({ op }: CallNode, operands: number): boolean {
+  const { lowering } = declarationOf(op);
+  if (lowering.kind === 'kernel') return lowering.divided !== undefined && operands > mostOperands;
+  return lowering.kind === 'decompose';
 }
 
 /** A call by other operators, or by itself. */
 function expanded(call: CallNode, operands: readonly Value[], into: Program): readonly Value[] {
   const { lowering } = declarationOf(call.op);
-  if (lowering.kind !== 'decompose') return into.appendNode(call, operands);
   const { attributes, types: outputTypes } = call;
-  return into.assuming(() => lowering.decompose({ attributes, inputs: operands, outputTypes }));
+  const context = { attributes, inputs: operands, outputTypes };
+  if (lowering.kind === 'decompose') return into.assuming(() => lowering.decompose(context));
+  if (!isDecomposed(call, operands.length)) return into.appendNode(call, operands);
+  return into.assuming(() => (lowering as KernelLowering<Attributes>).divided!(context));
 }

@@ -26,16 +26,17 @@ function inProcess(before: string, behind: string): string {
   return stdout.trim();
 }
 
-test('without a file system parameters are not saved, and the error says what does work', () => {
+test('without a file system parameters are not saved, and paths are addresses', () => {
   const said = inProcess(
     'const { log } = console; delete globalThis.process;',
     `const net = new kn.nn.Dense(2, { inputs: 3 }).initialize();
-    for (const call of [net.saveParameters('x'), net.loadParameters('x')]) {
-      await call.catch((error) => log(error instanceof kn.UnsupportedError, error.advice));
-    }`,
+    await net.saveParameters('x').catch((error) => log(error instanceof kn.UnsupportedError, error.advice));
+    await net.loadParameters('http://127.0.0.1:9/x').catch((error) => log(error instanceof kn.FormatError, error.problem));`,
   );
-  const line = 'true use the forms that give and take bytes: toSafetensors and fromSafetensors';
-  assert.equal(said, `${line}\n${line}`);
+  assert.deepEqual(said.split('\n'), [
+    'true use the forms that give and take bytes: toSafetensors and fromSafetensors',
+    'true http://127.0.0.1:9/x cannot be fetched',
+  ]);
 });
 
 test('an environment that may not be seen has no variables', () => {

@@ -252,7 +252,7 @@ test('Mistakes are instances of `kn.KaonError` with `code`, `op`, `expected`, `a
     op: 'random.seed',
     says: 'integer',
   });
-  refused(() => kn.random.bernoulli([2], { p: 2 }), { kind: kn.ArgumentError, op: 'random.bernoulli', says: 'probability' }); // prettier-ignore
+  refused(() => kn.random.bernoulli([2], { p: 2 }), { kind: kn.ArgumentError, op: 'random.bernoulli', says: '0 to 1' }); // prettier-ignore
   refused(() => kn.random.normal([-1]), { kind: kn.ShapeError, op: 'randomNormal', says: '-1' });
   refused(() => kn.random.normal([2], { dtype: 'int32' }), { kind: kn.DTypeError, op: 'randomNormal', says: 'int32' }); // prettier-ignore
   refused(() => kn.random.categorical(kn.array(1)), { kind: kn.ShapeError, op: 'random.categorical', says: 'axis' }); // prettier-ignore

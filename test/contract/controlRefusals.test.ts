@@ -107,13 +107,19 @@ refusesForeach(
   'a way to save that there is not',
   ({ xs, s }) => loose.foreach((x: kn.NDArray, h: kn.NDArray) => [x, h], xs, s, { save: 'some' }),
   kn.ArgumentError,
-  'there is no such way to save',
+  'save is not acceptable',
+);
+refusesForeach(
+  'an option that there is not',
+  ({ xs, s }) => loose.foreach((x: kn.NDArray, h: kn.NDArray) => [x, h], xs, s, { reversed: true }),
+  kn.ArgumentError,
+  'did you mean reverse',
 );
 refusesForeach(
   'a direction that is neither',
   ({ xs, s }) => loose.foreach((x: kn.NDArray, h: kn.NDArray) => [x, h], xs, s, { reverse: 1 }),
   kn.ArgumentError,
-  'reverse is not true or false',
+  'reverse is not acceptable',
 );
 refusesForeach(
   'an operator that refuses inside',
@@ -205,6 +211,18 @@ refusesWhile(
   kn.ArgumentError,
   'a padded loop has no limit',
 );
+refusesWhile(
+  'an option of loops that there is not',
+  ({ s, xs }) =>
+    kn.whileLoop(
+      (v) => v.sum().less(10),
+      (v) => [v, v.add(xs.sum())],
+      s,
+      { max_iterations: 3 } as never,
+    ),
+  kn.ArgumentError,
+  'did you mean maxIterations',
+);
 for (const maxIterations of [-1, 1.5, NaN]) {
   refusesWhile(
     `${maxIterations} iterations`,
@@ -216,7 +234,7 @@ for (const maxIterations of [-1, 1.5, NaN]) {
         { maxIterations },
       ),
     kn.ArgumentError,
-    'maxIterations is no number of iterations',
+    'maxIterations is not acceptable',
   );
 }
 

@@ -91,3 +91,35 @@ test('eye has ones on a diagonal', () => {
 test('an array that no memory can hold is a DeviceError', () => {
   assert.throws(() => kn.zeros([1e9, 1e9]), kn.DeviceError);
 });
+
+test('options that there are not, and arguments of other kinds, are refused', () => {
+  const loose = (options: object): never => options as never;
+  const mistakes: readonly (readonly [string, string, () => unknown])[] = [
+    ['array', 'did you mean dtype', () => kn.array([1], loose({ dytpe: 'int32' }))],
+    ['zeros', 'did you mean dtype', () => kn.zeros([1], loose({ type: 'int32' }))],
+    ['ones', 'options', () => kn.ones([1], 'int32' as never)],
+    ['full', 'did you mean dtype', () => kn.full([1], 2, loose({ Dtyp: 'int32' }))],
+    ['eye', 'there is no option offset', () => kn.eye(2, 2, loose({ offset: 1 }))],
+    ['linspace', 'did you mean endpoint', () => kn.linspace(0, 1, 3, loose({ end_point: false }))],
+    ['linspace', 'start', () => kn.linspace(true as never, 1)],
+    ['linspace', 'stop', () => kn.linspace(0, Infinity)],
+    ['arange', 'did you mean dtype', () => kn.arange(3, loose({ dtyp: 'int32' }))],
+    ['arange', 'true', () => kn.arange(true as never)],
+    ['arange', 'true', () => kn.arange(0, true as never)],
+    ['arange', 'the step', () => kn.arange(0, 4, true as never)],
+    ['arange', 'the step', () => kn.arange(0, 4, '2' as never)],
+    ['arange', '"3"', () => kn.arange('3' as never)],
+    ['arange', 'null', () => kn.arange(null as never)],
+  ]; // prettier-ignore
+  for (const [op, words, act] of mistakes) {
+    assert.throws(act, (error: unknown) => {
+      assert.ok(error instanceof kn.ArgumentError, String(error));
+      assert.equal(error.op, op);
+      assert.ok(error.message.includes(words), error.message);
+      return true;
+    });
+  }
+  assert.deepEqual(kn.arange(1, 4, undefined, { dtype: 'int32' }).tolist(), [1, 2, 3]);
+  assert.deepEqual(kn.arange(1, 6, 2, { dtype: 'int32' }).tolist(), [1, 3, 5]);
+  assert.deepEqual(kn.arange(1, 4, { dtype: 'int32' }).tolist(), [1, 2, 3]);
+});

@@ -15,7 +15,7 @@ test('equal seeds give equal numbers, each draw fresh ones', () => {
   assert.deepEqual(kn.random.normal([8]).tolist(), a);
   kn.random.seed(43);
   assert.notDeepEqual(kn.random.normal([8]).tolist(), a);
-  kn.random.seed(2n ** 70n);
+  kn.random.seed(2n ** 63n - 1n);
   assert.equal(kn.random.uniform([3]).size, 3);
 });
 
@@ -152,5 +152,50 @@ test('an exported graph takes the random state and hands it on', () => {
 test('seeding while tracing, and what is no seed, are refused', () => {
   refuses(() => kn.hybridize(() => kn.random.seed(1))(), kn.TraceError, 'while tracing');
   refuses(() => kn.random.seed(1.5), kn.ArgumentError, 'a seed is an integer');
-  refuses(() => kn.random.bernoulli([1], { p: 2 }), kn.ArgumentError, 'not a probability');
+  refuses(
+    () => kn.random.bernoulli([1], { p: 2 }),
+    kn.ArgumentError,
+    'p is not acceptable',
+    '0 to 1',
+  );
+});
+
+test('seeds are refused rather than wrapped', () => {
+  const before = kn.random.getState();
+  for (const seed of [2n ** 63n, 2n ** 70n, -(2n ** 63n) - 1n]) {
+    refuses(() => kn.random.seed(seed), kn.ArgumentError, 'random.seed', '2^63');
+    refuses(() => kn.random.setState({ seed, counter: 0n }), kn.ArgumentError, 'random.setState');
+  }
+  for (const seed of [NaN, Infinity, 2 ** 53, '1', null, true]) {
+    refuses(() => kn.random.seed(seed as never), kn.ArgumentError, 'random.seed');
+  }
+  assert.deepEqual(kn.random.getState(), before);
+  kn.random.seed(-1);
+  const negative = kn.random.uniform([4]).tolist();
+  kn.random.seed(2n ** 63n - 1n);
+  assert.notDeepEqual(kn.random.uniform([4]).tolist(), negative);
+});
+
+test('ranges and options that make no sense are refused, and draw nothing', () => {
+  kn.random.seed(3);
+  const before = kn.random.getState();
+  const loose = (options: object): never => options as never;
+  const mistakes: readonly (readonly [string, () => unknown])[] = [
+    ['beyond float32', () => kn.random.uniform([2], { low: -3e38, high: 3e38 })],
+    ['beyond float16', () => kn.random.uniform([2], { high: 1e5, dtype: 'float16' })],
+    ['beyond bfloat16', () => kn.random.uniform([2], { low: -2e38, high: 2e38, dtype: 'bfloat16' })],
+    ['beyond float16', () => kn.random.normal([2], { std: 1e5, dtype: 'float16' })],
+    ['did you mean high', () => kn.random.uniform([2], loose({ hihg: 2 }))],
+    ['did you mean std', () => kn.random.normal([2], loose({ sdt: 2 }))],
+    ['low', () => kn.random.uniform([2], loose({ low: '0' }))],
+    ['did you mean high', () => kn.random.randint([2], loose({ hight: 2 }))],
+    ['high', () => kn.random.randint([2], loose({}))],
+    ['there is no option prob', () => kn.random.bernoulli([2], loose({ prob: 0.5 }))],
+    ['did you mean shape', () => kn.random.categorical([0, 1], loose({ shap: [2] }))],
+  ]; // prettier-ignore
+  for (const [words, act] of mistakes) refuses(act, kn.ArgumentError, words);
+  assert.deepEqual(kn.random.getState(), before);
+  // The whole of a dtype that is not beyond it.
+  const wide = kn.random.uniform([100], { low: -3e4, high: 3e4, dtype: 'float16' });
+  assert.ok(wide.isFinite().all().item());
 });

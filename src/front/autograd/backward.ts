@@ -1,9 +1,9 @@
-import { sameShape } from '../../base/dim.js';
 import { isFloat } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import { add, onesLike, zerosLike } from '../../ops/index.js';
 import { reachedFrom } from '../followed.js';
 import { written } from '../gradientuse.js';
+import { ofShape } from '../meeting.js';
 import { withMode } from '../mode.js';
 import { typeToString } from '../../ir/program.js';
 import { type BackwardOptions, NDArray } from '../ndarray.js';
@@ -86,7 +86,8 @@ export function checkedHeadGrad(
       actual: typeof grad,
     });
   }
-  if (!sameShape(grad.type.shape, head.type.shape)) {
+  const fitting = ofShape(grad, head.type.shape, op);
+  if (fitting === null) {
     throw new ShapeError('the head gradient has another shape than the array', {
       op,
       expected: typeToString(head.type),
@@ -100,5 +101,5 @@ export function checkedHeadGrad(
       actual: typeToString(grad.type),
     });
   }
-  return grad;
+  return fitting;
 }

@@ -1,6 +1,6 @@
 import { describe } from '../../base/attribute.js';
-import { callable, checkArgument, rule } from '../../base/options.js';
 import { ArgumentError, DTypeError, inContext, KaonError, ShapeError } from '../../base/errors.js';
+import { callable, oneOfValues, type ValueRule } from '../../base/options.js';
 import { sameShape } from '../../base/dim.js';
 import { typeToString } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
@@ -97,30 +97,5 @@ export function inIteration<R>(op: string, index: number, run: () => R): R {
   }
 }
 
-/** Refuses what is no object of options. Each option is checked where it is read. */
-export function checkOptionsObject(op: string, options: unknown): void {
-  checkArgument(op, 'options', options, anyOptions);
-}
-
-const anyOptions = rule(
-  'an object',
-  (value): value is object => typeof value === 'object' && value !== null && !Array.isArray(value),
-);
-
-/** An option that is true or false; false unless said. */
-export function checkedFlag(op: string, name: string, value: unknown = false): boolean {
-  if (typeof value === 'boolean') return value;
-  throw new ArgumentError(`${name} is not true or false`, { op, expected: 'a boolean', actual: describe(value) }); // prettier-ignore
-}
-
-const saves: readonly unknown[] = ['all', 'none', 'auto'];
-
-/** What a loop keeps for its backward pass; `auto` unless said. */
-export function checkedSave(op: string, save: unknown = 'auto'): LoopSave {
-  if (saves.includes(save)) return save as LoopSave;
-  throw new ArgumentError('there is no such way to save', {
-    op,
-    expected: "'all', 'none' or 'auto'",
-    actual: describe(save),
-  });
-}
+/** What a loop may keep for its backward pass. */
+export const loopSave: ValueRule<LoopSave> = oneOfValues('all', 'none', 'auto');

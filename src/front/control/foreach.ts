@@ -1,3 +1,4 @@
+import { checkOptions, flag, type OptionRules } from '../../base/options.js';
 import { unflatten } from '../../base/tree.js';
 import { requireNow } from '../../ir/requirement.js';
 import { lengthOf } from '../../ops/control/body.js';
@@ -5,15 +6,7 @@ import type { LoopSave } from '../../ops/control/foreach.js';
 import { mode } from '../mode.js';
 import type { NDArray } from '../ndarray.js';
 import { capturedForeach } from './capturedForeach.js';
-import {
-  checkedFlag,
-  checkedReturn,
-  checkedSave,
-  checkFunction,
-  checkOptionsObject,
-  inIteration,
-  resultOf,
-} from './checks.js';
+import { checkedReturn, loopSave, checkFunction, inIteration, resultOf } from './checks.js';
 import { Outputs, settled } from './eager.js';
 import { keeping, type RowLoop, type Step } from './loop.js';
 import { namesOf, takeApart } from './nesting.js';
@@ -32,6 +25,8 @@ export interface ForeachOptions {
   /** Goes from the last row to the first; outputs stay in the order of the data. Default false. */
   readonly reverse?: boolean;
 }
+
+const rules: OptionRules<ForeachOptions> = { save: loopSave, reverse: flag };
 
 /**
  * Runs `body(slice, states)` for each position along the first axis of the data, and carries the states
@@ -52,8 +47,8 @@ export function foreach<D extends object | [], S extends object | [], O extends 
   options: ForeachOptions = {},
 ): [outputs: O, states: S] {
   checkFunction(op, 'the body', body);
-  checkOptionsObject(op, options);
-  const save = checkedSave(op, options.save);
+  checkOptions(op, options, rules);
+  const save = options.save ?? 'auto';
   const rows = takeApart(op, 'data', data);
   const states = takeApart(op, 'state', initStates);
   const types = rows.leaves.map(({ type }) => type);
@@ -68,7 +63,7 @@ export function foreach<D extends object | [], S extends object | [], O extends 
     states,
     step,
     save,
-    reverse: checkedFlag(op, 'reverse', options.reverse),
+    reverse: options.reverse ?? false,
   };
   return (mode.capture === null ? runForeach(loop) : capturedForeach(loop)) as [O, S];
 }

@@ -1,5 +1,5 @@
-import { describe } from '../../base/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
+import { checkOptions, flag, integerFrom, type OptionRules, orNull } from '../../base/options.js';
 import { unflatten } from '../../base/tree.js';
 import type { LoopSave } from '../../ops/control/foreach.js';
 import { arrayType } from '../arraytype.js';
@@ -8,11 +8,9 @@ import { arrayOf, type NDArray } from '../ndarray.js';
 import { capturedWhile } from './capturedWhile.js';
 import {
   checkedPredicate,
-  checkedFlag,
   checkedReturn,
-  checkedSave,
+  loopSave,
   checkFunction,
-  checkOptionsObject,
   inIteration,
   resultOf,
 } from './checks.js';
@@ -35,6 +33,12 @@ export interface WhileOptions {
 
 /** Loop variables that are no list, and so are passed as one argument. */
 export type LoopVariables = object & { readonly [Symbol.iterator]?: never };
+
+const rules: OptionRules<WhileOptions> = {
+  maxIterations: orNull(integerFrom(0)),
+  padded: flag,
+  save: loopSave,
+};
 
 /**
  * Runs `body` as long as `condition` holds of the loop variables. The body returns
@@ -68,9 +72,8 @@ export function whileLoop(
 ): [unknown, unknown, NDArray] {
   checkFunction(op, 'the condition', condition);
   checkFunction(op, 'the body', body);
-  checkOptionsObject(op, options);
-  const padded = checkedFlag(op, 'padded', options.padded);
-  const save = checkedSave(op, options.save);
+  checkOptions(op, options, rules);
+  const { padded = false, save = 'auto' } = options;
   const limit = checkedLimit(options.maxIterations, padded);
   const vars = takeApart(op, 'loop variable', loopVars);
   const spread = (arrays: readonly NDArray[]): never[] => {
@@ -131,10 +134,5 @@ function checkedLimit(limit: number | null | undefined, padded: boolean): number
       actual: 'none',
     });
   }
-  if (Number.isSafeInteger(limit) && limit >= 0) return limit;
-  throw new ArgumentError('maxIterations is no number of iterations', {
-    op,
-    expected: 'an integer that is not negative',
-    actual: describe(limit),
-  });
+  return limit;
 }

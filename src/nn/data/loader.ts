@@ -4,7 +4,6 @@ import {
   checkArgument,
   checkOptions,
   flag,
-  instanceOf,
   integerFrom,
   type OptionRules,
   rule,
@@ -55,6 +54,15 @@ const seedRule = rule(
     Number.isInteger(value) && (value as number) >= -(2 ** 31) && (value as number) < 2 ** 32,
 );
 
+/** By its form: there are places without the class, and several of it in others. */
+const signalRule = rule(
+  'an AbortSignal',
+  (value): value is AbortSignal =>
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as AbortSignal).throwIfAborted === 'function',
+);
+
 const rules: OptionRules<LoaderOptions<unknown, unknown>> = {
   batchSize: integerFrom(1),
   shuffle: flag,
@@ -62,7 +70,7 @@ const rules: OptionRules<LoaderOptions<unknown, unknown>> = {
   dropLast: flag,
   prefetch: integerFrom(0),
   collate: callable,
-  signal: instanceOf('an AbortSignal', AbortSignal),
+  signal: signalRule,
   progress: callable,
 };
 

@@ -9,3 +9,4 @@ export { dynamicSlice, updateSlice } from './dynamicSlice.js';
 export { completedSizes, openExtents } from './completedSizes.js';
 export { repeatEach } from './repeatEach.js';
 export { stretchTo } from './stretchTo.js';
+export { withSizes } from './withSizes.js';

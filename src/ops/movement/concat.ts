@@ -17,6 +17,7 @@ import { rowShape } from '../batch.js';
 import { normalizeAxis } from '../infer.js';
 import { example } from '../law.js';
 import { overAll } from '../loops.js';
+import { mostOperands } from '../lowering.js';
 import { broadcastTo } from '../reduction/sum.js';
 import { zerosLike } from './fill.js';
 import { resolveRange, type SliceEntry } from './range.js';
@@ -24,6 +25,9 @@ import { expandDims, reshape } from './reshape.js';
 import { slice, sliceAdjoint } from './slice.js';
 
 /** Joining arrays and taking them apart. */
+
+/** Of more arrays the gradients are taken apart at once, not by a call for each. */
+const fewArrays = 8;
 
 type Join = <T extends Tensor = DefaultTensor>(arrays: readonly Input<T>[], axis?: number) => T;
 
@@ -58,6 +62,13 @@ export const concat: OperatorFunction<Join, false> = operator({
   },
   gradient: ({ inputs, grads: [g], attributes, needs }) => {
     const axis = normalizeAxis('concat', attributes.axis, g!.type.shape.length);
+    if (inputs.length > fewArrays) {
+      let stop: Dim = 0;
+      const cuts = inputs.slice(0, -1).map(({ type }) => (stop = addDim(stop, type.shape[axis])));
+      return split(g!, cuts, axis).map((part, i) =>
+        needs[i] ? reshaped(part, inputs[i].type.shape) : null,
+      );
+    }
     let end: Dim = 0;
     return inputs.map(({ type }, i) => {
       const start = end;
@@ -78,6 +89,15 @@ export const concat: OperatorFunction<Join, false> = operator({
         );
       });
       return e.block(...copies);
+    },
+    // Of about as many parts as each has arrays: all but the last are alike, and one kernel serves them.
+    divided: ({ inputs, outputTypes: [{ shape }], attributes }) => {
+      const axis = normalizeAxis('concat', attributes.axis, shape.length);
+      const size = Math.min(mostOperands, Math.ceil(Math.sqrt(inputs.length)));
+      const parts = Array.from({ length: Math.ceil(inputs.length / size) }, (_, part) =>
+        concat(inputs.slice(part * size, (part + 1) * size), axis),
+      );
+      return [concat(parts, axis)];
     },
   },
   onnx: ({ onnx, inputs, outputTypes: [{ shape }], attributes }) =>
@@ -148,6 +168,11 @@ export const stack: OperatorFunction<Join, false> = operator({
   },
   gradient: ({ inputs, grads: [g], attributes, needs }) => {
     const axis = normalizeAxis('stack', attributes.axis, g!.type.shape.length);
+    if (inputs.length > fewArrays) {
+      return split(g!, inputs.length, axis).map((part, i) =>
+        needs[i] ? reshape(part, inputs[i].type.shape) : null,
+      );
+    }
     return inputs.map(({ type }, i) =>
       needs[i] ? reshaped(slice(g!, ...along(axis, i)), type.shape) : null,
     );

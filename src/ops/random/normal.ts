@@ -9,7 +9,7 @@ import { type DefaultTensor, type Input, operator, type OperatorFunction } from 
 import { computeScalar } from '../lowering.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
 import { normalQuantile } from './quantile.js';
-import { checkFloat, fromWords, inferRandom, sampleState, withState } from './state.js';
+import { checkFloat, checkHolds, fromWords, inferRandom, sampleState, withState } from './state.js';
 import type { Words } from './threefry.js';
 
 export interface NormalOptions {
@@ -59,6 +59,7 @@ export const randomNormal: OperatorFunction<RandomNormal, false> = operator({
         actual: `mean ${mean}, std ${std}`,
       });
     }
+    checkHolds('randomNormal', dtype, { mean, std });
     return inferRandom('randomNormal', dtype, shape, context);
   },
   gradient: 'none',

@@ -1,5 +1,6 @@
 import type { Dim } from '../../base/dim.js';
 import { type DType, isFloat } from '../../base/dtype.js';
+import { greatestFinite } from '../../base/numbers.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import type { InferContext } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
@@ -59,6 +60,24 @@ export function checkFloat(op: string, dtype: DType): void {
     actual: dtype,
     advice: 'draw integers with randomInteger',
   });
+}
+
+/** Refuses numbers that are beyond a float dtype: what is computed of them would be infinite. */
+export function checkHolds(
+  op: string,
+  dtype: DType,
+  numbers: Readonly<Record<string, number>>,
+): void {
+  const greatest = greatestFinite(dtype) ?? Infinity;
+  for (const [name, value] of Object.entries(numbers)) {
+    if (Math.abs(value) <= greatest) continue;
+    throw new ArgumentError(`${name} is beyond ${dtype}`, {
+      op,
+      expected: `a number from ${-greatest} to ${greatest}`,
+      actual: String(value),
+      advice: 'draw in a wider dtype',
+    });
+  }
 }
 
 /** Refuses an empty range. */

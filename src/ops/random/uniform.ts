@@ -7,7 +7,15 @@ import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type DefaultTensor, type Input, operator, type OperatorFunction } from '../declare.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
-import { checkFloat, checkSpan, fromWords, inferRandom, sampleState, withState } from './state.js';
+import {
+  checkFloat,
+  checkHolds,
+  checkSpan,
+  fromWords,
+  inferRandom,
+  sampleState,
+  withState,
+} from './state.js';
 import type { Words } from './threefry.js';
 
 const span = { shape: attr.dims, low: attr.number, high: attr.number, dtype: attr.dtype };
@@ -52,6 +60,7 @@ export const randomUniform: OperatorFunction<RandomUniform, false> = operator({
     const { shape, low, high, dtype } = context.attributes;
     checkFloat('randomUniform', dtype);
     checkSpan('randomUniform', low, high, Number.isFinite(high - low) && low < high);
+    checkHolds('randomUniform', dtype, { low, high, 'high - low': high - low });
     return inferRandom('randomUniform', dtype, shape, context);
   },
   gradient: 'none',
