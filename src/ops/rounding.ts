@@ -1,6 +1,7 @@
 import { type DType, isNarrowFloat } from '../base/dtype.js';
 import * as e from '../loop/build.js';
 import type { Expr } from '../loop/nodes.js';
+import { withPlainForm } from './elementwise/known.js';
 import { computeScalar } from './lowering.js';
 
 /**
@@ -15,8 +16,9 @@ export function towards(dtype: DType, x: Expr): Expr {
   const { scalar } = x.type;
   const isRounded =
     scalar === 'f64' || (dtype === 'bfloat16' && (scalar === 'i64' || scalar === 'i32'));
-  if (!isNarrowFloat(dtype) || !isRounded) return e.cast(computeScalar(dtype), x);
-  return toOdd(scalar === 'i64' ? exactly(x) : e.cast('f64', x));
+  const plain = e.cast(computeScalar(dtype), x);
+  if (!isNarrowFloat(dtype) || !isRounded) return plain;
+  return withPlainForm(toOdd(scalar === 'i64' ? exactly(x) : e.cast('f64', x)), () => plain);
 }
 
 /** An f64 as an f32, rounded to odd. */
