@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import * as kn from '../../src/index.js';
 import { toC, toModule } from '../../src/artifact/index.js';
+import { encodeNpy } from '../../src/formats/npy.js';
 import * as onnx from '../../src/onnx.js';
 import type { Callable } from './declarations.js';
 import { type Base, binary, type Maker, operators, unary } from './operatorcalls.js';
@@ -113,6 +114,12 @@ const functions: Readonly<Record<string, Maker>> = {
     return ['saved.checkpoint', { net: dense() }];
   },
   saveCheckpoint: () => ['written.checkpoint', { net: dense() }],
+  load: () => {
+    writeFileSync('saved.npy', encodeNpy({ dtype: 'int8', shape: [2], data: Int8Array.of(1, 2) }));
+    return ['saved.npy', { maxBytes: 1000 }];
+  },
+  save: ({ x }) => ['written.npy', x],
+  saveToBytes: ({ x }) => ['safetensors', { x }],
   'random.seed': () => [7],
   'random.setState': () => [kn.random.getState()],
   'random.normal': () => [[2, 3], { mean: 1, std: 2 }],
