@@ -19,13 +19,7 @@ export function specialNumbers(format: FloatFormat): readonly number[] {
     0, 2 ** (least - fraction), 3 * 2 ** (least - fraction), 2 ** least - 2 ** (least - fraction), 2 ** least, Infinity,
     (2 - 2 ** -fraction) * 2 ** greatest, 2 ** greatest, 2 ** -fraction, 2 ** fraction, 2 ** (fraction + 1),
     ...[0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10, 20, 100, 1000].flatMap(near),
-    Math.PI,
-    Math.PI / 2,
-    Math.E,
-    Math.LN2,
-    1e-5,
-    1e-10,
-    1e30,
+    Math.PI, Math.PI / 2, Math.E, Math.LN2, 1e-5, 1e-10, 1e30,
   ]; // prettier-ignore
   const all = magnitudes.map(format.round).flatMap((x) => [x, -x]);
   return [NaN, ...new Map(all.map((x) => [Object.is(x, -0) ? '-0' : String(x), x])).values()];

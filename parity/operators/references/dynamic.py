@@ -159,3 +159,8 @@ def kept_boxes(boxes, scores, order, o={}):
 def non_max_suppression(boxes, scores, o={}):
     order = torch.argsort(scores, descending=True, stable=True).tolist()
     return torch.tensor(kept(boxes.tolist(), scores.tolist(), order, o)[0], dtype=torch.int64)
+
+
+@reference('withSizes')
+def with_sizes(x, shape, op):
+    return x

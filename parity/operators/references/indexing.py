@@ -103,3 +103,10 @@ def searchsorted(sorted, values, o={}):
 @reference('oneHot')
 def one_hot(indices, depth, o={}):
     return (positions(indices).unsqueeze(-1) == torch.arange(depth)).to(dtypes[o.get('dtype', 'float32')])
+
+
+@reference('classPosition')
+def class_position(labels, classes, o={}):
+    ignored = o.get('ignoreIndex')
+    counts = torch.ones_like(labels, dtype=torch.bool) if ignored is None else labels != ignored
+    return torch.where(counts, labels, -1).to(torch.int32)

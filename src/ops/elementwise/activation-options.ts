@@ -10,8 +10,8 @@ import {
 } from '../declare.js';
 import { inferElementwise } from '../infer.js';
 import { elementwise } from '../lowering.js';
-import { sigmoid } from './activation.js';
-import { add, mul, square, sub } from './arithmetic.js';
+import { decay, sigmoid } from './activation.js';
+import { add, mul, neg, square } from './arithmetic.js';
 import { greater } from './comparison.js';
 import { erfc } from './error-function.js';
 import { errorComplement, normalProduct } from './expressions/error-function.js';
@@ -66,7 +66,7 @@ export const elu: OperatorFunction<Elu> = operator({
   call: (x, options) => ({ inputs: [x], attributes: { alpha: options?.alpha ?? 1 } }),
   infer: inferElementwise('elu'),
   gradient: ({ inputs: [x], grads: [g], attributes: { alpha } }) => [
-    mul(g!, where(greater(x, 0), 1, mul(exp(x), alpha))),
+    mul(g!, where(greater(x, 0), 1, mul(decay(x), alpha))),
   ],
   lowering: elementwise<{ readonly alpha: number }>(([x], { attributes: { alpha } }) =>
     e.select(e.gt(x, 0), x, e.mul(exponentialMinusOne(e.min(x, 0)), alpha)),
@@ -101,9 +101,10 @@ export const gelu: OperatorFunction<Gelu> = operator({
       return [mul(g!, add(normalCumulative(x), mul(x, normalDensity(x))))];
     }
     const cube = mul(square(x), x);
-    const s = sigmoid(mul(add(x, mul(cube, cubic)), steepness));
+    const u = mul(add(x, mul(cube, cubic)), steepness);
+    const [s, q] = [sigmoid(u), sigmoid(neg(u))]; // 1 - s would have no digits left
     const slope = mul(add(mul(square(x), 3 * cubic), 1), steepness);
-    return [mul(g!, add(s, mul(mul(x, slope), mul(s, sub(1, s)))))];
+    return [mul(g!, add(s, mul(mul(x, slope), mul(s, q))))];
   },
   lowering: elementwise<{ readonly approximate: 'none' | 'tanh' }>(
     ([x], { attributes: { approximate } }) => {

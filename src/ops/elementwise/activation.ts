@@ -1,9 +1,11 @@
+import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
 import { greater, less } from './comparison.js';
+import { exp } from './exponential.js';
 import {
   exponential,
   exponentialMinusOne,
@@ -106,8 +108,9 @@ export const mish: OperatorFunction<Unary> = unary({
   operands: 'float',
   value: (x) => {
     // With w = e^x, the tangent of log(1 + w) is w (w + 2) / (w (w + 2) + 2), 1 beyond the bound.
-    const { value, powers } = exponentialParts(e.min(x, 20));
-    const dividend = e.add(e.add(value, value), e.mul(value, scaledBy(value, powers)));
+    const { value, excess, powers } = exponentialParts(e.min(x, 20));
+    const square = e.mul(value, scaledBy(value, powers));
+    const dividend = e.add(e.add(e.add(excess, excess), square), 2);
     const n = scaledBy(dividend, powers);
     const isNegative = e.lt(x, 0);
     // Below 0 the power of two comes last: what is denormal is rounded once.
@@ -120,9 +123,11 @@ export const mish: OperatorFunction<Unary> = unary({
     });
   },
   gradient: (g, x) => {
+    // With q = 1 / (1 + e^x) the tangent is (1 - q^2) / (1 + q^2), and 1 less its square (2 q / (1 + q^2))^2.
     const [s, q] = [sigmoid(x), sigmoid(neg(x))];
-    const tangent = div(mul(s, add(q, 1)), add(square(q), 1));
-    return mul(g, add(tangent, mul(mul(x, s), sub(1, square(tangent)))));
+    const whole = add(square(q), 1);
+    const tangent = div(mul(s, add(q, 1)), whole);
+    return mul(g, add(tangent, mul(mul(x, s), square(div(mul(q, 2), whole)))));
   },
   onnx: ({ onnx, inputs: [x] }) => (onnx.opset < 18 ? null : onnx.node('Mish', [x])),
   samples: withIntegers,
@@ -163,11 +168,17 @@ export const selu: OperatorFunction<Unary> = unary({
   operands: 'float',
   value: (x) =>
     e.select(e.gt(x, 0), e.mul(x, seluScale), e.mul(exponentialMinusOne(e.min(x, 0)), seluScale * seluAlpha)), // prettier-ignore
-  gradient: (g, x, y) => mul(g, where(greater(x, 0), seluScale, add(y, seluScale * seluAlpha))),
+  // From `x`: the result and its limit cancel.
+  gradient: (g, x) => mul(g, where(greater(x, 0), seluScale, mul(decay(x), seluScale * seluAlpha))),
   // The scales are float32 there.
   onnx: ({ onnx, inputs: [x] }) => (x.dtype === 'float64' ? null : onnx.node('Selu', [x])),
   samples: withIntegers,
 });
+
+/** e^x below 0 and 1 elsewhere: where it is not chosen it must not overflow, nor must its gradient. */
+export function decay<T extends Tensor>(x: T): T {
+  return exp(where(greater(x, 0), 0, x));
+}
 
 const seluAlpha = 1.6732632423543772;
 const seluScale = 1.0507009873554805;

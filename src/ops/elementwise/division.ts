@@ -122,13 +122,23 @@ const inDouble =
  */
 const fractionalQuotient = inDouble((x, y, remainder) => {
   const rest = atEnds(x, y, remainder);
-  const truncated = e.nearest(e.div(e.sub(e.abs(x), rest), e.abs(y)));
+  const truncated = wholeQuotient(e.abs(x), e.abs(y), rest);
   const ratio = e.div(x, y);
   const floored = e.neg(e.add(truncated, e.select(e.ne(rest, 0), e.constant('f64', 1), 0)));
   const quotient = e.select(signsDiffer(x, y), floored, truncated);
   const signed = e.select(e.eq(quotient, 0), formatOf(x).withSignOf(quotient, ratio), quotient);
   return e.select(e.eq(y, 0), ratio, signed);
 });
+
+/** (x - rest) / y, a whole number: what rounding x - rest adds to a quotient of 52 bits is taken off again. */
+function wholeQuotient(x: Expr, y: Expr, rest: Expr): Expr {
+  const quotient = e.nearest(e.div(e.sub(x, rest), y));
+  const [product, error] = exactProduct(quotient, y);
+  const missing = e.sub(e.sub(e.sub(x, product), error), rest);
+  const half = e.mul(y, 0.5);
+  const below = e.select(e.lt(missing, e.neg(half)), e.constant('f64', -1), 0);
+  return e.add(quotient, e.select(e.gt(missing, half), 1, below));
+}
 
 const fractionalRemainder = inDouble((x, y, remainder) => {
   const rest = atEnds(x, y, remainder);

@@ -1,6 +1,6 @@
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Unary } from '../signatures.js';
-import { add, mul } from './arithmetic.js';
+import { mul } from './arithmetic.js';
 import { binaryExponential, exponential, exponentialMinusOne } from './expressions/exponential.js';
 import { unary } from './point.js';
 
@@ -29,6 +29,6 @@ export const expm1: OperatorFunction<Unary> = unary({
   name: 'expm1',
   operands: 'float',
   value: exponentialMinusOne,
-  gradient: (g, _x, y) => mul(g, add(y, 1)),
+  gradient: (g, x) => mul(g, exp(x)), // the result and 1 cancel
   samples,
 });

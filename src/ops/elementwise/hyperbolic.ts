@@ -6,8 +6,9 @@ import { add, div, mul, square, sub } from './arithmetic.js';
 import { moderateExponentialMinusOne, scaledExponential } from './expressions/exponential.js';
 import { formatOf, keepingZero } from './format.js';
 import { logarithm, logarithmOfOnePlus } from './expressions/logarithm.js';
+import { oneLessSquare } from './inverse-trigonometric.js';
 import { unary } from './point.js';
-import { rsqrt } from './root.js';
+import { hypot, rsqrt } from './root.js';
 
 /*
  * Hyperbolic functions and their inverses from `exponentialMinusOne` and `logarithmOfOnePlus`, which keep
@@ -74,7 +75,7 @@ export const asinh: OperatorFunction<Unary> = unary({
     const excess = e.add(moderate, e.div(z, e.add(e.sqrt(e.add(z, 1)), 1)));
     return odd(x, e.select(large, doubleLogarithm(magnitude), logarithmOfOnePlus(excess)));
   },
-  gradient: (g, x) => mul(g, rsqrt(add(square(x), 1))),
+  gradient: (g, x) => div(g, hypot(x, 1)),
   onnx: 'Asinh',
   samples,
 });
@@ -89,7 +90,8 @@ export const acosh: OperatorFunction<Unary> = unary({
     const near = logarithmOfOnePlus(e.add(t, e.sqrt(e.add(e.add(t, t), e.mul(t, t)))));
     return e.select(e.gt(x, limit), doubleLogarithm(x), e.select(e.lt(x, 1), NaN, near));
   },
-  gradient: (g, x) => mul(g, rsqrt(sub(square(x), 1))),
+  // In two factors, of which one is NaN where there is no result.
+  gradient: (g, x) => mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))),
   onnx: 'Acosh',
   samples: [
     { args: [tensor(['n', 3], { low: 1.1, high: 9 })] },
@@ -106,7 +108,7 @@ export const atanh: OperatorFunction<Unary> = unary({
     const ratio = e.div(e.add(magnitude, magnitude), e.sub(1, magnitude));
     return odd(x, e.mul(logarithmOfOnePlus(ratio), 0.5));
   },
-  gradient: (g, x) => div(g, sub(1, square(x))),
+  gradient: (g, x) => div(g, oneLessSquare(x)),
   onnx: 'Atanh',
   samples: [
     { args: [tensor(['n', 3], { low: -0.9, high: 0.9 })] },

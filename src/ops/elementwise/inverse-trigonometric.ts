@@ -1,12 +1,16 @@
+import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Binary, Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
+import { greater } from './comparison.js';
 import { type Coefficients, formatOf, keepingZero, leadingHalf, polynomial } from './format.js';
 import { knownAs } from './known.js';
 import { binary, unary } from './point.js';
-import { rsqrt } from './root.js';
+import { hypot, rsqrt } from './root.js';
+import { where } from './selection.js';
+import { abs } from './sign.js';
 
 /*
  * After Cephes (Moshier 1989) and fdlibm (1993): arguments are brought near 0 by the addition theorems,
@@ -32,7 +36,7 @@ export const asin: OperatorFunction<Unary> = unary({
     const beyond = formatOf(x).withSignOf(angle, x);
     return keepingZero(x, e.select(near, inner, beyond));
   },
-  gradient: (g, x) => mul(g, rsqrt(sub(1, square(x)))),
+  gradient: (g, x) => mul(g, rsqrt(oneLessSquare(x))),
   onnx: 'Asin',
   samples: insideUnit,
 });
@@ -49,7 +53,7 @@ export const acos: OperatorFunction<Unary> = unary({
     const left = e.sub(e.mul(high, 2), e.sub(twice, e.mul(low, 2)));
     return e.select(near, inner, e.select(e.lt(x, 0), left, twice));
   },
-  gradient: (g, x) => neg(mul(g, rsqrt(sub(1, square(x))))),
+  gradient: (g, x) => neg(mul(g, rsqrt(oneLessSquare(x)))),
   onnx: 'Acos',
   samples: insideUnit,
 });
@@ -85,16 +89,25 @@ export const atan2: OperatorFunction<Binary> = binary({
     const value = format.withSignOf(e.select(left, obtuse, acute), y);
     return e.select(e.or(e.ne(x, x), e.ne(y, y)), NaN, value);
   },
-  gradient: [
-    (g, y, x) => mul(g, div(x, add(square(x), square(y)))),
-    (g, y, x) => neg(mul(g, div(y, add(square(x), square(y))))),
-  ],
+  gradient: [(g, y, x) => mul(g, overSquares(x, y)), (g, y, x) => neg(mul(g, overSquares(y, x)))],
   samples: [
     { args: [tensor(['n', 3]), tensor([3], { low: 0.1 })] },
     { args: [tensor(['n'], { low: 0.1 }), tensor(['n'])] },
     { args: [tensor(['n'], { low: -2, high: -0.1 }), -1] },
   ],
 });
+
+/** x / (x^2 + y^2), whose squares neither overflow nor vanish. */
+function overSquares<T extends Tensor>(x: T, y: T): T {
+  const radius = hypot(x, y);
+  return div(div(x, radius), radius);
+}
+
+/** 1 - x^2, which near 1 is a product lest it cancel, and near 0 none lest its derivative do. */
+export function oneLessSquare<T extends Tensor>(x: T): T {
+  const far = greater(abs(x), 0.5);
+  return where(far, mul(sub(1, x), add(x, 1)), sub(1, square(x)));
+}
 
 /** pi / 2 as a sum. */
 function rightAngle(x: Expr): readonly [high: Expr, low: Expr] {

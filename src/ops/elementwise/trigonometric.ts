@@ -1,13 +1,17 @@
+import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
+import { fullLike } from '../movement/fill.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
-import { equal } from './comparison.js';
+import { less } from './comparison.js';
 import { cosine, sine, sineOfHalfTurns, sineRatio, tangent } from './expressions/trigonometric.js';
 import { exactProduct } from './format.js';
 import { unary } from './point.js';
+import { round } from './rounding.js';
 import { where } from './selection.js';
+import { abs } from './sign.js';
 
 const samples = [
   { args: [tensor(['n', 3], { low: -10, high: 10 })] },
@@ -57,14 +61,31 @@ export const sinc: OperatorFunction<Unary> = unary({
     return e.cast(x.type.scalar, value);
   },
   gradient: (g, x, y) => {
-    const atZero = equal(x, 0);
-    const slope = div(sub(cos(mul(x, Math.PI)), y), where(atZero, 1, x));
-    return mul(g, where(atZero, 0, slope));
+    // The cosine and the result cancel near 0. What is not chosen is made of harmless operands.
+    const near = less(abs(x), 0.5);
+    const far = where(near, 1, x);
+    const angle = mul(sub(far, mul(round(mul(far, 0.5)), 2)), Math.PI); // less whole turns, exactly
+    return mul(g, where(near, slopeOfSinc(where(near, x, 0)), div(sub(cos(angle), y), far)));
   },
   samples: [
     { args: [tensor(['n', 3], { low: 0.1, high: 3 })] },
     { args: [tensor(['n'], { dtype: 'int32' })] },
   ],
+});
+
+/** The derivative of sin(pi x) / (pi x) up to 1/2, by its series: one that can be differentiated again. */
+function slopeOfSinc<T extends Tensor>(x: T): T {
+  const z = square(x);
+  const [last, ...others] = slopeSeries.toReversed();
+  const sum = others.reduce((value, each) => add(mul(value, z), each), fullLike(z, last));
+  return mul(x, sum);
+}
+
+/** (-1)^k pi^2k 2k / (2k + 1)! */
+const slopeSeries: readonly number[] = Array.from({ length: 12 }, (_, i) => {
+  let factor = 1;
+  for (let j = 1; j <= i + 1; j++) factor *= -(Math.PI ** 2) / (2 * j * (2 * j + 1));
+  return factor * 2 * (i + 1);
 });
 
 /** A quotient by the rounded product of pi with `x`, with what rounding has changed put right. */

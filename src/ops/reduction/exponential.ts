@@ -1,28 +1,34 @@
 import type { Tensor } from '../../ir/types.js';
 import type { OperatorFunction } from '../declare.js';
-import { add, mul, sub } from '../elementwise/arithmetic.js';
+import { add, div, mul, sub } from '../elementwise/arithmetic.js';
 import { isFinite } from '../elementwise/classification.js';
+import { equal } from '../elementwise/comparison.js';
 import { exp } from '../elementwise/exponential.js';
 import { log } from '../elementwise/logarithm.js';
+import { logicalAnd, logicalNot } from '../elementwise/logic.js';
 import { where } from '../elementwise/selection.js';
 import { fullLike } from '../movement/fill.js';
 import { reshape } from '../movement/reshape.js';
+import { stopGradient } from '../structure/identity.js';
 import type { Reduction } from '../signatures.js';
 import { max } from './extremum.js';
 import { reduction, undefinedWhenEmptySamples } from './reduce.js';
-import { sum, unreduce } from './sum.js';
+import { restoreAxes, sum } from './sum.js';
 
 /**
  * `log(sum(exp(x)))` over axes, all by default, without overflow: the greatest element is taken out
- * first. Integers become float32; of no elements it is -Infinity.
+ * first. Elements share the gradient as their exponentials are parts of the sum. Integers become float32; of no elements it is -Infinity.
  */
 export const logsumexp: OperatorFunction<Reduction> = reduction({
   name: 'logsumexp',
   operands: 'float',
-  gradient: ({ g, x, result, axes }) => {
+  gradient: ({ g, x, axes }) => {
     const { shape } = x.type;
-    const offset = unreduce(finite(result), shape, axes);
-    return mul(unreduce(g, shape, axes), exp(sub(x, offset)));
+    if (shape.includes(0)) return fullLike(x, 0);
+    // Not exp(x - result): a large result has lost the digits that count.
+    const terms = exp(distanceFrom(stopGradient(max(x, axes, { keepdims: true })), x));
+    const total = sum(terms, axes, { keepdims: true });
+    return mul(restoreAxes(g, shape, axes), div(terms, total));
   },
   lowering: {
     kind: 'decompose',
@@ -36,6 +42,12 @@ export const logsumexp: OperatorFunction<Reduction> = reduction({
   },
   samples: undefinedWhenEmptySamples,
 });
+
+/** x - greatest, and 0 for equal infinities, which share evenly, as in `logaddexp`. */
+function distanceFrom<T extends Tensor>(greatest: T, x: T): T {
+  const isUndefined = logicalAnd(equal(x, greatest), logicalNot(isFinite(x)));
+  return where(isUndefined, 0, sub(x, greatest));
+}
 
 /** An infinite offset would turn differences into NaN; 0 does as well there. */
 function finite<T extends Tensor>(x: T): T {

@@ -12,8 +12,10 @@ import {
   tensor,
 } from '../declare.js';
 import { div } from '../elementwise/arithmetic.js';
+import { isNaN } from '../elementwise/classification.js';
 import { equal } from '../elementwise/comparison.js';
 import { cast } from '../elementwise/conversion.js';
+import { logicalOr } from '../elementwise/logic.js';
 import { where } from '../elementwise/selection.js';
 import { normalizeAxes, normalizeAxis, reducedShape } from '../infer.js';
 import { callOf, example, type Law, numericDTypes } from '../law.js';
@@ -91,10 +93,11 @@ function repeatedOnly(
   return isWhole ? { x, count: sizeOf(folded.map((axis) => shape[axis])) } : null;
 }
 
-/** The gradient of an extremum, in equal parts to the elements that attain it, as PyTorch's `amax`. */
+/** The gradient of an extremum, in equal parts to the elements that attain it, as PyTorch's `max`: to NaN if any. */
 function share<T extends Tensor>(g: T, x: T, result: T, axes: ReductionAttributes['axes']): T {
   const { shape } = x.type;
-  const attains = equal(x, restoreAxes(result, shape, axes));
+  // Beside NaN it is NaN that gives the result.
+  const attains = logicalOr(equal(x, restoreAxes(result, shape, axes)), isNaN(x));
   const count = sum(cast(attains, g.type.dtype), axes, { keepdims: true });
   const part = div(restoreAxes(g, shape, axes), count);
   return where(attains, unreduce(part, shape, axes), 0);

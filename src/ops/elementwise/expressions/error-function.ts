@@ -34,10 +34,8 @@ export function normalProduct(x: Expr): Expr {
   const halves: Sum = [e.mul(square, 0.5), e.mul(error, 0.5)];
   const factor = e.mul(magnitude, 0.5);
   const scaled = e.mul(magnitude, Math.SQRT1_2);
-  const rest =
-    x.type.scalar === 'f32'
-      ? tail(scaled, halves, factor)
-      : refinedTail(scaled, halves, factor, lostByRoot(magnitude));
+  const lost = x.type.scalar === 'f32' ? null : lostByRoot(magnitude);
+  const rest = refinedTail(scaled, halves, factor, lost);
   const far = e.select(e.lt(x, 0), e.neg(rest), e.sub(x, rest));
   const near = e.mul(x, e.add(e.mul(nearZero(e.mul(x, Math.SQRT1_2)), 0.5), 0.5));
   return e.select(e.lt(scaled, 0.5), near, far);
@@ -91,14 +89,14 @@ function bound(x: Expr): Expr {
   return e.min(e.abs(x), formatOf(x).pick(11, 28));
 }
 
-/** The complement for x >= 0, given the square of `x`, and times a factor if there is one. */
-function tail(x: Expr, [square, error]: Sum, factor: Expr | null = null): Expr {
+/** The complement for x >= 0, given the square of `x`. */
+function tail(x: Expr, [square, error]: Sum): Expr {
   const t = e.div(e.sub(x, pivot), e.add(x, pivot));
   const quotient = e.div(polynomial(t, scaledTail), e.add(e.add(x, x), 1));
-  return exponentialOfSum(e.neg(square), e.neg(error), times(quotient, factor));
+  return exponentialOfSum(e.neg(square), e.neg(error), quotient);
 }
 
-/** The same, with what rounding has taken from `x`, and what it takes from the dividend and the divisor. */
+/** The same, times a factor if there is one, with what rounding has taken from `x`, and what it takes from the dividend and the divisor. */
 function refinedTail(
   x: Expr,
   [square, error]: Sum,
@@ -118,7 +116,6 @@ function refinedTail(
   const fromDividend = e.add(e.sub(constant, dividend), rest);
   // Over the dividend, which is between 1 and 1.25.
   const relative = e.mul(e.sub(fromDividend, e.mul(fromDivisor, quotient)), 0.88);
-  return exponentialOfSum(e.neg(square), e.sub(relative, error), times(quotient, factor));
+  const product = factor === null ? quotient : e.mul(quotient, factor);
+  return exponentialOfSum(e.neg(square), e.sub(relative, error), product);
 }
-
-const times = (x: Expr, factor: Expr | null): Expr => (factor === null ? x : e.mul(x, factor));

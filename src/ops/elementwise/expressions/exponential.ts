@@ -26,19 +26,21 @@ const naturalTail: Coefficients = {
   ],
 }; // prettier-ignore
 
-/** (2^r - 1) / r */
+/** (2^r - 1) / r - 1/2 */
 const binaryTail: Coefficients = {
-  f32: [0.693147188, 0.240226508, 0.0555035711, 0.00961808256, 0.00133908634, 0.000154531629],
+  f32: [0.193147188, 0.240226508, 0.0555035711, 0.00961808256, 0.00133908634, 0.000154531629],
   f64: [
-    Math.LN2, 0.24022650695910097, 0.0555041086648216, 0.009618129107606888,
+    0.1931471805599453, 0.24022650695910097, 0.0555041086648216, 0.009618129107606888,
     0.0013333558146416936, 0.0001540353044173605, 1.525273382983612e-5,
     1.321544258792169e-6, 1.0178062445845774e-7, 7.0725859692492235e-9, 4.4549605981865186e-10,
   ],
 }; // prettier-ignore
 
 interface SplitExponential {
-  /** e^r - 1. */
+  /** e^r - 1, the sum of `r` and `rest`. */
   readonly excess: Expr;
+  readonly r: Expr;
+  readonly rest: Expr;
   /** The whole power of two, a float. */
   readonly power: Expr;
 }
@@ -53,7 +55,7 @@ function split(x: Expr, refine: boolean): SplitExponential {
   const tail = e.mul(e.mul(r, r), polynomial(r, naturalTail));
   // The second term is what rounding took from r.
   const rest = refine ? e.add(tail, e.sub(e.sub(high, r), low)) : tail;
-  return { excess: e.add(r, rest), power };
+  return { excess: e.add(r, rest), r, rest, power };
 }
 
 /** Beyond these `exp` and a multiple of it that is an argument at most are infinite, or 0. */
@@ -123,7 +125,11 @@ export function binaryExponentialOfSum(x: Expr, error: Expr | null): Expr {
   const power = e.nearest(inside);
   const exact = e.sub(inside, power);
   const r = error === null ? exact : e.add(exact, e.select(e.eq(inside, x), error, 0));
-  const value = format.scale(e.add(e.mul(r, polynomial(r, binaryTail)), 1), power);
+  // Of 1 + r/2 nothing is lost, and the rest is small.
+  const half = e.mul(r, 0.5);
+  const first = e.add(half, 1);
+  const rest = e.add(e.mul(r, polynomial(r, binaryTail)), e.sub(half, e.sub(first, 1)));
+  const value = format.scale(e.add(first, rest), power);
   if (error === null) return knownAs('Pow', [e.constant(format.scalar, 2), x], value);
   return withPlainForm(value, () => e.mul(binaryExponential(x), e.add(e.mul(error, Math.LN2), 1)));
 }
@@ -131,9 +137,12 @@ export function binaryExponentialOfSum(x: Expr, error: Expr | null): Expr {
 /** e^x - 1 of a float expression. */
 export function exponentialMinusOne(x: Expr): Expr {
   const format = formatOf(x);
-  const { excess, power } = split(e.max(bounded(x), leastExponent(format)), true);
+  const parts = split(e.max(bounded(x), leastExponent(format)), true);
+  const { excess, power } = parts;
   const large = format.scale(e.add(excess, 1), power); // where 1 is less than half an ulp
-  const moderate = minusOne(excess, e.min(power, format.bias));
+  const inRange = e.min(power, format.bias);
+  const moderate =
+    format.scalar === 'f32' ? minusOne(excess, inRange) : refinedMinusOne(parts, inRange);
   return withPlainForm(
     keepingZero(x, e.select(e.gt(power, format.fraction + 3), large, moderate)),
     () => plainMinusOne(x),
@@ -162,4 +171,18 @@ const leastExponent = (format: FloatFormat): number => format.pick(-24, -50);
 function minusOne(excess: Expr, power: Expr): Expr {
   const unit = formatOf(excess).powerOfTwo(power);
   return e.add(e.sub(unit, 1), e.mul(unit, excess));
+}
+
+/** The same for f64, within an ulp: where the excess cancels, it needs more digits than it has. */
+function refinedMinusOne({ excess, r, rest }: SplitExponential, power: Expr): Expr {
+  const twice = e.add(r, r);
+  const sum = e.add(twice, 1);
+  const lost = e.sub(twice, e.sub(sum, 1));
+  const cancelled = e.add(sum, e.add(e.add(rest, rest), lost));
+  // And a power of which less 1 has more bits than fit comes last.
+  const format = formatOf(excess);
+  const unit = format.powerOfTwo(power);
+  const large = e.add(unit, e.sub(e.mul(unit, excess), 1));
+  const usual = e.select(e.gt(power, format.fraction), large, minusOne(excess, power));
+  return e.select(e.eq(power, 1), cancelled, usual);
 }
