@@ -85,6 +85,14 @@ test('as many arrays meet in one sum, one body and one branch', () => {
   assert.deepEqual(each(...xs)[count - 1].tolist(), [2 * (count - 1), -2 * (count - 1)]);
 });
 
+test('einsum multiplies thousands of arrays', () => {
+  const count = 4000;
+  const factor = kn.array([1, 1 + 1 / count], { dtype: 'float64' });
+  const xs = Array.from({ length: count }, () => factor.add(0));
+  const product = kn.einsum(`${Array(count).fill('i').join(',')}->i`, ...xs);
+  assertClose(product.dataSync(), [1, (1 + 1 / count) ** count], 1e-11);
+});
+
 test('a step of 2,000 parameters is one graph', () => {
   const layers = 1000;
   class Net extends nn.HybridBlock {

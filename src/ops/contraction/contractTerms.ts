@@ -26,15 +26,136 @@ export function contractTerms<T extends Tensor>(
   terms: readonly Term<T>[],
   output: readonly Label[],
 ): T {
-  let rest = droppedOnes(terms);
-  while (rest.length > 1) {
-    rest = rest.map((term, i) => summedOut(term, needed(rest.toSpliced(i, 1), output)));
-    const [i, j] = cheapestPair(rest, output);
-    const others = rest.filter((_, at) => at !== i && at !== j);
-    rest = [...others, product(rest[i], rest[j], needed(others, output))];
+  const rest = new Terms(droppedOnes(terms), output);
+  while (rest.size > 1) {
+    const [a, b] = rest.takeCheapest();
+    rest.put(product(a, b, rest.needed([a, b])));
   }
-  const last = summedOut(rest[0], new Set(output));
+  const last = summedOut(rest.takeLast(), new Set(output));
   return arranged(last, output);
+}
+
+/**
+ * Terms that are still to be multiplied, in their order. What a product costs depends on the labels of its
+ * factors only, so terms of the same labels are kept together: of these there are few, however many terms.
+ */
+class Terms<T extends Tensor> {
+  readonly #output: ReadonlySet<Label>;
+  /** By labels, in whatever order these are. */
+  readonly #groups: Map<string, Group<T>> = new Map();
+  /** How many terms have a label. */
+  readonly #uses: Map<Label, number> = new Map();
+  #next = 0;
+  /** How many there are. */
+  size = 0;
+
+  constructor(terms: readonly Term<T>[], output: readonly Label[]) {
+    this.#output = new Set(output);
+    for (const { labels } of terms) this.#count(labels, 1);
+    // What only one of them has, and nobody wants, is summed out first. Products leave no such label.
+    const isShared = (label: Label): boolean => (this.#uses.get(label) ?? 0) > 1;
+    const summed =
+      terms.length < 2
+        ? terms
+        : terms.map((term) =>
+            summedOut(term, new Set([...output, ...term.labels.filter(isShared)])),
+          );
+    this.#uses.clear();
+    for (const term of summed) this.put(term);
+  }
+
+  put(term: Term<T>): void {
+    const key = [...term.labels].sort().join();
+    let group = this.#groups.get(key);
+    if (group === undefined) {
+      this.#groups.set(key, (group = { labels: new Set(term.labels), queue: [], first: 0 }));
+    }
+    group.queue.push({ term, at: this.#next++ });
+    this.#count(term.labels, 1);
+    this.size++;
+  }
+
+  /** The labels that some other term or the output wants. */
+  needed(without: readonly Term<T>[]): Set<Label> {
+    // Those are taken out already.
+    const labels = new Set(without.flatMap((term) => term.labels));
+    return new Set([...labels].filter((label) => this.#isWanted(label, 0)));
+  }
+
+  /** Takes out the only term. */
+  takeLast(): Term<T> {
+    return this.#take([...this.#groups.values()].find((group) => count(group) > 0)!);
+  }
+
+  /**
+   * Takes out the pair whose product takes the fewest axes to go through, then the one that leaves the
+   * fewest; the first of equals. Sizes do not count: an order that changed with them would change the last
+   * bits between a program of static and one of symbolic dimensions.
+   */
+  takeCheapest(): readonly [Term<T>, Term<T>] {
+    const groups = [...this.#groups.values()].filter((group) => count(group) > 0);
+    let best: readonly [Group<T>, Group<T>] = [groups[0], groups[0]];
+    let least: readonly number[] = [Infinity];
+    groups.forEach((a, i) => {
+      for (const b of groups.slice(count(a) > 1 ? i : i + 1)) {
+        const cost = this.#costOf(a, b);
+        if (!isLess(cost, least)) continue;
+        least = cost;
+        best = [a, b];
+      }
+    });
+    const [a, b] = best[0] === best[1] || head(best[0]) < head(best[1]) ? best : [best[1], best[0]];
+    return [this.#take(a), this.#take(b)];
+  }
+
+  /** Axes to go through, axes that stay, and the places of the two in the order of all. */
+  #costOf(a: Group<T>, b: Group<T>): readonly number[] {
+    const joined = new Set([...a.labels, ...b.labels]);
+    let kept = 0;
+    for (const label of joined) {
+      const own = Number(a.labels.has(label)) + Number(b.labels.has(label));
+      if (this.#isWanted(label, own)) kept++;
+    }
+    const places = a === b ? [head(a), a.queue[a.first + 1].at] : [head(a), head(b)];
+    return [joined.size, kept, Math.min(...places), Math.max(...places)];
+  }
+
+  #isWanted(label: Label, besides: number): boolean {
+    return this.#output.has(label) || (this.#uses.get(label) ?? 0) > besides;
+  }
+
+  #take(group: Group<T>): Term<T> {
+    const { term } = group.queue[group.first++];
+    this.#count(term.labels, -1);
+    this.size--;
+    return term;
+  }
+
+  #count(labels: readonly Label[], by: number): void {
+    for (const label of labels) this.#uses.set(label, (this.#uses.get(label) ?? 0) + by);
+  }
+}
+
+/** Terms of the same labels, in their order; those before `first` are taken. */
+interface Group<T extends Tensor> {
+  readonly labels: ReadonlySet<Label>;
+  readonly queue: { readonly term: Term<T>; readonly at: number }[];
+  first: number;
+}
+
+function count({ queue, first }: Group<Tensor>): number {
+  return queue.length - first;
+}
+
+/** The place of its first term. */
+function head({ queue, first }: Group<Tensor>): number {
+  return queue[first].at;
+}
+
+/** The lexicographic order. */
+function isLess(a: readonly number[], b: readonly number[]): boolean {
+  const at = a.findIndex((value, k) => value !== b[k]);
+  return at >= 0 && a[at] < b[at];
 }
 
 /** The term without its diagonals' second axes: distinct labels from possibly repeated ones. */
@@ -46,16 +167,13 @@ export function withoutRepeats<T extends Tensor>(x: T, labels: readonly Label[])
   return withoutRepeats(diagonal(x, 0, first, second), [...others, labels[second]]);
 }
 
-function needed(terms: readonly Term<Tensor>[], output: readonly Label[]): Set<Label> {
-  return new Set([...output, ...terms.flatMap(({ labels }) => labels)]);
-}
-
 /** Terms without those axes of size 1 that another term has longer: broadcasting is leaving them out. */
 function droppedOnes<T extends Tensor>(terms: readonly Term<T>[]): readonly Term<T>[] {
-  const isLonger = (label: Label): boolean =>
-    terms.some(({ x, labels }) => labels.includes(label) && extentOf({ x, labels }, label) !== 1);
+  const longer = new Set(
+    terms.flatMap((term) => term.labels.filter((label) => extentOf(term, label) !== 1)),
+  );
   return terms.map((term) => {
-    const kept = term.labels.filter((label) => extentOf(term, label) !== 1 || !isLonger(label));
+    const kept = term.labels.filter((label) => extentOf(term, label) !== 1 || !longer.has(label));
     if (kept.length === term.labels.length) return term;
     return {
       x: reshape(
@@ -79,30 +197,6 @@ function summedOut<T extends Tensor>(term: Term<T>, wanted: ReadonlySet<Label>):
     x: cast(sum(term.x, axes), term.x.type.dtype),
     labels: term.labels.filter((label) => wanted.has(label)),
   };
-}
-
-/**
- * The pair whose product takes the fewest axes to go through, then the one that leaves the fewest; the
- * first of equals. Sizes do not count: an order that changed with them would change the last bits
- * between a program of static and one of symbolic dimensions.
- */
-function cheapestPair(terms: readonly Term<Tensor>[], output: readonly Label[]): [number, number] {
-  let best: [number, number] = [0, 1];
-  let least = [Infinity, Infinity];
-  for (let i = 0; i < terms.length; i++) {
-    for (let j = i + 1; j < terms.length; j++) {
-      const others = terms.filter((_, at) => at !== i && at !== j);
-      const wanted = needed(others, output);
-      const joined = new Set([...terms[i].labels, ...terms[j].labels]);
-      const kept = [...joined].filter((label) => wanted.has(label));
-      const cost = [joined.size, kept.length];
-      const isBetter = cost[0] < least[0] || (cost[0] === least[0] && cost[1] < least[1]);
-      if (!isBetter) continue;
-      least = cost;
-      best = [i, j];
-    }
-  }
-  return best;
 }
 
 /** Two terms multiplied; labels that only they have and nothing needs are summed over. */

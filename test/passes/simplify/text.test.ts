@@ -170,6 +170,8 @@ const table: ReadonlyMap<string, string> = new Map([
   ['sum(x0, [], false)', 'cast(x0, int64)'],
   ['stretchTo(x0, [n,3], add)', 'x0'],
   ['stretchTo(x0, [2,3], add)', 'broadcastTo(x0, [2,3])'],
+  ['withSizes(x0, [n,3], backward)', 'x0'],
+  ['withSizes(x0, [2,3], backward)', 'x0'],
   ['where(x0, x2, x2)', 'broadcastTo(x2, [n,3])'],
   ['where(true, x2, x1)', 'broadcastTo(x2, [n,3])'],
   ['where(false, x2, x1)', 'x1'],
