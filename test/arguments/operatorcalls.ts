@@ -69,6 +69,7 @@ export const operators: Readonly<Record<string, Maker>> = {
   scatterAdd: ({ x, zeroOne, v }) => [x, zeroOne.reshape([2, 1]), v.slice([0, 2]).reshape([2, 1]), 1], // prettier-ignore
   oneHot: ({ zeroOne }) => [zeroOne, 3],
   classPosition: ({ zeroOne }) => [zeroOne, 3, { ignoreIndex: 2 }],
+  withSizes: ({ x }) => [x, x.shape, 'f'],
   argselect: ({ x }) => [x, 2],
   topK: ({ x }) => [x, 2],
   searchsorted: ({ v, x }) => [v, x],
