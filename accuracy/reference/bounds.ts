@@ -30,7 +30,7 @@ export const bounds: Readonly<Record<string, Bound>> = {
   hardSwish: [2.5, 2.5], hypot: [2, 2], leakyRelu: [1, 1], lgamma: [once, 3], log: [1, 1], log10: [1, 1], log1p: [1, 1],
   log2: [1, 1], logSigmoid: [2, 2], logaddexp: [3, 3], mish: [3, 3], 'polygamma(order: 1)': [once, 4], 'polygamma(order: 2)': [once, 8], pow: [once, 1],
   'pow(exponent: -2)': [2, 2], 'pow(exponent: -3)': [3, 3], 'pow(exponent: 3)': [2, 2], 'pow(exponent: 4)': [2, 2],
-  rad2deg: [1, 1], rsqrt: [2, 2], selu: [2, 2], sigmoid: [2, 2], silu: [2, 2], sin: [once, 1], sinc: [once, 2],
+  rad2deg: [1, 1], rsqrt: [2, 2], selu: [2, 2], sigmoid: [2.5, 2.5], silu: [2.5, 2.5], sin: [once, 1], sinc: [once, 2],
   sinh: [3, 3], softplus: [2, 2], softsign: [2, 2], tan: [once, 2], tanh: [3, 3],
 }; // prettier-ignore
 

@@ -19,7 +19,7 @@ const parts = 3;
 function seedsOf(part: number): readonly number[] {
   const { seed, programs, isLong } = settings;
   const first = seed ?? (isLong ? Date.now() % 2 ** 31 : 1);
-  const count = programs ?? (isLong ? 10_000 : 300);
+  const count = programs ?? (isLong ? 10_000 : 360);
   const all = dealt(Array.from({ length: count }, (_, i) => first + i));
   const at = (k: number): number => Math.floor((all.length * k) / parts);
   return all.slice(at(part), at(part + 1));

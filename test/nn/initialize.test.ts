@@ -114,12 +114,12 @@ test('an initializer of several draws gets different numbers each time, of its o
   assert.equal(random.getState().counter, 2n);
 });
 
-test('an initializer that fails leaves the generator where it would be', () => {
+test('an initializer that fails leaves the generator as it was', () => {
   random.seed(1);
   const failing = new nn.Parameter({ shape: [2], init: () => { throw new RangeError('mine'); } }); // prettier-ignore
   assert.throws(() => failing.initialize(), RangeError);
   const { seed, counter } = random.getState();
-  assert.deepEqual([seed, counter], [1n, 1n]);
+  assert.deepEqual([seed, counter], [1n, 0n]);
 });
 
 test('normal first values have the mean and the deviation that was asked for', () => {

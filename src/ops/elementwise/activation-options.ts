@@ -10,7 +10,8 @@ import {
 } from '../declare.js';
 import { inferElementwise } from '../infer.js';
 import { elementwise } from '../lowering.js';
-import { decay, sigmoid } from './activation.js';
+import { sigmoid } from './activation.js';
+import { decay } from './gradientTerms.js';
 import { add, mul, neg, square } from './arithmetic.js';
 import { greater } from './comparison.js';
 import { erfc } from './error-function.js';

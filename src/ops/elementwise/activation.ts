@@ -1,11 +1,10 @@
-import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
 import { greater, less } from './comparison.js';
-import { exp } from './exponential.js';
+import { decay } from './gradientTerms.js';
 import {
   exponential,
   exponentialMinusOne,
@@ -174,11 +173,6 @@ export const selu: OperatorFunction<Unary> = unary({
   onnx: ({ onnx, inputs: [x] }) => (x.dtype === 'float64' ? null : onnx.node('Selu', [x])),
   samples: withIntegers,
 });
-
-/** e^x below 0 and 1 elsewhere: where it is not chosen it must not overflow, nor must its gradient. */
-export function decay<T extends Tensor>(x: T): T {
-  return exp(where(greater(x, 0), 0, x));
-}
 
 const seluAlpha = 1.6732632423543772;
 const seluScale = 1.0507009873554805;

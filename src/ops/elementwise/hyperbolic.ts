@@ -6,7 +6,7 @@ import { add, div, mul, square, sub } from './arithmetic.js';
 import { moderateExponentialMinusOne, scaledExponential } from './expressions/exponential.js';
 import { formatOf, keepingZero } from './format.js';
 import { logarithm, logarithmOfOnePlus } from './expressions/logarithm.js';
-import { oneLessSquare } from './inverse-trigonometric.js';
+import { oneLessSquare } from './gradientTerms.js';
 import { unary } from './point.js';
 import { hypot, rsqrt } from './root.js';
 

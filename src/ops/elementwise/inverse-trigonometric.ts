@@ -3,14 +3,13 @@ import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Binary, Unary } from '../signatures.js';
-import { add, div, mul, neg, square, sub } from './arithmetic.js';
-import { greater } from './comparison.js';
+import { add, div, mul, neg, square } from './arithmetic.js';
+import { oneLessSquare } from './gradientTerms.js';
+
 import { type Coefficients, formatOf, keepingZero, leadingHalf, polynomial } from './format.js';
 import { knownAs } from './known.js';
 import { binary, unary } from './point.js';
 import { hypot, rsqrt } from './root.js';
-import { where } from './selection.js';
-import { abs } from './sign.js';
 
 /*
  * After Cephes (Moshier 1989) and fdlibm (1993): arguments are brought near 0 by the addition theorems,
@@ -101,12 +100,6 @@ export const atan2: OperatorFunction<Binary> = binary({
 function overSquares<T extends Tensor>(x: T, y: T): T {
   const radius = hypot(x, y);
   return div(div(x, radius), radius);
-}
-
-/** 1 - x^2, which near 1 is a product lest it cancel, and near 0 none lest its derivative do. */
-export function oneLessSquare<T extends Tensor>(x: T): T {
-  const far = greater(abs(x), 0.5);
-  return where(far, mul(sub(1, x), add(x, 1)), sub(1, square(x)));
 }
 
 /** pi / 2 as a sum. */
