@@ -7,6 +7,7 @@ import {
   type WeakKind,
 } from '../base/dtype.js';
 import { ArgumentError, InternalError } from '../base/errors.js';
+import { unknownName } from '../base/options.js';
 import type { Attributes, AttributeSchema, AttributesOf } from '../base/schema.js';
 import type { InferContext, Operator, Program } from '../ir/program.js';
 import { Value } from '../ir/program.js';
@@ -185,6 +186,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly attributes: S;
   /** Turns the user's arguments into operands and attributes; applies defaults, refuses nonsense. */
   call(...args: Parameters<F>): Call<AttributesOf<S>>;
+  /** The names that an object of options, the last argument, may have. Default: anything. */
+  readonly options?: readonly string[];
   /** Default `one`. */
   readonly results?: Declaration['results'];
   /** Default true. */
@@ -284,7 +287,9 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     },
   } as unknown as Declaration;
   const { results } = declaration;
+  const { options } = spec;
   const call = (...args: Parameters<F>): unknown => {
+    if (options !== undefined) checkNames(spec.name, args.at(-1), options);
     const meant = spec.call(...args);
     const symbolic = meant.inputs.find((input) => input instanceof Value);
     const outputs =
@@ -297,6 +302,22 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
   };
   Object.defineProperty(call, 'name', { value: declaration.name });
   return Object.assign(call, { declaration }) as unknown as OperatorFunction<F, boolean>;
+}
+
+/** Refuses options that an operator does not have; other last arguments are not looked at. */
+function checkNames(op: string, last: unknown, known: readonly string[]): void {
+  if (typeof last !== 'object' || last === null || !isPlain(last)) return;
+  for (const name in last) {
+    if (!known.includes(name) && Object.hasOwn(last, name)) {
+      throw unknownName(op, 'option', name, known);
+    }
+  }
+}
+
+/** Whether it is an object as literals make them: no array, nothing of a class. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }
 
 function invokeSymbolic(declaration: Declaration, call: Call, program: Program): readonly Value[] {
