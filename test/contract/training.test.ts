@@ -189,7 +189,8 @@ test('batch-norm statistics: running = momentum * running + (1 - momentum) * bat
     for (const values of [[1, 3], [2, 8], [0, 4], [5, 5]]) {
       autograd.record(() => norm.call(kn.array(values).reshape([2, 1])));
       const m = (values[0] + values[1]) / 2;
-      const v = ((values[0] - m) ** 2 + (values[1] - m) ** 2) / 2;
+      // The unbiased variance: of two values, the sum of squares is divided by one.
+      const v = (values[0] - m) ** 2 + (values[1] - m) ** 2;
       mean = 0.75 * mean + 0.25 * m;
       variance = 0.75 * variance + 0.25 * v;
       near([norm.runningMean.value.item(), norm.runningVariance.value.item()], [mean, variance], 1e-6);

@@ -86,9 +86,13 @@ bothWays(
     const y = kn.autograd.record(() => norm.call(x));
     assertClose(flat(y), [-1, -1, 1, 1], 1e-4);
     assertClose(flat(norm.runningMean.value), [0.25 * 2, 0.25 * 20]);
-    assertClose(flat(norm.runningVariance.value), [0.75 + 0.25 * 1, 0.75 + 0.25 * 100]);
+    assertClose(flat(norm.runningVariance.value), [0.75 + 0.25 * 2, 0.75 + 0.25 * 200]);
     const predicted = norm.call(x);
-    assertClose(flat(predicted), [0.5, 5 / Math.sqrt(25.75), 2.5, 25 / Math.sqrt(25.75)], 1e-4);
+    assertClose(
+      flat(predicted),
+      [0.5 / Math.sqrt(1.25), 5 / Math.sqrt(50.75), 2.5 / Math.sqrt(1.25), 25 / Math.sqrt(50.75)],
+      1e-4,
+    );
     assertClose(flat(norm.runningMean.value), [0.5, 5]);
   },
 );
