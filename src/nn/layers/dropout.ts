@@ -7,7 +7,7 @@ import { HybridBlock } from '../block.js';
 
 /** The share of elements that are dropped. */
 export const dropoutRate: ValueRule<number> = rule(
-  'a number, 0 <= rate < 1',
+  'a probability, 0 <= rate < 1',
   (value): value is number => typeof value === 'number' && value >= 0 && value < 1,
 );
 
