@@ -58,6 +58,7 @@ export type Pool<O> = <T extends Tensor = DefaultTensor>(
  */
 export const maxPool: OperatorFunction<Pool<PoolOptions>> = operator({
   name: 'maxPool',
+  options: ['strides', 'padding', 'dilation', 'ceilMode'],
   family: 'contraction',
   attributes: windowAttributes,
   operands: 'keep',
@@ -116,6 +117,7 @@ function column(count: number, trailing: number): HostValue {
  */
 export const avgPool: OperatorFunction<Pool<AvgPoolOptions>> = operator({
   name: 'avgPool',
+  options: ['strides', 'padding', 'ceilMode', 'countIncludePad'],
   family: 'contraction',
   precision: 'float32',
   attributes: { ...windowAttributes, beyond: attr.dims, countIncludePad: attr.bool },

@@ -226,6 +226,7 @@ export const nonMaxSuppression: OperatorFunction<
   false
 > = operator({
   name: 'nonMaxSuppression',
+  options: ['iouThreshold', 'scoreThreshold', 'maxOutputSize'],
   family: 'dynamic',
   attributes,
   method: false,

@@ -36,6 +36,7 @@ export const classPosition: OperatorFunction<
   false
 > = operator({
   name: 'classPosition',
+  options: ['ignoreIndex'],
   family: 'indexing',
   attributes: { classes: attr.dim, ignoreIndex: attr.optional(attr.int) },
   method: false,

@@ -68,6 +68,7 @@ function running(
 ): OperatorFunction<RunningExtremum> {
   return operator({
     name,
+    options: ['reverse'],
     family: 'reduction',
     attributes,
     operands: 'keep',

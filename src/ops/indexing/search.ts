@@ -37,6 +37,7 @@ export const searchsorted: OperatorFunction<
   ) => T
 > = operator({
   name: 'searchsorted',
+  options: ['side'],
   family: 'indexing',
   attributes: { side: attr.oneOf('left', 'right') },
   call: (sorted, values, options) => ({

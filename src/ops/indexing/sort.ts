@@ -45,6 +45,7 @@ const samples: readonly Sample[] = [
 /** The positions that sort `x` along an axis, the last one by default, int64. Equal elements keep their order. See `sort`. */
 export const argsort: OperatorFunction<Sort> = operator({
   name: 'argsort',
+  options: ['descending'],
   family: 'indexing',
   attributes,
   operands: 'keep',
@@ -107,6 +108,7 @@ function firstInOrder(
  */
 export const sort: OperatorFunction<Sort> = operator({
   name: 'sort',
+  options: ['descending'],
   family: 'indexing',
   attributes,
   operands: 'keep',
@@ -218,6 +220,7 @@ export const topK: OperatorFunction<
   ) => { readonly values: T; readonly indices: T }
 > = operator({
   name: 'topK',
+  options: ['largest'],
   family: 'indexing',
   attributes: { k: attr.int, axis: attr.int, largest: attr.bool },
   results: ['values', 'indices'],

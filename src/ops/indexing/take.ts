@@ -52,6 +52,7 @@ export const take: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, indices: Input<T>, options?: TakeOptions) => T
 > = operator({
   name: 'take',
+  options: ['axis', 'mode'],
   family: 'indexing',
   attributes: { axis: attr.optional(attr.int), mode: indexMode },
   operands,

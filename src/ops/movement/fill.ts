@@ -75,6 +75,7 @@ export const iota: OperatorFunction<
   false
 > = operator({
   name: 'iota',
+  options: ['start', 'step', 'dtype'],
   family: 'movement',
   attributes: { length: attr.dim, start: attr.number, step: attr.number, dtype: attr.dtype },
   method: false,
@@ -164,6 +165,7 @@ export const fullLike: OperatorFunction<
   false
 > = operator({
   name: 'fullLike',
+  options: ['dtype', 'shape'],
   family: 'movement',
   attributes: {
     value: attr.number,
@@ -214,6 +216,7 @@ export const onesLike: OperatorFunction<Like, false> = constantLike('onesLike', 
 function constantLike(name: string, value: number): OperatorFunction<Like, false> {
   return operator({
     name,
+    options: ['dtype', 'shape'],
     family: 'movement',
     attributes: { dtype: attr.optional(attr.dtype), shape: attr.optional(attr.dims) },
     method: false,

@@ -28,6 +28,7 @@ export const meshgrid: OperatorFunction<
   false
 > = operator({
   name: 'meshgrid',
+  options: ['indexing'],
   family: 'movement',
   attributes: { indexing: attr.oneOf('xy', 'ij') },
   results: 'list',

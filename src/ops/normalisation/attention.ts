@@ -46,6 +46,7 @@ export const attention: OperatorFunction<
   false
 > = operator({
   name: 'attention',
+  options: ['mask', 'causal', 'scale'],
   family: 'normalisation',
   attributes: { causal: attr.bool, scale: attr.optional(attr.number) },
   method: false,

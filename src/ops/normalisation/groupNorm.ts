@@ -41,6 +41,7 @@ export const groupNorm: OperatorFunction<
   ) => T
 > = operator({
   name: 'groupNorm',
+  options: ['epsilon'],
   family: 'normalisation',
   attributes: { ...affineAttributes, groups: attr.int },
   operands: 'float',

@@ -74,6 +74,7 @@ export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
   const { name, neutral, combine } = spec;
   return operator({
     name,
+    options: ['exclusive', 'reverse'],
     family: 'reduction',
     attributes: { axis: attr.optional(attr.int), exclusive: attr.bool, reverse: attr.bool },
     operands: 'keep',

@@ -127,6 +127,7 @@ function argExtremum(name: string, side: 'max' | 'min'): OperatorFunction<ArgRed
       : [normalizeAxis(name, axis, rank)];
   return operator({
     name,
+    options: ['keepdims'],
     family: 'reduction',
     attributes: { axis: attr.optional(attr.int), keepdims: attr.bool },
     operands: 'keep',

@@ -183,3 +183,71 @@ test('a fourth derivative of a chain is right', () => {
   const [[value]] = slopes(fourth, [0.3]);
   assert.ok(Math.abs(value - 16 * Math.exp(0.6)) < 1e-12);
 });
+
+/** Checks a slope, and that of it, against what mpmath gives. */
+function near(
+  f: (x: Value) => Value,
+  rows: readonly (readonly [x: number, first: number, second?: number])[],
+  tolerance = 4e-15,
+): void {
+  const check = (got: number, wanted: number, what: string): void =>
+    assert.ok(
+      Math.abs(got - wanted) <= tolerance * Math.abs(wanted),
+      `${what}: ${got} for ${wanted}`,
+    );
+  const xs = rows.map(([x]) => x);
+  slopes(f, xs)[0].forEach((got, i) => check(got, rows[i][1], `slope at ${xs[i]}`));
+  slopes(twice(f), xs)[0].forEach((got, i) => {
+    const second = rows[i][2];
+    if (second !== undefined) check(got, second, `second slope at ${xs[i]}`);
+  });
+}
+
+test('slopes of exponentials keep their digits where the result is flat', () => {
+  // Their slopes are exponentials.
+  const scale = 1.7580993408473767; // of selu
+  near(ops.selu, [[-40, 7.4690288159142904e-18, 7.4690288159142904e-18], [-1, 0.64676860303481403]]);
+  near(ops.expm1, [[-40, Math.exp(-40), Math.exp(-40)], [-700, Math.exp(-700)]]);
+  near((x) => ops.elu(x), [[-40, Math.exp(-40), Math.exp(-40)]]);
+  near(ops.selu, [[-1e-9, scale * Math.exp(-1e-9), scale * Math.exp(-1e-9)]]);
+  // Nor does what is not chosen overflow.
+  assert.deepEqual(slopes(twice((x) => ops.elu(x)), [800]), [[0]]); // prettier-ignore
+  assert.deepEqual(slopes(twice(ops.selu), [800]), [[0]]);
+}); // prettier-ignore
+
+test('sinc has its slopes near 0, at the change of formulas, and far off', () => {
+  const [a, b] = [Math.PI ** 2 / 3, Math.PI ** 4 / 30];
+  near(ops.sinc, [1e-30, 1e-9, 1e-5, -1e-5].map((x) => [x, -a * x + b * x ** 3, -a + 3 * b * x * x]));
+  assert.deepEqual(slopes(twice(ops.sinc), [0]).map(([x]) => Math.abs(x + a) < 1e-14), [true]);
+  for (const x of [0.5, 0.4999999999999999]) {
+    near(ops.sinc, [[x, -4 / Math.PI, -2 * Math.PI + 16 / Math.PI]], 1e-14);
+  }
+  // Whole turns are dropped before the cosine: at even numbers the slope is 1 / x.
+  near(ops.sinc, [[1e8, 1e-8], [1e15, 1e-15], [1e30, 1e-30], [1e8 + 1, -1 / (1e8 + 1)]]);
+}); // prettier-ignore
+
+test('mish and the tanh form of gelu bend as they should where they are nearly straight', () => {
+  near(ops.mish, [[-30, -2.7137106609633923e-12, -2.620134431274741e-12]], 1e-13);
+  // Beyond, only what exceeds an ulp of 1 counts.
+  for (const x of [20, 30, 100]) {
+    const [[second]] = slopes(twice(ops.mish), [x]);
+    assert.ok(Math.abs(second) < 1e-14, `${x}: ${second}`);
+  }
+  near((x) => ops.gelu(x, { approximate: 'tanh' }), [[5, 1.0000015463619875, -9.9341322249962021e-6]], 2e-10);
+}); // prettier-ignore
+
+test('inverse functions have slopes near 1, far off, and none outside their domain', () => {
+  const x = 1 - 2 ** -40;
+  const root = Math.sqrt(2 ** -40 * (2 - 2 ** -40));
+  near(ops.asin, [[x, 1 / root], [-x, 1 / root], [1e-9, 1, 1e-9]]);
+  near(ops.acos, [[x, -1 / root], [1e-9, -1, -1e-9]]);
+  near(ops.atanh, [[x, 1 / root / root], [1e-9, 1, 2e-9]]);
+  near(ops.asinh, [[1e200, 1e-200], [-1e300, 1e-300]]);
+  const [y, step] = [1 + 2 ** -40, 2 ** -40];
+  near(ops.acosh, [[y, 1 / Math.sqrt(step * (2 + step))], [1e200, 1e-200]]);
+  assert.deepEqual(slopes(ops.acosh, [-2, 0.5, NaN]), [[NaN, NaN, NaN]]);
+  for (const [scale, slope] of [[1e200, 5e-201], [1e-200, 5e199]]) {
+    const [gy, gx] = slopes(ops.atan2, [scale], [scale]);
+    assert.ok(Math.abs(gy[0] / slope - 1) < 1e-15 && Math.abs(gx[0] / slope + 1) < 1e-15);
+  }
+}); // prettier-ignore
