@@ -29,7 +29,7 @@ test('hyperbolic functions overflow where their results do, not before', () => {
     assert.ok(Math.abs(below / 3.40281963751e38 - 1) < 4e-7, String(below));
     assert.equal(above, Infinity);
     const [wide, beyond] = map(f, 'float64', [710.4758600739439, 710.475860073944]);
-    assert.ok(Math.abs(wide / 1.79769313486217438e308 - 1) < 1e-15, String(wide));
+    assert.ok(Math.abs(wide / 1.7976931348621744e+308 - 1) < 1e-15, String(wide));
     assert.equal(beyond, Infinity);
   }
 });
@@ -45,9 +45,9 @@ test('results are right where they or what they are made of is denormal', () => 
   for (const f of [ops.silu, ops.mish]) {
     within(f, -100, -100 * Math.exp(-100), 'float32');
     within(f, -103.5, -103.5 * Math.exp(-103.5), 'float32');
-    within(f, -740, -3.099667511e-319, 'float64');
+    within(f, -740, -3.09967e-319, 'float64');
   }
-  within((x) => ops.gelu(x), -13.5, -1.0555389862638153e-40, 'float32');
+  within((x) => ops.gelu(x), -13.5, -1.0555389862638154e-40, 'float32');
   within((x) => ops.pow(x, -2), 1e20, 1e-40, 'float32');
   within((x) => ops.pow(x, -3), 1e14, 1e-42, 'float32');
   within((x) => ops.pow(x, -2), 1e160, 1e-320, 'float64');
@@ -56,7 +56,7 @@ test('results are right where they or what they are made of is denormal', () => 
 test('the tails of both forms of gelu are as accurate as the rest', () => {
   const exact = map((x) => ops.gelu(x), 'float64', [-20, -7.625]);
   const approximate = map((x) => ops.gelu(x, { approximate: 'tanh' }), 'float64', [-20, -10]);
-  const wanted = [-5.5072482372124674e-88, -9.3038109798981665e-14, -3.3754509563109673e-261, -1.204092348209806e-37];
+  const wanted = [-5.507248237212468e-88, -9.303810979898167e-14, -3.3754509563109673e-261, -1.204092348209806e-37];
   [...exact, ...approximate].forEach((got, i) =>
     assert.ok(Math.abs(got / wanted[i] - 1) < 7e-16, `${got} for ${wanted[i]}`),
   );
@@ -69,7 +69,7 @@ test('lgamma and digamma at the ends and at roots', () => {
   // The root of digamma lies between these neighbors.
   const [below, above] = map(ops.digamma, 'float64', [1.4616321449683622, 1.4616321449683625]);
   assert.ok(Math.abs(below / -9.241265521729427e-17 - 1) < 1e-14, String(below));
-  assert.ok(Math.abs(above / 1.2245374622004069e-16 - 1) < 1e-14, String(above));
+  assert.ok(Math.abs(above / 1.2245374622004068e-16 - 1) < 1e-14, String(above));
   assert.deepEqual(map(ops.sinc, 'float64', [1e308, -(2 ** 60), 3]).map(Math.abs), [0, 0, 0]);
 });
 
