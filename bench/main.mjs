@@ -16,6 +16,7 @@ if (options.dist !== undefined) {
   options.dist = resolve(options.dist);
   process.env.KAON_DIST = options.dist;
 }
+if (options.against !== undefined) options.against = resolve(options.against);
 process.env.KAON_BENCH_CLOCK = options.clock; // every process that is started measures by it
 const asked = rows.filter(
   ({ title, threads }) =>

@@ -9,6 +9,7 @@ export const usage = `node bench/main.mjs [OPTION ...]
   --clock CLOCK    wall, or cpu where others use the machine: the processor's time, one thread only
   --quick          3 short rounds: shows that rows run, not how fast
   --dist DIR       compiled project; default dist
+  --against DIR    another compiled project, which takes part as 'other'
   --list           titles of the rows, nothing measured
   --json           everything, every round included
   --markdown       the page docs/performance.md
@@ -39,6 +40,7 @@ export function parseOptions(words) {
       clock: { type: 'string', default: 'wall' },
       quick: { type: 'boolean', default: false },
       dist: { type: 'string' },
+      against: { type: 'string' },
       list: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       markdown: { type: 'boolean', default: false },

@@ -22,7 +22,13 @@ function asFiles(inputs, folder) {
 /** Kaon on each tier that is asked for, for rows about threads with each number of them. */
 function ownContestants(row, options) {
   const { threads, tiers = options.tiers } = row;
-  if (threads === undefined) return tiers.map((tier) => kaon(tier, options));
+  if (threads === undefined) {
+    const { against } = options;
+    const other = (tier) => kaon(tier, { ...options, dist: against, name: `other ${tier}` });
+    return tiers.flatMap((tier) =>
+      against === undefined ? [kaon(tier, options)] : [kaon(tier, options), other(tier)],
+    );
+  }
   return tiers.flatMap((tier) =>
     threads.map((count) => {
       const name = withThreads(`kaon ${tier}`, count);

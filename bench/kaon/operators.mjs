@@ -38,6 +38,11 @@ export const kinds = {
   smallCall: both(sum),
   softmax: both((x) => kn.softmax(x, -1)),
   layerNorm: both((x, gamma, beta) => kn.layerNorm(x, gamma, beta)),
+  meanAll: both((x) => x.mean()),
+  sumRows: both((x) => x.sum(1)),
+  sumColumns: both((x) => x.sum(0)),
+  variance: both((x) => x.var(1)),
+  norm: both((x) => kn.norm(x, 1)),
   attention: both((q, k, v) => kn.attention(q, k, v)),
   crossEntropy: { captured: crossEntropy },
 };

@@ -135,6 +135,11 @@ def load(threads):
         "eagerAdd": function(lambda a, b: a + b, jit=False),
         "softmax": function(nn.softmax),
         "layerNorm": function(layer_norm),
+        "meanAll": function(jnp.mean),
+        "sumRows": function(lambda x: x.sum(1)),
+        "sumColumns": function(lambda x: x.sum(0)),
+        "variance": function(lambda x: x.var(1)),
+        "norm": function(lambda x: jnp.linalg.norm(x, axis=1)),
         "attention": function(attention),
         "convolution": function(convolve),
         "crossEntropy": named(

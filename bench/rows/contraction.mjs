@@ -28,6 +28,23 @@ function square(n) {
   };
 }
 
+/** Few results that are long sums. */
+function long(m, inner, n) {
+  return {
+    section,
+    title: `sgemm ${m} x ${inner} x ${n}`,
+    kind: 'matmul',
+    unit: 'GFLOP/s',
+    operations: 2 * m * inner * n,
+    bytes: 4 * (m + n) * inner,
+    targets: [],
+    build() {
+      const [a, b] = [input([m, inner], 1), input([inner, n], 2)];
+      return { inputs: { a, b }, reference: multiply(a.data, b.data, m, inner, n) };
+    },
+  };
+}
+
 const [inner, outer] = [1024, 1024];
 
 /** One row times a matrix: as fast as the matrix can be read. */
@@ -45,4 +62,4 @@ const skinny = {
   },
 };
 
-export const rows = [...[16, 32, 64, 256, 512, 1024].map(square), skinny];
+export const rows = [...[16, 32, 64, 256, 512, 1024].map(square), skinny, long(64, 32768, 64)];
