@@ -11,11 +11,6 @@ export interface ResidentMemory {
 
 /** Results that nobody has on the host may take so much while nothing is known of the dead ones. */
 const uninformedBytes = 2 ** 25;
-/**
- * Results that are not used any more may take so much in any case: the collector has found most of the dead ones
- * by then, and the others have to be copied to the host.
- */
-const undecidedBytes = 2 ** 27;
 /** How many results stay in any case: the operands of what is computed next. */
 const leastResults = 2;
 /** No run has to make room for more than that, lest one of them takes very long. */
@@ -219,14 +214,14 @@ export class Residents {
     }
   }
 
-  /** Makes go what has not been used for longer than anything that was used of late. */
+  /**
+   * Makes go copies that were not used for longer than anything that was used of late. Results have no copy on
+   * the host: most that nobody uses are dead, and the collector finds them for less than copying them costs.
+   */
   #evictUnused(): void {
     const since = this.#window.clock - this.#window.bytes;
-    const isUnused = (residence: Residence | null): boolean =>
-      residence !== null && residence.usedAt < since;
-    while (isUnused(this.#copies.oldest) && this.#evict(this.#copies.oldest));
-    for (let i = 0; i < mostAtOnce && this.#resultBytes > undecidedBytes; i++) {
-      if (!isUnused(this.#results.oldest) || !this.#evict(this.#results.oldest)) return;
+    for (let copy = this.#copies.oldest; copy !== null; copy = this.#copies.oldest) {
+      if (copy.usedAt >= since || !this.#evict(copy)) return;
     }
   }
 }
