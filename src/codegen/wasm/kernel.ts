@@ -10,6 +10,7 @@ import { selectStore } from './memory.js';
 import { control, emptyBlock, opcodes, type ValueType } from './opcodes.js';
 import { valueType } from './selector.js';
 import { StatementSelector } from './statement.js';
+import { isKnownToRun } from './trips.js';
 import { vectorAccumulation } from './vector.js';
 
 export interface KernelOptions {
@@ -38,6 +39,8 @@ class KernelPrinter {
   readonly #prologue: ByteWriter = new ByteWriter();
   readonly #constants: Map<string, number> = new Map();
   #loopDepth = 0;
+  /** Of the loops around, by their variables, where neither changes. */
+  readonly #ends: Map<Var, Expr> = new Map();
   readonly #assigned: ReadonlySet<Var>;
 
   constructor(kernel: Kernel, options: KernelOptions) {
@@ -105,7 +108,7 @@ class KernelPrinter {
     this.#set(local);
     const limit = this.#limit(end);
     this.#open(control.block);
-    if (!isKnownToRun(begin, end)) {
+    if (!isKnownToRun(begin, end, this.#ends)) {
       this.#get(local);
       this.#push(limit);
       this.#code.u8(opcodes['i32.ge_s']);
@@ -113,7 +116,10 @@ class KernelPrinter {
     }
     this.#open(control.loop);
     this.#loopDepth++;
+    const isFixed = limit === end && !this.#assigned.has(variable);
+    if (isFixed) this.#ends.set(variable, end);
     this.#scoped(body);
+    this.#ends.delete(variable);
     this.#get(local);
     this.#push(e.i32(step));
     this.#code.u8(opcodes['i32.add']);
@@ -288,10 +294,6 @@ function isTableEntry(expr: Expr): expr is TableEntry {
     return false;
   const index = Number(expr.index.value);
   return expr.type.lanes === 1 && index >= 0 && index < 2 ** 29;
-}
-
-function isKnownToRun(begin: Expr, end: Expr): boolean {
-  return begin.kind === 'const' && end.kind === 'const' && begin.value < end.value;
 }
 
 /** Vectors of equal bits, zero among them, are one machine instruction and better made in place. */

@@ -89,7 +89,7 @@ export function blocksOf(
   for (let k = stages.length - 1; k >= 0; k--) {
     const before = left.get(chains[k]) ?? 0;
     const steps = before + mostStepsOf(stages, k);
-    if (steps > most[k]) within[k] = most[k];
+    if (steps > most[k]) within[k] = evenly(steps, most[k]);
     left.set(chains[k], steps > most[k] ? before : steps);
   }
   // How much of a block one trip of a loop takes.
@@ -103,6 +103,13 @@ export function blocksOf(
     share *= trips;
   }
   return { within, around: null };
+}
+
+/** The length of blocks of about `most` steps, which are all as long where that is possible. */
+function evenly(steps: number, most: number): number {
+  if (steps === Infinity) return most;
+  for (let length = most; 2 * length > most; length--) if (steps % length === 0) return length;
+  return Math.ceil(steps / Math.ceil(steps / most));
 }
 
 /** The most steps of a stage, of which all but the first only take what is left. */
