@@ -34,10 +34,6 @@ const others = new Map([
   ['nanToNum', 'the greatest float is that of the dtype'],
   ['attention', 'a kernel, and so is its gradient, which round what they hand over'],
   ['attentionGradient', 'the same'],
-  // Until their formulas are exact in float32: beyond its range, and where terms cancel.
-  ['sinh', 'overflows to a finite number'],
-  ['cosh', 'overflows to a finite number'],
-  ['sinc', 'its gradient cancels'],
 ]);
 
 /** The results and, for weights of 1, the gradients of the float inputs. */
