@@ -65,6 +65,16 @@ export function normalizeAxes(
   return list.toSorted((a, b) => a - b);
 }
 
+/** @throws ShapeError where a shape has another rank than one that is wanted. */
+export function checkRank(op: string, shape: Shape, wanted: Shape): void {
+  if (shape.length === wanted.length) return;
+  throw new ShapeError('the shapes have different ranks', {
+    op,
+    expected: shapeToString(wanted),
+    actual: shapeToString(shape),
+  });
+}
+
 /** The shape without the axes, or with 1 in their place. */
 export function reducedShape(shape: Shape, axes: readonly number[], keepdims: boolean): Shape {
   if (keepdims) return shape.map((dim, axis) => (axes.includes(axis) ? 1 : dim));

@@ -1,6 +1,5 @@
 import * as attr from '../../base/attribute.js';
 import { type Dim, isStatic, mulDim, sameDim, sameShape, subDim } from '../../base/dim.js';
-import { ShapeError } from '../../base/errors.js';
 import { type Condition, equal, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
@@ -11,7 +10,7 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
-import { shapeToString } from '../infer.js';
+import { checkRank } from '../infer.js';
 import { takeAdjoint } from '../indexing/take.js';
 import { example } from '../law.js';
 import { dimLike, onesLike } from '../movement/fill.js';
@@ -34,13 +33,7 @@ export const stretchTo: OperatorFunction<
   operands: 'keep',
   call: (x, shape, op) => ({ inputs: [x], attributes: { shape, op } }),
   infer: ({ inputs: [x], attributes: { shape, op }, require }) => {
-    if (x.shape.length !== shape.length) {
-      throw new ShapeError('the shapes have different ranks', {
-        op: 'stretchTo',
-        expected: shapeToString(shape),
-        actual: shapeToString(x.shape),
-      });
-    }
+    checkRank(op, x.shape, shape);
     const refusal = (): Refusal => ({
       error: 'shape',
       op,

@@ -1,6 +1,5 @@
 import * as attr from '../../base/attribute.js';
 import { sameShape } from '../../base/dim.js';
-import { ShapeError } from '../../base/errors.js';
 import { equal, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
@@ -10,7 +9,7 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
-import { shapeToString } from '../infer.js';
+import { checkRank } from '../infer.js';
 import { example } from '../law.js';
 
 /**
@@ -28,13 +27,7 @@ export const withSizes: OperatorFunction<
   operands: 'keep',
   call: (x, shape, op) => ({ inputs: [x], attributes: { shape, op } }),
   infer: ({ inputs: [x], attributes: { shape, op }, require }) => {
-    if (x.shape.length !== shape.length) {
-      throw new ShapeError('the shapes have different ranks', {
-        op,
-        expected: shapeToString(shape),
-        actual: shapeToString(x.shape),
-      });
-    }
+    checkRank(op, x.shape, shape);
     const refusal = (): Refusal => ({
       error: 'shape',
       op,

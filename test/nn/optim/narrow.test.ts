@@ -1,22 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { rules } from './reference.js';
+import { makers as make, rules } from './reference.js';
 
 /** Parameters of 16 bits: state and update in float32, one rounding of the weight. */
-
-type Parameters = ReadonlyMap<string, kn.nn.Parameter>;
-
-const make: Readonly<Record<string, (parameters: Parameters) => kn.optim.Optimizer>> = {
-  sgd: (p) => new kn.optim.SGD(p, { learningRate: 0.1 }),
-  momentum: (p) => new kn.optim.SGD(p, { learningRate: 0.1, momentum: 0.9, weightDecay: 0.01 }),
-  adam: (p) => new kn.optim.Adam(p, { learningRate: 0.1, beta2: 0.99, epsilon: 1e-3 }),
-  adamW: (p) =>
-    new kn.optim.AdamW(p, { learningRate: 0.1, beta2: 0.99, epsilon: 1e-3, weightDecay: 0.05 }),
-  rmsProp: (p) => new kn.optim.RMSProp(p, { learningRate: 0.1, decay: 0.9, epsilon: 1e-3 }),
-  adagrad: (p) => new kn.optim.Adagrad(p, { learningRate: 0.1, epsilon: 1e-3 }),
-  lion: (p) => new kn.optim.Lion(p, { learningRate: 0.1, weightDecay: 0.01 }),
-};
 
 const digits = { float16: 11, bfloat16: 8 } as const;
 const start = [0.5, -1.5, 3, 0.0625];

@@ -3,22 +3,9 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import * as kn from '../../../src/index.js';
 import { assertClose } from '../../support/close.js';
-import { adamOf, type Rule, rules } from './reference.js';
+import { adamOf, makers as make, type Rule, rules } from './reference.js';
 
 /** A step uses each gradient once: against plain numbers, in eager code, captured in parts and as a whole. */
-
-type Parameters = ReadonlyMap<string, kn.nn.Parameter>;
-
-const make: Readonly<Record<string, (parameters: Parameters) => kn.optim.Optimizer>> = {
-  sgd: (p) => new kn.optim.SGD(p, { learningRate: 0.1 }),
-  momentum: (p) => new kn.optim.SGD(p, { learningRate: 0.1, momentum: 0.9, weightDecay: 0.01 }),
-  adam: (p) => new kn.optim.Adam(p, { learningRate: 0.1, beta2: 0.99, epsilon: 1e-3 }),
-  adamW: (p) =>
-    new kn.optim.AdamW(p, { learningRate: 0.1, beta2: 0.99, epsilon: 1e-3, weightDecay: 0.05 }),
-  rmsProp: (p) => new kn.optim.RMSProp(p, { learningRate: 0.1, decay: 0.9, epsilon: 1e-3 }),
-  adagrad: (p) => new kn.optim.Adagrad(p, { learningRate: 0.1, epsilon: 1e-3 }),
-  lion: (p) => new kn.optim.Lion(p, { learningRate: 0.1, weightDecay: 0.01 }),
-};
 
 /** The loss over some parameters is the sum of `a w^2 / 2 - b w`: the gradient is `a w - b`. */
 const a = [1, 3, 0.5];

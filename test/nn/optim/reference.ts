@@ -1,5 +1,7 @@
 /** Optimizers in plain numbers, one weight at a time, written from their published rules. */
 
+import * as kn from '../../../src/index.js';
+
 /** The update of one weight: it keeps its own state, and counts its own updates. */
 export type Rule = (weight: number, gradient: number) => number;
 
@@ -50,4 +52,18 @@ export const rules: Readonly<Record<string, () => Rule>> = {
       return w - 0.1 * (step + 0.01 * w);
     };
   },
+};
+
+export type Parameters = ReadonlyMap<string, kn.nn.Parameter>;
+
+/** An optimizer for each of the rules, by name. */
+export const makers: Readonly<Record<string, (parameters: Parameters) => kn.optim.Optimizer>> = {
+  sgd: (p) => new kn.optim.SGD(p, { learningRate: 0.1 }),
+  momentum: (p) => new kn.optim.SGD(p, { learningRate: 0.1, momentum: 0.9, weightDecay: 0.01 }),
+  adam: (p) => new kn.optim.Adam(p, { learningRate: 0.1, beta2: 0.99, epsilon: 1e-3 }),
+  adamW: (p) =>
+    new kn.optim.AdamW(p, { learningRate: 0.1, beta2: 0.99, epsilon: 1e-3, weightDecay: 0.05 }),
+  rmsProp: (p) => new kn.optim.RMSProp(p, { learningRate: 0.1, decay: 0.9, epsilon: 1e-3 }),
+  adagrad: (p) => new kn.optim.Adagrad(p, { learningRate: 0.1, epsilon: 1e-3 }),
+  lion: (p) => new kn.optim.Lion(p, { learningRate: 0.1, weightDecay: 0.01 }),
 };
