@@ -5,7 +5,7 @@ import type { Requirement } from '../ir/requirement.js';
 import { SharedSizes } from '../ir/sharedsizes.js';
 import type { TensorType } from '../ir/types.js';
 import { type ArrayType, arrayType } from './arraytype.js';
-import type { FieldSnapshot } from './fields.js';
+import type { FieldSnapshot } from './fields/snapshot.js';
 import {
   type GradientMark,
   type GradientUser,

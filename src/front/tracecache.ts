@@ -11,8 +11,8 @@ import {
   type Miss,
   type TraceReport,
 } from './explain.js';
-import { FieldGuards } from './fieldguards.js';
-import { FieldWatch } from './fieldwatch.js';
+import { FieldGuards } from './fields/guards.js';
+import { FieldWatch } from './fields/watch.js';
 import {
   adviceFor,
   capturedGuards,

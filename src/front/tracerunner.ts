@@ -1,7 +1,7 @@
 import { flatten, unflatten } from '../base/tree.js';
 import type { TierReport } from '../runtime/executable.js';
 import { checkResult } from './cuts.js';
-import type { FieldGuards } from './fieldguards.js';
+import type { FieldGuards } from './fields/guards.js';
 import { GraphRunner } from './graphrunner.js';
 import type { HybridizeOptions } from './hybridizeoptions.js';
 import type { NDArray } from './ndarray.js';

@@ -1,7 +1,7 @@
 import { ArgumentError, KaonError } from '../base/errors.js';
 import type { Capturable } from '../front/capturable.js';
 import { isCapturing, noteFields, withoutNotingSizes } from '../front/capture.js';
-import { unobserved } from '../front/fieldwatch.js';
+import { unobserved } from '../front/fields/watch.js';
 import { hybridize, type Hybridized } from '../front/hybridize.js';
 import type { HybridizeOptions } from '../front/hybridizeoptions.js';
 import type { Explanation } from '../front/explain.js';

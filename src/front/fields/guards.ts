@@ -1,7 +1,9 @@
-import { TraceError } from '../base/errors.js';
-import { type FieldChange, type FieldSnapshot, type WeakSnapshot } from './fields.js';
-import { IgnoredFields } from './ignoredfields.js';
-import type { FieldWatch } from './fieldwatch.js';
+import { TraceError } from '../../base/errors.js';
+import type { FieldChange } from './change.js';
+import { IgnoredFields } from './ignored.js';
+import { FieldSnapshot } from './snapshot.js';
+import type { FieldWatch } from './watch.js';
+import type { WeakSnapshot } from './weak.js';
 
 /** What one run of traced code found in the fields of objects, and which of them it changed. */
 export interface FieldsFound {
@@ -135,7 +137,9 @@ export class FieldGuards {
   }
 
   #alive(): FieldSnapshot | null {
-    return this.#snapshot ?? this.#weak?.revived() ?? null;
+    if (this.#snapshot !== null) return this.#snapshot;
+    const parts = this.#weak?.revived() ?? null;
+    return parts && FieldSnapshot.of(parts);
   }
 
   /** Whether the values are again what they were before objects were replaced. */

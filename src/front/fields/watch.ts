@@ -1,5 +1,6 @@
-import type { FieldChange, Slot } from './fields.js';
-import { IgnoredFields } from './ignoredfields.js';
+import type { FieldChange } from './change.js';
+import type { Slot } from './group.js';
+import { IgnoredFields } from './ignored.js';
 
 /** A field that reports whether it is read. */
 interface Watched {

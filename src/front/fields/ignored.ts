@@ -1,4 +1,4 @@
-import type { Slot } from './fields.js';
+import type { Slot } from './group.js';
 
 /** Fields that captured code was seen not to read. They go with their objects. */
 export class IgnoredFields {

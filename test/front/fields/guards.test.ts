@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as kn from '../../src/index.js';
-import { collectGarbage } from '../support/garbage.js';
-import { refuses } from './support.js';
+import * as kn from '../../../src/index.js';
+import { collectGarbage } from '../../support/garbage.js';
+import { refuses } from '../support.js';
 
 /** Fields that change without mattering: no new graphs, and after a while no runs of the code either. */
 

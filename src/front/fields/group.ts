@@ -1,0 +1,195 @@
+import { isGuardedByIdentity } from '../capturable.js';
+import { NDArray } from '../ndarray.js';
+import type { IgnoredFields } from './ignored.js';
+import { watchedValue } from './watch.js';
+
+/*
+ * The fields of objects that captured code works with: blocks, and objects whose methods are captured. The
+ * values of all their fields are noted when a trace reaches them, through plain objects, lists, maps, sets
+ * and other blocks, and compared before each call: arrays, parameters and functions by identity, primitives
+ * by value.
+ */
+
+/** Longer lists, maps, sets and typed arrays are compared up to here, and beyond by their length only. */
+const mostEntries = 1024;
+/** Stands for a value that is not compared: that of an accessor, or one that the code does not read. */
+export const unguarded: unique symbol = Symbol('unguarded');
+
+type Kind = 'record' | 'list' | 'map' | 'set';
+
+/** The values that one object holds. */
+export interface Group {
+  readonly kind: Kind;
+  /** The most frequent kind, so that no text is compared. */
+  readonly isRecord: boolean;
+  readonly object: object;
+  readonly path: string;
+  /** Where the object was found; null for one that a trace named. */
+  readonly holder: Slot | null;
+  /** Names of a record, strings first; keys of a map; none for lists and sets. */
+  readonly keys: readonly unknown[];
+  /** How many of the names are strings. */
+  readonly strings: number;
+  readonly values: readonly unknown[];
+  /** The length of a list, the size of a map or set. */
+  readonly size: number;
+}
+
+/** A place that holds a value. */
+export interface Slot {
+  readonly group: Group;
+  readonly key: unknown;
+}
+
+export function isObject(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}
+
+/** Whether the values that an object holds are looked at, not only which object it is. */
+export function isContainer(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || value instanceof NDArray) return false;
+  return !isGuardedByIdentity(value);
+}
+
+export function groupOf(
+  object: object,
+  path: string,
+  holder: Slot | null,
+  ignored: IgnoredFields,
+): Group | null {
+  const rest = { object, path, holder, isRecord: false, strings: 0, keys: [] };
+  if (Array.isArray(object) || isNumbers(object)) {
+    const values = Array.prototype.slice.call(object, 0, mostEntries) as unknown[];
+    return { ...rest, kind: 'list', values, size: object.length };
+  }
+  if (object instanceof Map) {
+    const entries = [...object].slice(0, mostEntries);
+    const [keys, values] = [0, 1].map((i) => entries.map((entry): unknown => entry[i]));
+    return { ...rest, kind: 'map', keys, values, size: object.size };
+  }
+  if (object instanceof Set) {
+    const values = [...object].slice(0, mostEntries);
+    return { ...rest, kind: 'set', values, size: object.size };
+  }
+  if (ArrayBuffer.isView(object) || object instanceof ArrayBuffer) return null;
+  const names = stringKeys(object);
+  const keys = [...names, ...Object.getOwnPropertySymbols(object).filter(isEnumerableIn(object))];
+  const values = keys.map((key) => (ignored.has(object, key) ? unguarded : dataValue(object, key)));
+  return {
+    ...rest,
+    kind: 'record',
+    isRecord: true,
+    keys,
+    strings: names.length,
+    values,
+    size: keys.length,
+  };
+}
+
+/** The typed arrays; their elements are compared like those of lists. */
+function isNumbers(object: object): object is ArrayLike<unknown> & object {
+  return ArrayBuffer.isView(object) && !(object instanceof DataView);
+}
+
+/** As `isUnchanged` goes through them: those of prototypes, too. */
+function stringKeys(object: object): readonly string[] {
+  const keys: string[] = [];
+  for (const key in object) keys.push(key);
+  return keys;
+}
+
+function isEnumerableIn(object: object): (key: symbol) => boolean {
+  return (key) => Object.prototype.propertyIsEnumerable.call(object, key);
+}
+
+/** The value of a property that is data. An accessor may do anything, so it is not called. */
+function dataValue(object: object, key: PropertyKey): unknown {
+  for (let at: object | null = object; at !== null; at = Object.getPrototypeOf(at) as object) {
+    const property = Object.getOwnPropertyDescriptor(at, key);
+    if (property === undefined) continue;
+    if ('value' in property) return property.value as unknown;
+    const watched = property.get === undefined ? undefined : watchedValue(property.get);
+    return watched === undefined ? unguarded : watched.value;
+  }
+  return undefined;
+}
+
+/** The classes of an object that have static fields. */
+export function classesOf(object: object): readonly (new () => unknown)[] {
+  const found: (new () => unknown)[] = [];
+  let at = Object.getPrototypeOf(object) as object | null;
+  for (; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at) as object | null) {
+    const owner: unknown = Object.getOwnPropertyDescriptor(at, 'constructor')?.value;
+    if (typeof owner === 'function' && Object.keys(owner).length > 0) {
+      found.push(owner as new () => unknown);
+    }
+  }
+  return found;
+}
+
+export function keyAt({ kind, keys }: Group, i: number): unknown {
+  return kind === 'record' || kind === 'map' ? keys[i] : i;
+}
+
+type Values = Readonly<Record<PropertyKey, unknown>>;
+
+export function isUnchanged(group: Group): boolean {
+  switch (group.kind) {
+    case 'record':
+      return isSameRecord(group);
+    case 'list':
+      return isSameList(group);
+    default:
+      return isSameCollection(group);
+  }
+}
+
+export function isSameRecord(group: Group): boolean {
+  const { keys, values } = group;
+  const now = group.object as Values;
+  let next = 0;
+  // Unlike `Object.keys` this makes no list.
+  for (const key in now) {
+    if (key !== keys[next] || !isSame(now[key], values[next])) return false;
+    next++;
+  }
+  if (next !== group.strings) return false;
+  for (; next < keys.length; next++) {
+    if (!isSame(now[keys[next] as symbol], values[next])) return false;
+  }
+  return true;
+}
+
+/** Like `Object.is`, which engines call rather than inline; anything is like a value that is not compared. */
+function isSame(now: unknown, noted: unknown): boolean {
+  if (now === noted) return noted !== 0 || Object.is(now, noted);
+  return noted === unguarded || (now !== now && noted !== noted);
+}
+
+function isSameList({ object, values, size }: Group): boolean {
+  const now = object as readonly unknown[];
+  if (now.length !== size) return false;
+  for (let i = 0; i < values.length; i++) if (!isSame(now[i], values[i])) return false;
+  return true;
+}
+
+// State of one comparison of a map or set, outside of the callback so that a call makes no closure.
+let compared: Group;
+let position = 0;
+let areSame = true;
+
+function compareEntry(value: unknown, key: unknown): void {
+  const at = position++;
+  if (!areSame || at >= compared.values.length) return;
+  areSame =
+    Object.is(value, compared.values[at]) &&
+    (compared.kind === 'set' || Object.is(key, compared.keys[at]));
+}
+
+function isSameCollection(group: Group): boolean {
+  const now = group.object as ReadonlyMap<unknown, unknown>;
+  if (now.size !== group.size) return false;
+  [compared, position, areSame] = [group, 0, true];
+  now.forEach(compareEntry);
+  return areSame;
+}

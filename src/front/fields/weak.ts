@@ -1,0 +1,77 @@
+import { type Group, isObject } from './group.js';
+import type { IgnoredFields } from './ignored.js';
+
+/** An object that a trace named, and how. */
+export interface Root {
+  readonly object: object;
+  readonly name: string;
+}
+
+/** What a snapshot consists of. */
+export interface SnapshotParts {
+  readonly roots: readonly Root[];
+  readonly groups: readonly Group[];
+  readonly ignored: IgnoredFields;
+}
+
+/** What a snapshot says while other objects may have taken the place of those in it. */
+export class WeakSnapshot {
+  readonly #ignored: IgnoredFields;
+  readonly #roots: readonly { readonly object: WeakRef<object>; readonly name: string }[];
+  readonly #groups: readonly (Omit<Group, 'object' | 'keys' | 'values' | 'holder'> & {
+    readonly object: WeakRef<object>;
+    readonly keys: readonly unknown[];
+    readonly values: readonly unknown[];
+    readonly holder: { readonly group: number; readonly key: unknown } | null;
+  })[];
+
+  constructor({ roots, groups, ignored }: SnapshotParts) {
+    this.#ignored = ignored;
+    this.#roots = roots.map(({ object, name }) => ({ object: new WeakRef(object), name }));
+    this.#groups = groups.map(({ object, keys, values, holder, ...rest }) => ({
+      ...rest,
+      object: new WeakRef(object),
+      keys: keys.map(weak),
+      values: values.map(weak),
+      holder: holder && { group: groups.indexOf(holder.group), key: weak(holder.key) },
+    }));
+  }
+
+  /** The parts of the snapshot; null when an object in it is gone. */
+  revived(): SnapshotParts | null {
+    const roots: Root[] = [];
+    for (const { object, name } of this.#roots) {
+      const alive = object.deref();
+      if (alive === undefined) return null;
+      roots.push({ object: alive, name });
+    }
+    const groups: Group[] = [];
+    for (const { object, keys, values, holder, ...rest } of this.#groups) {
+      const alive = object.deref();
+      if (alive === undefined || [...keys, ...values].some(isGone)) return null;
+      groups.push({
+        ...rest,
+        object: alive,
+        keys: keys.map(strong),
+        values: values.map(strong),
+        holder:
+          holder && holder.group >= 0
+            ? { group: groups[holder.group], key: strong(holder.key) }
+            : null,
+      });
+    }
+    return { roots, groups, ignored: this.#ignored };
+  }
+}
+
+function weak(value: unknown): unknown {
+  return isObject(value) ? new WeakRef(value) : value;
+}
+
+function strong(value: unknown): unknown {
+  return value instanceof WeakRef ? value.deref() : value;
+}
+
+function isGone(value: unknown): boolean {
+  return value instanceof WeakRef && value.deref() === undefined;
+}
