@@ -134,6 +134,7 @@ export function checkOptions<O extends object>(
       op,
       expected: known.length === 0 ? 'no options' : `an object with ${known.join(', ')}`,
       actual: describe(options),
+      ...(isDType(options) && known.includes('dtype') && { advice: `pass { dtype: '${options}' }` }), // prettier-ignore
     });
   }
   for (const name of Object.keys(options)) {
@@ -160,22 +161,48 @@ export function unknownName(
 }
 
 /**
- * The known name that a misspelled one most likely stands for; null where none is near. Case, `_` and `-`
- * do not count, and at most a third of the letters (two at least) may be wrong, missing or added.
+ * The known name that another most likely stands for; null where none is near. Case, `_` and `-` do not count,
+ * and at most a third of the letters (two at least) may be wrong, missing or added. Where no name is that near,
+ * one that ends in the same word will do (`bias` for `useBias`), one that goes on (`eps` for `epsilon`), or
+ * one with these initials (`lr` for `learningRate`).
  */
 export function nearestName(name: string, known: readonly string[]): string | null {
-  const plain = (word: string): string => word.replaceAll(/[_-]/g, '').toLowerCase();
-  const wanted = plain(name).slice(0, 64);
+  const given = name.slice(0, 64);
+  const candidates = known.map((candidate) => [candidate, plain(candidate)] as const);
+  const endings = known.map((candidate) => [candidate, plain(lastWord(candidate))] as const);
+  return (
+    nearestOf(plain(given), candidates) ??
+    candidates.find(([, text]) => given.length >= 3 && text.startsWith(plain(given)))?.[0] ??
+    known.find((candidate) => given.length >= 2 && initials(candidate) === plain(given)) ??
+    nearestOf(plain(lastWord(given)), endings)
+  );
+}
+
+/** The name whose text is nearest, if that is near enough. */
+function nearestOf(
+  wanted: string,
+  candidates: readonly (readonly [name: string, text: string])[],
+): string | null {
   let best: string | null = null;
   let bestDistance = Math.max(2, Math.floor(wanted.length / 3)) + 1;
-  for (const candidate of known) {
-    const distance = editDistance(wanted, plain(candidate));
-    if (distance >= bestDistance || distance >= candidate.length) continue;
-    best = candidate;
+  for (const [name, text] of candidates) {
+    const distance = editDistance(wanted, text);
+    if (distance >= bestDistance || distance >= text.length || distance >= wanted.length) continue;
+    best = name;
     bestDistance = distance;
   }
   return best;
 }
+
+const plain = (word: string): string => word.replaceAll(/[_-]/g, '').toLowerCase();
+
+/** The words of `camelCase`, `snake_case` and `kebab-case`. */
+const wordsOf = (name: string): readonly string[] =>
+  name.match(/[A-Z]?[^A-Z_-]+|[A-Z]+/g) ?? [name];
+
+const lastWord = (name: string): string => wordsOf(name).at(-1)!;
+
+const initials = (name: string): string => plain(wordsOf(name).map((word) => word[0]).join('')); // prettier-ignore
 
 /** The Levenshtein distance, row by row. Source: Wagner and Fischer, JACM 1974. */
 function editDistance(a: string, b: string): number {

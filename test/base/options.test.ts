@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { DType } from '../../src/base/dtype.js';
 import { ArgumentError } from '../../src/base/errors.js';
 import {
   checkArgument,
   checkOptions,
+  dtypeName,
   either,
   finite,
   flag,
@@ -91,4 +93,35 @@ test('the nearest name is a small misspelling away, or there is none', () => {
   assert.equal(nearestName('padding', known), null);
   assert.equal(nearestName('x', known), null);
   assert.equal(nearestName('x', []), null);
+  // PyTorch's names, and words of ours.
+  const others = ['learningRate', 'epsilon', 'labelSmoothing', 'weight', 'weightDecay'];
+  for (const [name, wanted] of [
+    ['lr', 'learningRate'],
+    ['eps', 'epsilon'],
+    ['weight_decay', 'weightDecay'],
+    ['smothing', 'labelSmoothing'],
+    ['classWeights', 'weight'],
+    ['rate', 'learningRate'],
+    ['momentum', null],
+    ['e', null],
+    ['', null],
+    ['_', null],
+  ] as const) {
+    assert.equal(nearestName(name, others), wanted, name);
+  }
+  assert.equal(nearestName('bias', known), 'useBias');
+});
+
+test('a dtype in the place of options is told where it belongs', () => {
+  const advice = (options: unknown): string | null | undefined => {
+    try {
+      checkOptions<{ readonly dtype?: DType }>('array', options, { dtype: dtypeName });
+    } catch (error) {
+      assert.ok(error instanceof ArgumentError);
+      return error.advice;
+    }
+    return assert.fail('accepted');
+  };
+  assert.equal(advice('bfloat16'), "pass { dtype: 'bfloat16' }");
+  assert.equal(advice('float') ?? null, null);
 });
