@@ -9,7 +9,7 @@ import { oneLessSquare } from './gradientTerms.js';
 import { type Coefficients, formatOf, keepingZero, leadingHalf, polynomial } from './format.js';
 import { knownAs } from './known.js';
 import { binary, unary } from './point.js';
-import { hypot, rsqrt } from './root.js';
+import { lifted, rsqrt } from './root.js';
 
 /*
  * After Cephes (Moshier 1989) and fdlibm (1993): arguments are brought near 0 by the addition theorems,
@@ -88,7 +88,7 @@ export const atan2: OperatorFunction<Binary> = binary({
     const value = format.withSignOf(e.select(left, obtuse, acute), y);
     return e.select(e.or(e.ne(x, x), e.ne(y, y)), NaN, value);
   },
-  gradient: [(g, y, x) => mul(g, overSquares(x, y)), (g, y, x) => neg(mul(g, overSquares(y, x)))],
+  gradient: [(g, y, x) => overSquares(g, x, y), (g, y, x) => neg(overSquares(g, y, x))],
   samples: [
     { args: [tensor(['n', 3]), tensor([3], { low: 0.1 })] },
     { args: [tensor(['n'], { low: 0.1 }), tensor(['n'])] },
@@ -96,10 +96,10 @@ export const atan2: OperatorFunction<Binary> = binary({
   ],
 });
 
-/** x / (x^2 + y^2), whose squares neither overflow nor vanish. */
-function overSquares<T extends Tensor>(x: T, y: T): T {
-  const radius = hypot(x, y);
-  return div(div(x, radius), radius);
+/** g x / (x^2 + y^2). Squares neither overflow nor vanish, nor does a quotient that g would have brought back. */
+function overSquares<T extends Tensor>(g: T, x: T, y: T): T {
+  const { leg, length, lift } = lifted(x, y);
+  return lift(div(mul(g, div(leg, length)), length));
 }
 
 /** pi / 2 as a sum. */

@@ -1,13 +1,16 @@
+import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Binary, Unary } from '../signatures.js';
 import { div, mul, square } from './arithmetic.js';
-import { equal } from './comparison.js';
+import { equal, less } from './comparison.js';
 import { formatOf, polynomial } from './format.js';
 import { foreign, withPlainForm } from './known.js';
+import { logicalAnd } from './logic.js';
 import { binary, unary } from './point.js';
 import { where } from './selection.js';
+import { abs } from './sign.js';
 
 const samples = [
   { args: [tensor(['n', 3], { low: 0.1 })] },
@@ -98,12 +101,27 @@ export const hypot: OperatorFunction<Binary> = binary({
     return e.select(infinite, Infinity, value);
   },
   // 0 at the origin.
-  gradient: [
-    (g, x, _y, h) => mul(g, where(equal(h, 0), 0, div(x, h))),
-    (g, _x, y, h) => mul(g, where(equal(h, 0), 0, div(y, h))),
-  ],
+  gradient: [(g, x, y) => mul(g, shareOfLength(x, y)), (g, x, y) => mul(g, shareOfLength(y, x))],
   samples: [
     { args: [tensor(['n', 3], { low: 0.1 }), tensor([3])] },
     { args: [tensor(['n'], { dtype: 'int32', low: 1, high: 9 }), 4] },
   ],
 });
+
+/** x / hypot(x, y), and 0 at the origin. */
+function shareOfLength<T extends Tensor>(x: T, y: T): T {
+  const { leg, length } = lifted(x, y);
+  return where(equal(length, 0), 0, div(leg, length));
+}
+
+/**
+ * `x` and its hypotenuse with `y`, where that is denormal, and has too few digits to divide by, times a power
+ * of two; `lift` takes what is to be multiplied by the same power.
+ */
+export function lifted<T extends Tensor>(x: T, y: T): { leg: T; length: T; lift: (z: T) => T } {
+  const [limit, power] = x.type.dtype === 'float64' ? [2 ** -960, 2 ** 120] : [2 ** -100, 2 ** 60];
+  const isShort = logicalAnd(less(abs(x), limit), less(abs(y), limit));
+  const lift = (z: T): T => where(isShort, mul(z, power), z);
+  const leg = lift(x);
+  return { leg, length: hypot(leg, lift(y)), lift };
+}

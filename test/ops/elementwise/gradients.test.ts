@@ -251,3 +251,23 @@ test('inverse functions have slopes near 1, far off, and none outside their doma
     assert.ok(Math.abs(gy[0] / slope - 1) < 1e-15 && Math.abs(gx[0] / slope + 1) < 1e-15);
   }
 }); // prettier-ignore
+
+test('lengths and angles have slopes where squares, lengths or quotients are beyond the range', () => {
+  const [least, end] = [5e-324, Number.MAX_VALUE];
+  const near = (found: readonly number[], wanted: readonly number[]): void =>
+    found.forEach((x, i) => assert.ok(Math.abs(x - wanted[i]) <= 1e-15 * Math.abs(wanted[i]), `${x} for ${wanted[i]}`)); // prettier-ignore
+  const [byX, byY] = slopes(
+    ops.hypot,
+    [least, 3 * least, end / 2, 0],
+    [least, 4 * least, end / 2, 0],
+  );
+  near(byX, [Math.SQRT1_2, 0.6, Math.SQRT1_2, 0]);
+  near(byY, [Math.SQRT1_2, 0.8, Math.SQRT1_2, 0]);
+  // d atan2(y, x) / dy = x / (x^2 + y^2), a little less than the greatest number here.
+  const [angle] = slopes(
+    (y, x) => ops.mul(ops.atan2(y, x), 2 ** -20),
+    [2 ** -1035, 2 ** 1000],
+    [2 ** -1035, 2 ** 1000],
+  );
+  near(angle, [2 ** 1014, 2 ** -1021]);
+});
