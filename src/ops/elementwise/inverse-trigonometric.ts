@@ -4,12 +4,12 @@ import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Binary, Unary } from '../signatures.js';
 import { add, div, mul, neg, square } from './arithmetic.js';
-import { oneLessSquare } from './gradientTerms.js';
+import { oneLessSquare, towardsOne } from './gradientTerms.js';
 
 import { type Coefficients, formatOf, keepingZero, leadingHalf, polynomial } from './format.js';
 import { knownAs } from './known.js';
 import { binary, unary } from './point.js';
-import { lifted, rsqrt } from './root.js';
+import { hypot, rsqrt } from './root.js';
 
 /*
  * After Cephes (Moshier 1989) and fdlibm (1993): arguments are brought near 0 by the addition theorems,
@@ -98,7 +98,9 @@ export const atan2: OperatorFunction<Binary> = binary({
 
 /** g x / (x^2 + y^2). Squares neither overflow nor vanish, nor does a quotient that g would have brought back. */
 function overSquares<T extends Tensor>(g: T, x: T, y: T): T {
-  const { leg, length, lift } = lifted(x, y);
+  const lift = towardsOne(x, y);
+  const leg = lift(x);
+  const length = hypot(leg, lift(y));
   return lift(div(mul(g, div(leg, length)), length));
 }
 

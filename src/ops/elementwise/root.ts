@@ -4,13 +4,12 @@ import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Binary, Unary } from '../signatures.js';
 import { div, mul, square } from './arithmetic.js';
-import { equal, less } from './comparison.js';
+import { equal } from './comparison.js';
 import { formatOf, polynomial } from './format.js';
+import { towardsOne } from './gradientTerms.js';
 import { foreign, withPlainForm } from './known.js';
-import { logicalAnd } from './logic.js';
 import { binary, unary } from './point.js';
 import { where } from './selection.js';
-import { abs } from './sign.js';
 
 const samples = [
   { args: [tensor(['n', 3], { low: 0.1 })] },
@@ -31,7 +30,7 @@ export const rsqrt: OperatorFunction<Unary> = unary({
   name: 'rsqrt',
   operands: 'float',
   value: (x) => e.div(1, e.sqrt(x)),
-  gradient: (g, _x, y) => mul(mul(g, -0.5), mul(y, square(y))),
+  gradient: (g, _x, y) => mul(mul(mul(mul(g, -0.5), y), y), y),
   samples,
 });
 
@@ -110,18 +109,8 @@ export const hypot: OperatorFunction<Binary> = binary({
 
 /** x / hypot(x, y), and 0 at the origin. */
 function shareOfLength<T extends Tensor>(x: T, y: T): T {
-  const { leg, length } = lifted(x, y);
-  return where(equal(length, 0), 0, div(leg, length));
-}
-
-/**
- * `x` and its hypotenuse with `y`, where that is denormal, and has too few digits to divide by, times a power
- * of two; `lift` takes what is to be multiplied by the same power.
- */
-export function lifted<T extends Tensor>(x: T, y: T): { leg: T; length: T; lift: (z: T) => T } {
-  const [limit, power] = x.type.dtype === 'float64' ? [2 ** -960, 2 ** 120] : [2 ** -100, 2 ** 60];
-  const isShort = logicalAnd(less(abs(x), limit), less(abs(y), limit));
-  const lift = (z: T): T => where(isShort, mul(z, power), z);
+  const lift = towardsOne(x, y);
   const leg = lift(x);
-  return { leg, length: hypot(leg, lift(y)), lift };
+  const length = hypot(leg, lift(y));
+  return where(equal(length, 0), 0, div(leg, length));
 }
