@@ -93,7 +93,7 @@ export function scoreboard(rows, { versions, options }) {
   const text = [
     '# Operators beside PyTorch',
     '',
-    `Written by \`npm run parity -- operators\` (seed ${options.seed}); see [parity/operators](../parity/operators/README.md) for what a case is and how near a result has to be. References: ${versions.replace(/ \S+cu\S*/, '')}. Tiers: ${options.tier.join(', ')}${options.tier.includes('native') ? `; native code is compiled for ${nativeCases}` : ''}.`,
+    `Written by \`npm run parity -- operators\` (seed ${options.seed}); see [parity/operators](../parity/operators/README.md) for what a case is and how near a result has to be. References: ${versions.replace(/\+cu\d+/, '')}. Tiers: ${options.tier.join(', ')}${options.tier.includes('native') ? `; native code is compiled for ${nativeCases}` : ''}.`,
     '',
     `${summary}.`,
     '',

@@ -219,7 +219,7 @@ def power(x, y):
     if dtype == torch.bool:
         return x | ~y
     if dtype.is_floating_point:
-        return torch.pow(x, y)
+        return torch.pow(x.to(dtype), y.to(dtype))
     # Wide, since an exponent may be no number of the dtype. With negative ones the reciprocal truncated, which
     # PyTorch refuses for plain numbers.
     x, y = torch.broadcast_tensors(x.to(dtype).to(torch.int64), y.to(torch.int64))

@@ -18,13 +18,24 @@ export function oneLessSquare<T extends Tensor>(x: T): T {
   return where(far, mul(sub(1, x), add(x, 1)), sub(1, square(x)));
 }
 
+/** From where to where operands need no scaling, and by which power of two they are scaled elsewhere. */
+type Scaling = readonly [least: number, most: number, power: number];
+
+const scalings: Readonly<Record<'length' | 'squares', { f32: Scaling; f64: Scaling }>> = {
+  length: { f32: [2 ** -100, 2 ** 120, 2 ** 60], f64: [2 ** -960, 2 ** 1000, 2 ** 120] },
+  squares: { f32: [2 ** -50, 2 ** 50, 2 ** 90], f64: [2 ** -480, 2 ** 480, 2 ** 600] },
+};
+
 /**
- * Multiplies by a power of two, where the hypotenuse of `x` and `y` would be infinite, or denormal with too few
- * digits to divide by: that of what comes out is neither.
+ * Multiplies by a power of two, so that the hypotenuse of `x` and `y` or the sum of their squares is neither
+ * infinite nor denormal, with too few digits to divide by.
  */
-export function towardsOne<T extends Tensor>(x: T, y: T): (z: T) => T {
-  const [least, most, power] =
-    x.type.dtype === 'float64' ? [2 ** -960, 2 ** 1000, 2 ** 120] : [2 ** -100, 2 ** 120, 2 ** 60];
+export function towardsOne<T extends Tensor>(
+  x: T,
+  y: T,
+  wanted: keyof typeof scalings,
+): (z: T) => T {
+  const [least, most, power] = scalings[wanted][x.type.dtype === 'float64' ? 'f64' : 'f32'];
   const isShort = logicalAnd(less(abs(x), least), less(abs(y), least));
   const isLong = logicalOr(greater(abs(x), most), greater(abs(y), most));
   return (z) => where(isShort, mul(z, power), where(isLong, mul(z, 1 / power), z));

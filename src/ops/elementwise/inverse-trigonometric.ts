@@ -9,7 +9,7 @@ import { oneLessSquare, towardsOne } from './gradientTerms.js';
 import { type Coefficients, formatOf, keepingZero, leadingHalf, polynomial } from './format.js';
 import { knownAs } from './known.js';
 import { binary, unary } from './point.js';
-import { hypot, rsqrt } from './root.js';
+import { rsqrt } from './root.js';
 
 /*
  * After Cephes (Moshier 1989) and fdlibm (1993): arguments are brought near 0 by the addition theorems,
@@ -96,12 +96,12 @@ export const atan2: OperatorFunction<Binary> = binary({
   ],
 });
 
-/** g x / (x^2 + y^2). Squares neither overflow nor vanish, nor does a quotient that g would have brought back. */
+/** g x / (x^2 + y^2). Squares neither overflow nor vanish; what may is done last. */
 function overSquares<T extends Tensor>(g: T, x: T, y: T): T {
-  const lift = towardsOne(x, y);
+  const lift = towardsOne(x, y, 'squares');
   const leg = lift(x);
-  const length = hypot(leg, lift(y));
-  return lift(div(mul(g, div(leg, length)), length));
+  const squares = add(square(leg), square(lift(y)));
+  return lift(mul(g, div(leg, squares)));
 }
 
 /** pi / 2 as a sum. */

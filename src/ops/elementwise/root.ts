@@ -109,7 +109,7 @@ export const hypot: OperatorFunction<Binary> = binary({
 
 /** x / hypot(x, y), and 0 at the origin. */
 function shareOfLength<T extends Tensor>(x: T, y: T): T {
-  const lift = towardsOne(x, y);
+  const lift = towardsOne(x, y, 'length');
   const leg = lift(x);
   const length = hypot(leg, lift(y));
   return where(equal(length, 0), 0, div(leg, length));
