@@ -221,7 +221,7 @@ def proven(whole, actual, doubtful, dtype):
     own = tuple(case.inputs[k].shape) if order > 0 else shape
     places = np.broadcast_to(np.arange(math.prod(own)).reshape(own), shape)
     sensitivity = None if order == 0 else whole.sensitivity()
-    for index in np.argwhere(doubtful)[:200]:
+    for index in np.argwhere(doubtful & ~np.isnan(actual))[:200]:
         index = tuple(index)
         here = np.ravel_multi_index(index, own) if own else 0
         terms = [term(whole, [each[place].item() for each in given], [head[place].item() for head in heads], k) for place in map(tuple, np.argwhere(places == here))]

@@ -93,6 +93,8 @@ export function scoreboard(rows, { versions, options }) {
   const text = [
     '# Operators beside PyTorch',
     '',
+    '<!-- prettier-ignore-start -->',
+    '',
     `Written by \`npm run parity -- operators\` (seed ${options.seed}); see [parity/operators](../parity/operators/README.md) for what a case is and how near a result has to be. References: ${versions.replace(/\+cu\d+/, '')}. Tiers: ${options.tier.join(', ')}${options.tier.includes('native') ? `; native code is compiled for ${nativeCases}` : ''}.`,
     '',
     `${summary}.`,
@@ -117,6 +119,8 @@ export function scoreboard(rows, { versions, options }) {
     '## Without a reference',
     '',
     ...rows.filter(({ absent }) => absent !== undefined).map(({ name, absent }) => `- \`${name}\` ${absent}.`),
+    '',
+    '<!-- prettier-ignore-end -->',
     '',
   ].join('\n');
   return { text, summary, wrong: sums[5] };
