@@ -1,24 +1,24 @@
 """How far a right result may be from the exact one.
 
 A function of elements is within 3 ulp (decision 5), computed in single precision where the dtype is
-narrower and then rounded once. Other results are as near as their condition allows: operands that are off
-by one rounding u each move the result by u times the sensitivity, the sum over operands of
-|derivative| * |operand|. A chain of k operators does so k times at most, each rounding its result once more
-(Higham, "Accuracy and Stability of Numerical Algorithms", 2002, chapter 3). The sensitivity is measured: the
-reference runs again, in double precision, on operands disturbed by random signs; the root of the mean square
-of what comes out is the norm of the terms, and the root of their number times that bounds their sum.
+narrower and then rounded once. Other results are as near as the reference would be if each of its operators
+were within these 3 ulp, which are 6 roundings u (Higham, "Accuracy and Stability of Numerical Algorithms",
+2002, chapter 3). How far that moves a result is measured: the reference runs again, in double precision, with
+its operands and the result of every single operator, those of the derivatives among them, off by random signs.
+The root of the mean square of what comes out is the norm of all these errors for one rounding each; the root
+of the number of terms times that bounds their sum, where all have one sign. Adding up n terms in any order
+rounds log2(n) times more often.
 """
 
+import contextlib
 import math
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 ulps = 3
 """The bound of decision 5."""
-
-chain = {'y': 6, 'g': 16, 's': 32}
-"""Operators between an operand and a result, at most: values, gradients, gradients of gradients."""
 
 disturbance = 2.0**-20
 draws = 6
@@ -41,36 +41,64 @@ def tiny(dtype):
     return math.ldexp(1.0, least - digits + 1)
 
 
-def of_elements(value, dtype):
-    """For a function of elements."""
+def of_elements(value, dtype, times=1):
+    """For a function of elements; `times` the bound where decision 5 says so."""
     if dtype in (torch.float16, torch.bfloat16):
         return 0.5 * ulp(value, dtype) + ulps * ulp(value, torch.float32)
-    return ulps * ulp(value, dtype)
+    return ulps * times * ulp(value, dtype)
 
 
-def of_condition(value, sensitivity, terms, part, dtype):
+def of_condition(value, sensitivity, terms, dtype):
     """For results of several elements; `terms` is the number of elements that one result is made of."""
     digits, _ = formats[dtype]
-    steps = chain[part] + math.log2(max(1, terms))
+    steps = 2 * ulps + math.log2(max(1, terms))
     return steps * 2.0**-digits * (np.abs(value) + math.sqrt(max(1, terms)) * sensitivity) + steps * tiny(dtype)
 
 
-def sensitivities(run, operands, generator):
-    """The norm of derivative times operand for every element of every result; operands one after the other."""
-    exact = run(operands)
-    total = [np.zeros(tuple(part.shape)) for part in exact]
-    for k, operand in enumerate(operands):
-        if operand is None or not operand.dtype.is_floating_point:
-            continue
-        squares = [np.zeros_like(each) for each in total]
-        for _ in range(draws):
-            signs = torch.randint(0, 2, operand.shape, generator=generator) * 2.0 - 1
-            moved = list(operands)
-            moved[k] = operand * (1 + disturbance * signs)
-            for square, near, at in zip(squares, run(moved), exact):
-                with np.errstate(all='ignore'):
-                    change = (near - at).detach().double().numpy() / disturbance
-                square += np.where(np.isfinite(change), change, 0) ** 2 / draws
-        for sum_, square in zip(total, squares):
-            sum_ += np.sqrt(square)
-    return total
+class Disturbed(TorchDispatchMode):
+    """Every operator's floating results are off by random signs, derivatives' too; views stay what they view."""
+
+    def __init__(self, generator):
+        super().__init__()
+        self.generator = generator
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        returned = [each.alias_info for each in function._schema.returns]
+        if any(each is not None and not each.is_write for each in returned):
+            return result
+        if any(each is not None for each in returned):
+            result.copy_(self.off(result))
+            return result
+        if isinstance(result, (tuple, list)):
+            return type(result)(self.off(each) for each in result)
+        return self.off(result)
+
+    def off(self, x):
+        if not isinstance(x, torch.Tensor) or not x.dtype.is_floating_point or x._is_zerotensor() or x.is_meta:
+            return x
+        return disturbed(x, self.generator)
+
+
+def disturbed(x, generator):
+    signs = torch.randint(0, 2, x.shape, generator=generator) * 2.0 - 1
+    return x * (1 + disturbance * signs)
+
+
+def sensitivity(run, operands, generator, through):
+    """
+    The norm of what operands and, `through` and through, operators that are off add to every element of a result.
+    """
+    exact = run(operands).detach().numpy()
+    changes = []
+    for _ in range(draws):
+        moved = [each if each is None or not each.dtype.is_floating_point else disturbed(each, generator) for each in operands]
+        with Disturbed(generator) if through else contextlib.nullcontext():
+            near = run(moved).detach().numpy()
+        with np.errstate(all='ignore'):
+            change = (near - exact) / disturbance
+        changes.append(np.abs(np.where(np.isfinite(change), change, 0)))
+    # Squares of what is not scaled vanish.
+    most = np.maximum.reduce(changes)
+    scaled = [change / np.where(most > 0, most, 1) for change in changes]
+    return most * np.sqrt(sum(each**2 for each in scaled) / draws)

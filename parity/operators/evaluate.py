@@ -23,7 +23,14 @@ def converted(inputs, operands, exact):
     """Operands as a reference gets them: rounded as the conversion says, then in double precision if exact."""
     common = common_dtype(inputs, operands)
     given = [each if common is None else each.to(common) for each in inputs]
-    return [each.double() if exact and each.dtype.is_floating_point else each.clone() for each in given]
+    return [in_double(each) if exact and each.dtype.is_floating_point else each.clone() for each in given]
+
+
+def in_double(array):
+    """Double precision that still tells whose it is: where infinities end depends on the dtype."""
+    wide = array.double()
+    wide.own = array.dtype
+    return wide
 
 
 def filled(args, arrays):
@@ -41,7 +48,9 @@ def evaluate(entry, args, inputs, heads, differentiated, order):
     """Lists of values, gradients and gradients of gradients; `differentiated` are the inputs that have them."""
     arrays = list(inputs)
     for k in differentiated if order > 0 else ():
+        own = getattr(arrays[k], 'own', arrays[k].dtype)
         arrays[k] = arrays[k].detach().requires_grad_(True)
+        arrays[k].own = own
     result = entry.run(*filled(args, arrays))
     values = list(result) if isinstance(result, (list, tuple)) else [result]
     flowing = [each for each in values if each.dtype.is_floating_point]

@@ -3,7 +3,10 @@
 /** How many cases are captured as one function: so many that compiling them together is worth it. */
 const together = 24;
 
-/** Which cases native code is compiled for: a compiler takes seconds where WebAssembly takes none. */
+/** Which cases native code is compiled for, in words: a compiler takes seconds where WebAssembly takes none. */
+export const nativeCases =
+  'values and first gradients of float32, float64, bfloat16, int8 and int64, on ordinary elements, ties, NaN and the edges of the dtype';
+
 const isForNative = ({ label, order }) =>
   order < 2 && /^sample \d+, (float32|float64|bfloat16|int8|int64), (plain|edges|nan|ties)$/.test(label); // prettier-ignore
 

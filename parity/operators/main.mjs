@@ -1,5 +1,5 @@
 // Every operator and its gradients, beside PyTorch, NumPy, SciPy and mpmath; see README.md.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -10,7 +10,7 @@ import { executor } from './execute.mjs';
 import { problemsOfNames, referenceNames } from './names.mjs';
 import { parseOptions, usage } from './options.mjs';
 import { exercise } from './exercise.mjs';
-import { rowOf, scoreboard } from './scoreboard.mjs';
+import { parseRow, rowOf, scoreboard, textOfRow } from './scoreboard.mjs';
 
 let options;
 try {
@@ -74,6 +74,11 @@ try {
       rows.push(rowOf({ name, family, absent }));
       continue;
     }
+    const found = join(folder, `${name}.json`);
+    if (options.resume && existsSync(found)) {
+      rows.push(parseRow(readFileSync(found, 'utf8')));
+      continue;
+    }
     const cases = exercise(kaon, name, casesOf(declaration, options), options.tier);
     const path = pathOf(folder, name);
     const spelled =
@@ -81,6 +86,7 @@ try {
     writeCases(path, { name, operands: spelled, cases }, encodeSafetensors);
     const row = rowOf({ name, family, cases, judged: await judge.judge(path) });
     if (options.keep === undefined) rmSync(path);
+    else writeFileSync(found, textOfRow(row));
     rows.push(row);
     console.log(row.line);
     for (const line of row.details) console.log(`    ${line}`);

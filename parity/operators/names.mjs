@@ -24,17 +24,20 @@ export function referenceNames(folder = home) {
     }
   }
   const absent = new Map(Object.entries(JSON.parse(readFileSync(join(folder, 'absent.json'), 'utf8')))); // prettier-ignore
-  return { references, absent };
+  const told = JSON.parse(readFileSync(join(folder, 'decided.json'), 'utf8'));
+  const decided = Object.keys(told).flatMap((names) => names.split(', '));
+  return { references, absent, decided };
 }
 
 /** Operators that the tables forgot, have twice, or have although nobody declares them, in words. */
-export function problemsOfNames(operators, { references, absent }) {
+export function problemsOfNames(operators, { references, absent, decided }) {
   const known = new Set(operators);
   return [
     ...operators
       .filter((name) => !references.has(name) && !absent.has(name))
       .map((name) => `${name} has neither a reference in parity/operators/references nor a reason in absent.json`),
     ...[...absent.keys()].filter((name) => references.has(name)).map((name) => `${name} has a reference, and a reason to have none`),
-    ...[...references.keys(), ...absent.keys()].filter((name) => !known.has(name)).map((name) => `there is no operator ${name}`),
+    ...decided.filter((name) => known.has(name) && !references.has(name)).map((name) => `decided.json tells of ${name}, which has no reference`),
+    ...[...references.keys(), ...absent.keys(), ...decided.filter((name) => !references.has(name))].filter((name) => !known.has(name)).map((name) => `there is no operator ${name}`),
   ]; // prettier-ignore
 }

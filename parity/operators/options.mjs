@@ -5,7 +5,8 @@ export const usage = `npm run parity -- operators [OPTION ...]
   --seed N       other random elements; default 1
   --samples N    how often random elements are drawn for every sample; default 1
   --tier TIER    eager, captured or native; may be given several times; default all three
-  --keep FOLDER  leaves the exchanged files there
+  --keep FOLDER  leaves the exchanged files there, and what was found, for each operator
+  --resume       takes from that folder what was found by a run that was stopped, or whose files were deleted in part
   --write FILE   the scoreboard; default docs/operators-parity.md where nothing is left out, none otherwise
   --dist DIR     compiled project; default dist
   --list         names of operators and where their references come from, nothing executed
@@ -26,6 +27,7 @@ export function parseOptions(words) {
       samples: { type: 'string', default: '1' },
       tier: { type: 'string', multiple: true, default: [] },
       keep: { type: 'string' },
+      resume: { type: 'boolean', default: false },
       write: { type: 'string' },
       dist: { type: 'string', default: 'dist' },
       list: { type: 'boolean', default: false },
@@ -34,6 +36,7 @@ export function parseOptions(words) {
   });
   const strange = values.tier.find((tier) => !tiers.includes(tier));
   if (strange !== undefined) throw new RangeError(`--tier is one of ${tiers.join(', ')}, not ${strange}`); // prettier-ignore
+  if (values.resume && values.keep === undefined) throw new RangeError('--resume takes results from the folder that --keep names'); // prettier-ignore
   const isWhole = values.only.length === 0 && values.tier.length === 0;
   return {
     ...values,

@@ -74,7 +74,7 @@ const byName = {
   split: [at(t([4, 6]), [2, 4], -1)],
   nanToNum: [at(vector)],
   leakyRelu: [at(vector, { slope: 0 }), at(vector, { slope: -1 })],
-  polygamma: [at(0, t([3], { low: 0.1, high: 9 })), at(3, t([3], { low: 0.1, high: 9 }))],
+  polygamma: [at(3, t([3], { low: 0.1, high: 9 }))],
 }; // prettier-ignore
 
 /** More samples of an operator, by what its own look like. */

@@ -1,5 +1,11 @@
 // What was found, counted by operator, and the page that says so.
 
+import { readFileSync } from 'node:fs';
+import { nativeCases } from './exercise.mjs';
+
+/** What references decide that PyTorch lacks, refuses or leaves open, by the operators' names. */
+const decided = JSON.parse(readFileSync(new URL('decided.json', import.meta.url), 'utf8'));
+
 /** Reasons in the order in which they are met, numbered for the table. */
 class Reasons {
   #all = new Map();
@@ -63,6 +69,15 @@ export function rowOf({ name, family, absent, cases = [], judged = { cases: [] }
   return row;
 } // prettier-ignore
 
+/** A row as text, and back. */
+export const textOfRow = (row) =>
+  JSON.stringify({ ...row, reasons: [...row.reasons], dtypes: [...row.dtypes] });
+
+export function parseRow(text) {
+  const row = JSON.parse(text);
+  return { ...row, reasons: new Map(row.reasons), dtypes: new Set(row.dtypes) };
+} // prettier-ignore
+
 const total = (rows, key) => rows.reduce((sum, row) => sum + row[key], 0);
 
 /** The page, a line to print, and how many cases are wrong. */
@@ -78,7 +93,9 @@ export function scoreboard(rows, { versions, options }) {
   const text = [
     '# Operators beside PyTorch',
     '',
-    `Written by \`npm run parity -- operators\` (seed ${options.seed}); see [parity/operators](../parity/operators/README.md) for what a case is and how near a result has to be. References: ${versions.replace(/ \S+cu\S*/, '')}. Tiers: ${options.tier.join(', ')}.`,
+    '<!-- prettier-ignore-start -->',
+    '',
+    `Written by \`npm run parity -- operators\` (seed ${options.seed}); see [parity/operators](../parity/operators/README.md) for what a case is and how near a result has to be. References: ${versions.replace(/\+cu\d+/, '')}. Tiers: ${options.tier.join(', ')}${options.tier.includes('native') ? `; native code is compiled for ${nativeCases}` : ''}.`,
     '',
     `${summary}.`,
     '',
@@ -95,9 +112,15 @@ export function scoreboard(rows, { versions, options }) {
     '',
     ...reasons.lines(),
     '',
+    '## References that are not PyTorch alone',
+    '',
+    ...Object.entries(decided).map(([names, reason]) => `- ${names.split(', ').map((name) => `\`${name}\``).join(', ')}. ${reason}`),
+    '',
     '## Without a reference',
     '',
     ...rows.filter(({ absent }) => absent !== undefined).map(({ name, absent }) => `- \`${name}\` ${absent}.`),
+    '',
+    '<!-- prettier-ignore-end -->',
     '',
   ].join('\n');
   return { text, summary, wrong: sums[5] };

@@ -11,9 +11,9 @@ class Reference:
     rule: 'exact', the rounded result, to the bit; 'ulp', a function of each element, within the bound of
     decision 5; 'noise', what its condition allows (see bounds.py).
     selects: the gradient goes where the greatest, the sorted or the first element is, whatever its value.
-    mp: the function of one element in mpmath, where PyTorch has errors of its own.
+    mp: the function of elements in mpmath, of the arguments that its user writes, where PyTorch has errors of its own.
     once: every element is a term of one result; otherwise each may be of all.
-    normwise: the derivative takes a part out of its terms, whose size is that of the greatest element.
+    scale: the greatest term of what cancels, in mpmath, which the ulp of decision 5 is that of; zero where nothing does.
     """
 
     run: Callable
@@ -21,18 +21,18 @@ class Reference:
     selects: bool
     mp: Callable | None
     once: bool
-    normwise: bool
+    scale: Callable | None
 
 
 table: dict[str, Reference] = {}
 
 
-def reference(*names, rule='exact', selects=False, mp=None, once=True, normwise=False):
+def reference(*names, rule='exact', selects=False, mp=None, once=True, scale=None):
     """Registers a function for operators; the arguments are those of `Reference`."""
 
     def register(run):
         for name in names:
-            table[name] = Reference(run, rule, selects, mp, once, normwise)
+            table[name] = Reference(run, rule, selects, mp, once, scale)
         return run
 
     return register

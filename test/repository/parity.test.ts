@@ -16,6 +16,8 @@ interface Names {
 interface Tables {
   readonly references: ReadonlyMap<string, string>;
   readonly absent: ReadonlyMap<string, string>;
+  /** Of which operators the page says what their references decide. */
+  readonly decided: readonly string[];
 }
 
 const folder = join(checkout, 'parity', 'operators');
@@ -40,6 +42,15 @@ test('an operator that the tables forget, have twice or made up is named', () =>
   );
   const both = new Map([...tables.absent, ['sum', 'no reason: test/none']]);
   assert.match(names.problemsOfNames(operators, { ...tables, absent: both })[0], /^sum has a reference, and a reason/); // prettier-ignore
+});
+
+test('what references decide is told of operators that have one', () => {
+  const tables = names.referenceNames();
+  const decided = [...tables.decided, 'madeUp', 'foreach'];
+  assert.deepEqual(
+    names.problemsOfNames(operators, { ...tables, decided }),
+    ['decided.json tells of foreach, which has no reference', 'there is no operator madeUp'], // prettier-ignore
+  );
 });
 
 test('two references for one operator are refused', () => {

@@ -105,6 +105,7 @@ def dynamic_slice(x, start, sizes, axes=None):
 
 @reference('updateSlice')
 def update_slice(x, update, start, axes=None):
+    update = update if isinstance(update, torch.Tensor) else torch.tensor(update)
     place = dict(begins(x, list(update.shape), start, axes))
     inside = torch.zeros(x.shape, dtype=torch.bool)
     inside[tuple(slice(place.get(k, 0), place.get(k, 0) + update.shape[k]) for k in range(x.ndim))] = True
@@ -116,8 +117,9 @@ reference('extents')(lambda sizes, o={}: torch.zeros(pair(sizes.tolist(), 1), dt
 
 @reference('completedSizes')
 def completed_sizes(sizes, count):
-    rest = math.prod(n for n in sizes.tolist() if n != -1)
-    return torch.tensor([(count // rest if rest else 0) if n == -1 else n for n in sizes.tolist()], dtype=sizes.dtype if sizes.dtype == torch.int64 else torch.int32)
+    # Where another size is 0 nothing can be left: any number is refused by who compares the counts.
+    rest = math.prod(n for n in sizes.tolist() if n != -1) or 1
+    return torch.tensor([count // rest if n == -1 else n for n in sizes.tolist()], dtype=sizes.dtype if sizes.dtype == torch.int64 else torch.int32)
 
 
 reference('openExtents')(lambda sizes, count: torch.zeros(completed_sizes(sizes, count).tolist(), dtype=torch.bool))
@@ -140,7 +142,7 @@ def overlap(a, b):
 def kept(boxes, scores, order, o):
     found, places = [], []
     for i in order:
-        enough = scores[i] > o['scoreThreshold'] if 'scoreThreshold' in o else not math.isnan(scores[i])
+        enough = scores[i] > o.get('scoreThreshold', -math.inf)
         room = o.get('maxOutputSize') is None or len(found) < o['maxOutputSize']
         stays = enough and room and all(overlap(boxes[i], boxes[j]) <= o.get('iouThreshold', 0.5) for j in found)
         found += [i] if stays else []

@@ -1,5 +1,6 @@
 """Elements combined exactly: arithmetic, comparison, logic, bits, rounding, selection."""
 
+import mpmath
 import numpy as np
 import torch
 
@@ -14,15 +15,15 @@ def binary(function):
 
 reference('add')(binary(torch.add))
 reference('div')(binary(torch.true_divide))
-reference('sub')(binary(lambda x, y: x ^ y if x.dtype == y.dtype == torch.bool else x - y))
+reference('sub')(binary(lambda x, y: difference(x, y)))
 reference('mul')(binary(torch.mul))
-reference('square')(torch.square)
+reference('square')(lambda x: torch.square(x) if x.dtype == torch.bool else x * x)
 reference('neg')(torch.neg)
 reference('abs')(lambda x: x if x.dtype == torch.bool else torch.abs(x))
 reference('sign')(torch.sign)
 reference('positive', 'identity', 'copy', 'barrier', 'stopGradient')(lambda x: x * 1 if x.dtype != torch.bool else x | False)
 reference('reciprocal')(torch.reciprocal)
-reference('sqrt')(torch.sqrt)
+reference('sqrt', mp=mpmath.sqrt)(torch.sqrt)
 reference('floor')(lambda x: x if x.dtype == torch.bool else torch.floor(x))
 reference('ceil')(lambda x: x if x.dtype == torch.bool else torch.ceil(x))
 reference('trunc')(lambda x: x if x.dtype == torch.bool else torch.trunc(x))
@@ -56,6 +57,12 @@ reference('mod')(binary(lambda x, y: whole(x, y, lambda x, y: valued(torch.remai
 reference('floorDivide')(binary(lambda x, y: whole(x, y, lambda x, y: torch.floor_divide(x.detach(), y.detach()))))
 reference('fmod')(binary(lambda x, y: whole(x, y, lambda x, y: valued(torch.fmod(x, y), x, y, np.fmod))))
 reference('relu6')(lambda x: x | False if x.dtype == torch.bool else torch.nn.functional.relu6(x) if x.dtype.is_floating_point else x.clamp(0, 6))
+
+
+def difference(x, y):
+    """Of two truth values `xor`, as their sum is `or`; PyTorch refuses truth values, also beside numbers."""
+    dtype = torch.result_type(x, y)
+    return x ^ y if dtype == torch.bool else x.to(dtype) - y.to(dtype)
 
 
 class Valued(torch.autograd.Function):
@@ -148,4 +155,5 @@ def cast(x, dtype):
 def nan_to_num(x, o={}):
     if not x.dtype.is_floating_point:
         return x | False if x.dtype == torch.bool else x + 0
-    return torch.nan_to_num(x, nan=o.get('nan', 0.0), posinf=o.get('posinf'), neginf=o.get('neginf'))
+    most = torch.finfo(getattr(x, 'own', x.dtype)).max
+    return torch.nan_to_num(x, nan=o.get('nan', 0.0), posinf=o.get('posinf', most), neginf=o.get('neginf', -most))

@@ -109,4 +109,4 @@ def one_hot(indices, depth, o={}):
 def class_position(labels, classes, o={}):
     ignored = o.get('ignoreIndex')
     counts = torch.ones_like(labels, dtype=torch.bool) if ignored is None else labels != ignored
-    return torch.where(counts, labels, -1).to(torch.int32)
+    return torch.where(counts, labels.to(torch.int32), -1)

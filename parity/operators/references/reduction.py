@@ -35,12 +35,44 @@ reference('prod', rule='noise', once=False)(folded(lambda x, o: product(x)))
 reference('all')(folded(lambda x, o: (x != 0).all(-1)))
 reference('any')(folded(lambda x, o: (x != 0).any(-1)))
 reference('countNonzero')(folded(lambda x, o: (x != 0).sum(-1)))
-reference('max', selects=True)(folded(lambda x, o: x.any(-1) if x.dtype == torch.bool else x.amax(-1)))
-reference('min', selects=True)(folded(lambda x, o: x.all(-1) if x.dtype == torch.bool else x.amin(-1)))
-reference('var', rule='noise', once=False, normwise=True)(folded(lambda x, o: variance(floating(x), o)))
-reference('std', rule='noise', once=False, normwise=True)(folded(lambda x, o: deviation(floating(x), o)))
-reference('logsumexp', rule='noise', once=False, normwise=True)(folded(lambda x, o: torch.logsumexp(floating(x), -1)))
-reference('norm', rule='noise', once=False, normwise=True)(folded(lambda x, o: torch.linalg.vector_norm(floating(x), order(o), -1)))
+reference('max', selects=True)(folded(lambda x, o: x.any(-1) if x.dtype == torch.bool else extreme(x, torch.amax)))
+reference('min', selects=True)(folded(lambda x, o: x.all(-1) if x.dtype == torch.bool else extreme(x, torch.amin)))
+reference('var', rule='noise', once=False)(folded(lambda x, o: variance(floating(x), o)))
+reference('std', rule='noise', once=False)(folded(lambda x, o: deviation(floating(x), o)))
+reference('logsumexp', rule='noise', once=False)(folded(lambda x, o: log_sum_exp(floating(x))))
+reference('norm', rule='noise', once=False)(folded(lambda x, o: torch.linalg.vector_norm(floating(x), order(o), -1)))
+
+
+def extreme(x, fold):
+    """Ties share the gradient, as those of `amax` do; NaN is the extreme, and what is beside it gets nothing, as from `max(axis)`."""
+    if not x.dtype.is_floating_point or x.shape[-1] == 0:
+        return fold(x, -1)
+    best = fold(x.detach(), -1, keepdim=True)
+    attains = (x.detach() == best) | (torch.isnan(x.detach()) & torch.isnan(best))
+    return Chosen.apply(x, best.squeeze(-1), attains)
+
+
+class Chosen(torch.autograd.Function):
+    """Values, and from which elements, in equal parts, they are."""
+
+    @staticmethod
+    def forward(context, x, value, chosen):
+        context.save_for_backward(chosen)
+        return value.clone()
+
+    @staticmethod
+    def backward(context, grad):
+        (chosen,) = context.saved_tensors
+        return torch.where(chosen, (grad / chosen.sum(-1)).unsqueeze(-1), 0), None, None
+
+
+def log_sum_exp(x):
+    """By the shifted terms, of which the gradient are the shares: PyTorch's takes e to the rounded result."""
+    if x.shape[-1] == 0:
+        return torch.logsumexp(x, -1)
+    most = x.detach().amax(-1, keepdim=True)
+    most = torch.where(torch.isfinite(most), most, 0)
+    return torch.log(torch.exp(x - most).sum(-1)) + most.squeeze(-1)
 
 
 def wide(x):

@@ -15,6 +15,7 @@ import { decay } from './gradientTerms.js';
 import { add, mul, neg, square } from './arithmetic.js';
 import { greater } from './comparison.js';
 import { erfc } from './error-function.js';
+import { clip } from './extremum.js';
 import { errorComplement, normalProduct } from './expressions/error-function.js';
 import { type Constant, cubicLogisticProduct } from './expressions/logistic.js';
 import { withPlainForm } from './known.js';
@@ -104,11 +105,12 @@ export const gelu: OperatorFunction<Gelu> = operator({
     if (approximate === 'none') {
       return [mul(g!, add(normalCumulative(x), mul(x, normalDensity(x))))];
     }
-    const cube = mul(square(x), x);
-    const u = mul(add(x, mul(cube, cubic)), steepness);
+    const near = clip(x, -saturation, saturation); // cubes of what is beyond are infinite
+    const cube = mul(square(near), near);
+    const u = mul(add(near, mul(cube, cubic)), steepness);
     const [s, q] = [sigmoid(u), sigmoid(neg(u))]; // 1 - s would have no digits left
-    const slope = mul(add(mul(square(x), 3 * cubic), 1), steepness);
-    return [mul(g!, add(s, mul(mul(x, slope), mul(s, q))))];
+    const slope = mul(add(mul(square(near), 3 * cubic), 1), steepness);
+    return [mul(g!, add(s, mul(mul(near, slope), mul(s, q))))];
   },
   lowering: elementwise<{ readonly approximate: 'none' | 'tanh' }>(
     ([x], { attributes: { approximate } }) => {
@@ -138,6 +140,9 @@ export const gelu: OperatorFunction<Gelu> = operator({
 
 const cubic = 0.044715;
 const steepness = 1.5957691216057308;
+
+/** From here on the logistic function of the cubic is 0 or 1 in every format. */
+const saturation = 64;
 
 /** 2 sqrt(2 / pi), and 0.044715 of it, to twice the digits of a float64. */
 const exactSteepness: Constant = [steepness, -9.96930880910912e-17];

@@ -254,7 +254,7 @@ export const positive: OperatorFunction<Unary> = unary({
 export const square: OperatorFunction<Unary> = unary({
   name: 'square',
   value: (x) => (x.type.scalar === 'bool' ? x : e.mul(x, x)),
-  gradient: (g, x) => mul(g, mul(x, 2)),
+  gradient: (g, x) => mul(mul(g, x), 2),
   simplify: [
     {
       name: 'square-negative',
@@ -280,7 +280,7 @@ export const reciprocal: OperatorFunction<Unary> = unary({
   name: 'reciprocal',
   operands: 'float',
   value: (x) => e.div(1, x),
-  gradient: (g, _x, y) => neg(mul(g, square(y))),
+  gradient: (g, _x, y) => neg(mul(mul(g, y), y)), // not g times a square beyond the range
   onnx: 'Reciprocal',
   samples: [
     { args: [tensor(['n', 2], { low: 0.5 })] },

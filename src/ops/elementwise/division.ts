@@ -130,12 +130,17 @@ const fractionalQuotient = inDouble((x, y, remainder) => {
   return e.select(e.eq(y, 0), ratio, signed);
 });
 
-/** (x - rest) / y, a whole number: what rounding x - rest adds to a quotient of 52 bits is taken off again. */
+/**
+ * (x - rest) / y, a whole number: what rounding x - rest adds to a quotient of 52 bits is taken off again. The
+ * exact product splits its factors, which large ones do not survive.
+ */
 function wholeQuotient(x: Expr, y: Expr, rest: Expr): Expr {
   const quotient = e.nearest(e.div(e.sub(x, rest), y));
-  const [product, error] = exactProduct(quotient, y);
-  const missing = e.sub(e.sub(e.sub(x, product), error), rest);
-  const half = e.mul(y, 0.5);
+  const scale = e.select(e.gt(y, 2 ** 900), e.constant('f64', 2 ** -64), 1);
+  const divisor = e.mul(y, scale);
+  const [product, error] = exactProduct(quotient, divisor);
+  const missing = e.sub(e.sub(e.sub(e.mul(x, scale), product), error), e.mul(rest, scale));
+  const half = e.mul(divisor, 0.5);
   const below = e.select(e.lt(missing, e.neg(half)), e.constant('f64', -1), 0);
   return e.add(quotient, e.select(e.gt(missing, half), 1, below));
 }

@@ -106,15 +106,22 @@ export const minimum: OperatorFunction<Binary> = binary({
 
 const isNumber = (x: Expr): Expr => e.eq(x, x);
 
-/** The other operand where one is NaN; ties still share the gradient. */
-const prefer = <T extends Tensor>(g: T, x: T, y: T, loses: T): T =>
+/** The first operand's part: all where the other is NaN, half where they tie. */
+const firstPart = <T extends Tensor>(g: T, x: T, y: T, loses: T): T =>
   share(g, x, y, where(isNaN(y), false, logicalOr(loses, isNaN(x))));
+
+/** The second operand's part, which is nothing where both are NaN, as in PyTorch. */
+const secondPart = <T extends Tensor>(g: T, x: T, y: T, loses: T): T =>
+  share(g, y, x, logicalOr(loses, isNaN(y)));
 
 /** The greater of two elements, ignoring a NaN beside a number. */
 export const fmax: OperatorFunction<Binary> = binary({
   name: 'fmax',
   value: (x, y) => e.select(isNumber(x), e.select(isNumber(y), greatest(x, y), x), y),
-  gradient: [(g, x, y) => prefer(g, x, y, less(x, y)), (g, x, y) => prefer(g, y, x, less(y, x))],
+  gradient: [
+    (g, x, y) => firstPart(g, x, y, less(x, y)),
+    (g, x, y) => secondPart(g, x, y, less(y, x)),
+  ],
   simplify: lattice('fmax', () => fmax),
   samples,
 });
@@ -124,8 +131,8 @@ export const fmin: OperatorFunction<Binary> = binary({
   name: 'fmin',
   value: (x, y) => e.select(isNumber(x), e.select(isNumber(y), least(x, y), x), y),
   gradient: [
-    (g, x, y) => prefer(g, x, y, greater(x, y)),
-    (g, x, y) => prefer(g, y, x, greater(y, x)),
+    (g, x, y) => firstPart(g, x, y, greater(x, y)),
+    (g, x, y) => secondPart(g, x, y, greater(y, x)),
   ],
   simplify: lattice('fmin', () => fmin),
   samples,

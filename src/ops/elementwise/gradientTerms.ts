@@ -1,8 +1,9 @@
 /** Terms of gradients, written in operators, that more than one file of functions needs. */
 import type { Tensor } from '../../ir/types.js';
 import { add, mul, square, sub } from './arithmetic.js';
-import { greater } from './comparison.js';
+import { greater, less } from './comparison.js';
 import { exp } from './exponential.js';
+import { logicalAnd, logicalOr } from './logic.js';
 import { where } from './selection.js';
 import { abs } from './sign.js';
 
@@ -15,4 +16,27 @@ export function decay<T extends Tensor>(x: T): T {
 export function oneLessSquare<T extends Tensor>(x: T): T {
   const far = greater(abs(x), 0.5);
   return where(far, mul(sub(1, x), add(x, 1)), sub(1, square(x)));
+}
+
+/** From where to where operands need no scaling, and by which power of two they are scaled elsewhere. */
+type Scaling = readonly [least: number, most: number, power: number];
+
+const scalings: Readonly<Record<'length' | 'squares', { f32: Scaling; f64: Scaling }>> = {
+  length: { f32: [2 ** -100, 2 ** 120, 2 ** 60], f64: [2 ** -960, 2 ** 1000, 2 ** 120] },
+  squares: { f32: [2 ** -50, 2 ** 50, 2 ** 90], f64: [2 ** -480, 2 ** 480, 2 ** 600] },
+};
+
+/**
+ * Multiplies by a power of two, so that the hypotenuse of `x` and `y` or the sum of their squares is neither
+ * infinite nor denormal, with too few digits to divide by.
+ */
+export function towardsOne<T extends Tensor>(
+  x: T,
+  y: T,
+  wanted: keyof typeof scalings,
+): (z: T) => T {
+  const [least, most, power] = scalings[wanted][x.type.dtype === 'float64' ? 'f64' : 'f32'];
+  const isShort = logicalAnd(less(abs(x), least), less(abs(y), least));
+  const isLong = logicalOr(greater(abs(x), most), greater(abs(y), most));
+  return (z) => where(isShort, mul(z, power), where(isLong, mul(z, 1 / power), z));
 }

@@ -4,12 +4,12 @@ import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Binary, Unary } from '../signatures.js';
 import { add, div, mul, neg, square } from './arithmetic.js';
-import { oneLessSquare } from './gradientTerms.js';
+import { oneLessSquare, towardsOne } from './gradientTerms.js';
 
 import { type Coefficients, formatOf, keepingZero, leadingHalf, polynomial } from './format.js';
 import { knownAs } from './known.js';
 import { binary, unary } from './point.js';
-import { hypot, rsqrt } from './root.js';
+import { rsqrt } from './root.js';
 
 /*
  * After Cephes (Moshier 1989) and fdlibm (1993): arguments are brought near 0 by the addition theorems,
@@ -88,7 +88,7 @@ export const atan2: OperatorFunction<Binary> = binary({
     const value = format.withSignOf(e.select(left, obtuse, acute), y);
     return e.select(e.or(e.ne(x, x), e.ne(y, y)), NaN, value);
   },
-  gradient: [(g, y, x) => mul(g, overSquares(x, y)), (g, y, x) => neg(mul(g, overSquares(y, x)))],
+  gradient: [(g, y, x) => overSquares(g, x, y), (g, y, x) => neg(overSquares(g, y, x))],
   samples: [
     { args: [tensor(['n', 3]), tensor([3], { low: 0.1 })] },
     { args: [tensor(['n'], { low: 0.1 }), tensor(['n'])] },
@@ -96,10 +96,12 @@ export const atan2: OperatorFunction<Binary> = binary({
   ],
 });
 
-/** x / (x^2 + y^2), whose squares neither overflow nor vanish. */
-function overSquares<T extends Tensor>(x: T, y: T): T {
-  const radius = hypot(x, y);
-  return div(div(x, radius), radius);
+/** g x / (x^2 + y^2). Squares neither overflow nor vanish; what may is done last. */
+function overSquares<T extends Tensor>(g: T, x: T, y: T): T {
+  const lift = towardsOne(x, y, 'squares');
+  const leg = lift(x);
+  const squares = add(square(leg), square(lift(y)));
+  return lift(mul(g, div(leg, squares)));
 }
 
 /** pi / 2 as a sum. */

@@ -37,7 +37,7 @@ export const log2: OperatorFunction<Unary> = unary({
   name: 'log2',
   operands: 'float',
   value: binaryLogarithm,
-  gradient: (g, x) => div(g, mul(x, Math.LN2)),
+  gradient: (g, x) => div(mul(g, Math.LOG2E), x),
   samples,
 });
 
@@ -46,6 +46,6 @@ export const log10: OperatorFunction<Unary> = unary({
   name: 'log10',
   operands: 'float',
   value: decimalLogarithm,
-  gradient: (g, x) => div(g, mul(x, Math.LN10)),
+  gradient: (g, x) => div(mul(g, Math.LOG10E), x),
   samples,
 });

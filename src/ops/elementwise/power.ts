@@ -51,7 +51,7 @@ export const pow: OperatorFunction<Pow> = operator({
     const [x, y] = inputs;
     if (exponent !== null) {
       // Lowering the exponent step by step ends at 0 for whole ones, also where x is 0.
-      return [exponent === 0 ? null : mul(g!, mul(pow(x, exponent - 1), exponent))];
+      return [exponent === 0 ? null : mul(mul(g!, pow(x, exponent - 1)), exponent)];
     }
     const base = (): typeof x => mul(g!, where(equal(y, 0), 0, mul(y, pow(x, sub(y, 1)))));
     // 0 ** y is flat in y for y >= 0, where the logarithm would say 0 * -Infinity.

@@ -1,3 +1,4 @@
+import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { type OperatorFunction, tensor } from '../declare.js';
@@ -5,6 +6,7 @@ import type { Binary, Unary } from '../signatures.js';
 import { div, mul, square } from './arithmetic.js';
 import { equal } from './comparison.js';
 import { formatOf, polynomial } from './format.js';
+import { towardsOne } from './gradientTerms.js';
 import { foreign, withPlainForm } from './known.js';
 import { binary, unary } from './point.js';
 import { where } from './selection.js';
@@ -28,7 +30,7 @@ export const rsqrt: OperatorFunction<Unary> = unary({
   name: 'rsqrt',
   operands: 'float',
   value: (x) => e.div(1, e.sqrt(x)),
-  gradient: (g, _x, y) => mul(mul(g, -0.5), mul(y, square(y))),
+  gradient: (g, _x, y) => mul(mul(mul(mul(g, -0.5), y), y), y),
   samples,
 });
 
@@ -98,12 +100,17 @@ export const hypot: OperatorFunction<Binary> = binary({
     return e.select(infinite, Infinity, value);
   },
   // 0 at the origin.
-  gradient: [
-    (g, x, _y, h) => mul(g, where(equal(h, 0), 0, div(x, h))),
-    (g, _x, y, h) => mul(g, where(equal(h, 0), 0, div(y, h))),
-  ],
+  gradient: [(g, x, y) => mul(g, shareOfLength(x, y)), (g, x, y) => mul(g, shareOfLength(y, x))],
   samples: [
     { args: [tensor(['n', 3], { low: 0.1 }), tensor([3])] },
     { args: [tensor(['n'], { dtype: 'int32', low: 1, high: 9 }), 4] },
   ],
 });
+
+/** x / hypot(x, y), and 0 at the origin. */
+function shareOfLength<T extends Tensor>(x: T, y: T): T {
+  const lift = towardsOne(x, y, 'length');
+  const leg = lift(x);
+  const length = hypot(leg, lift(y));
+  return where(equal(length, 0), 0, div(leg, length));
+}

@@ -170,7 +170,7 @@ export const cumsum: OperatorFunction<Cumulative> = cumulative({
 /**
  * The linear recurrence `y[i] = a[i] * y[i - 1] + b[i]` along an axis, with `y[0] = b[0]`: discounted
  * sums, exponential averages, state spaces. `a` and `b` have one shape. With `reverse` it runs from the
- * end.
+ * end. Of bool the product is `and`, the sum `or`.
  */
 export const recurrence: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -205,7 +205,8 @@ export const recurrence: OperatorFunction<
   gradient: ({ inputs: [a], outputs: [y], grads: [g], attributes: { axis, reverse } }) => {
     const back = reverse ? 1 : -1;
     const behind = recurrence(shift(a, back, axis), g!, axis, { reverse: !reverse });
-    const factors = mul(behind, shift(y, -back, axis));
+    // The product is made before it is moved: what has no predecessor must not meet an infinity as a zero.
+    const factors = shift(mul(shift(behind, back, axis), y), -back, axis);
     return [
       sameShape(a.type.shape, y.type.shape) ? factors : reshape(factors, a.type.shape),
       behind,
@@ -225,7 +226,11 @@ export const recurrence: OperatorFunction<
         // The first factor meets no predecessor, and must not turn an infinity into NaN.
         step: ([y], index, isFirst) => {
           const term = b.at(index);
-          return [e.select(isFirst, term, e.add(e.mul(a.at(index), y), term))];
+          const next =
+            dtype === 'bool'
+              ? e.or(e.and(a.at(index), y), term)
+              : e.add(e.mul(a.at(index), y), term);
+          return [e.select(isFirst, term, next)];
         },
         finish: ([y]) => [y],
       });
@@ -237,7 +242,8 @@ export const recurrence: OperatorFunction<
     const [no, yes] = [onnx.scalar('bool', 0), onnx.scalar('bool', 1)];
     const initial = [onnx.scalar(dtype, 0), no];
     return onnx.scan(along, initial, [a, b], ([y, isBehind], [factor, term]) => {
-      const next = onnx.node('Add', [onnx.node('Mul', [factor, y]), term]);
+      const [product, sum] = dtype === 'bool' ? ['And', 'Or'] : ['Mul', 'Add'];
+      const next = onnx.node(sum, [onnx.node(product, [factor, y]), term]);
       const value = onnx.node('Where', [isBehind, next, term]);
       return { states: [value, onnx.node('Or', [isBehind, yes])], kept: value };
     });
@@ -246,5 +252,6 @@ export const recurrence: OperatorFunction<
     { args: [tensor(['n', 'm']), tensor(['n', 'm'])] },
     { args: [tensor(['n', 2]), tensor(['n', 2]), 0, { reverse: true }] },
     { args: [tensor(['n'], { dtype: 'int32' }), tensor(['n'], { dtype: 'int32' }), 0] },
+    { args: [tensor(['n'], { dtype: 'bool' }), tensor(['n'], { dtype: 'bool' }), 0] },
   ],
 });

@@ -78,9 +78,12 @@ export const cumprod: OperatorFunction<Cumulative> = cumulative({
     // where s[i] = g[i] + x[i + 1] * s[i + 1]. Nothing is divided here either.
     const back = reverse ? 1 : -1;
     const before = cumprod(x, along, { exclusive: true, reverse });
-    const arriving = exclusive ? shift(g, back, along) : g;
-    const behind = recurrence(shift(x, back, along), arriving, along, { reverse: !reverse });
-    return mul(before, behind);
+    if (!exclusive) {
+      return mul(before, recurrence(shift(x, back, along), g, along, { reverse: !reverse }));
+    }
+    // Nothing reaches the last element, which may be infinite: it is moved out, rather than met by a zero.
+    const behind = recurrence(x, g, along, { reverse: !reverse });
+    return shift(mul(shift(before, -back, along), behind), back, along);
   },
   samples: [
     { args: [tensor([5], { values: [0.5, 0, 2, 0, -1] }), 0] },

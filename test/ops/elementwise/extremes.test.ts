@@ -105,6 +105,14 @@ test('remainders are exact for every quotient', () => {
   }
 });
 
+test('a floored quotient by a divisor near the end of the range is not off by one', () => {
+  const end = Number.MAX_VALUE;
+  const [xs, ys] = [[end, end, -end, end, end, 2 ** 1000], [end / 2, end, end / 2, -end / 2, end / 3, 2 ** 999]];
+  // A third of the greatest number is rounded up: of three there are not quite so many.
+  const thirds = 3n * BigInt(end / 3) > BigInt(end) ? 2 : 3;
+  assert.deepEqual(map(ops.floorDivide, 'float64', xs, ys), [2, 1, -2, -2, thirds, 2]);
+}); // prettier-ignore
+
 test('a floored quotient of nearly 53 bits is not off by one', () => {
   const [x, y] = [-4.624921495122952e-308, -1.5e-323];
   assert.deepEqual(map(ops.floorDivide, 'float64', [x, -x], [y, y]), [3120315106607671, -3120315106607672]); // prettier-ignore

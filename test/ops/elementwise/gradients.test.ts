@@ -251,3 +251,44 @@ test('inverse functions have slopes near 1, far off, and none outside their doma
     assert.ok(Math.abs(gy[0] / slope - 1) < 1e-15 && Math.abs(gx[0] / slope + 1) < 1e-15);
   }
 }); // prettier-ignore
+
+test('lengths and angles have slopes where squares, lengths or quotients are beyond the range', () => {
+  const [least, end] = [5e-324, Number.MAX_VALUE];
+  const near = (found: readonly number[], wanted: readonly number[]): void =>
+    found.forEach((x, i) => assert.ok(Math.abs(x - wanted[i]) <= 1e-15 * Math.abs(wanted[i]), `${x} for ${wanted[i]}`)); // prettier-ignore
+  const [byX, byY] = slopes(ops.hypot, [least, 3 * least, end, 0], [least, 4 * least, end, 0]);
+  near(byX, [Math.SQRT1_2, 0.6, Math.SQRT1_2, 0]);
+  near(byY, [Math.SQRT1_2, 0.8, Math.SQRT1_2, 0]);
+  // d atan2(y, x) / dy = x / (x^2 + y^2), a little less than the greatest number here.
+  const [angle] = slopes(
+    (y, x) => ops.mul(ops.atan2(y, x), 2 ** -20),
+    [2 ** -1035, 2 ** 1000],
+    [2 ** -1035, 2 ** 1000],
+  );
+  near(angle, [2 ** 1014, 2 ** -1021]);
+});
+
+test('no term of a slope leaves the range where the slope does not', () => {
+  const end = Number.MAX_VALUE;
+  const weighed = (f: (x: Value) => Value) => (x: Value) => ops.mul(f(x), 2 ** -20);
+  const tanh = (x: Value): Value => ops.gelu(x, { approximate: 'tanh' });
+  assert.deepEqual(slopes(tanh, [1e160, -1e160, Infinity, -Infinity]), [[1, 0, 1, 0]]);
+  assert.deepEqual(slopes(weighed(ops.square), [end, -end]), [[end * 2 ** -19, -end * 2 ** -19]]);
+  assert.deepEqual(
+    slopes(
+      weighed((x) => ops.pow(x, 2)),
+      [end],
+    ),
+    [[end * 2 ** -19]],
+  );
+  assert.deepEqual(slopes(weighed(ops.reciprocal), [2 ** -520]), [[-(2 ** 1020)]]);
+  assert.deepEqual(slopes(weighed(ops.rsqrt), [2 ** -688]), [[-(2 ** 1011)]]);
+  const [[slope]] = slopes(ops.log10, [2 ** 1023]);
+  assert.ok(Math.abs(slope / (Math.LOG10E * 2 ** -1023) - 1) < 1e-14, String(slope));
+});
+
+test('between two NaN fmax and fmin give the gradient to the first', () => {
+  for (const f of [ops.fmax, ops.fmin]) {
+    assert.deepEqual(slopes(f, [NaN, NaN, 1], [NaN, 1, NaN]), [[1, 0, 1], [0, 1, 0]]);
+  }
+}); // prettier-ignore

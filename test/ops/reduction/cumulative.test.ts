@@ -104,6 +104,34 @@ test('running products have a gradient at zeros', () => {
   );
 });
 
+test('what no running product and no recurrence reads has a gradient of 0, also beside infinities', () => {
+  const list = [2, 3, Infinity];
+  assert.deepEqual(
+    gradientsOf([floats([3], list)], (v) => cumprod(v, 0, { exclusive: true })),
+    [[4, 2, 0]],
+  );
+  assert.deepEqual(
+    gradientsOf([floats([3], list.toReversed())], (v) =>
+      cumprod(v, 0, { exclusive: true, reverse: true }),
+    ),
+    [[0, 2, 4]],
+  );
+  const terms = floats([3], [1, Infinity, 1]);
+  assert.deepEqual(
+    gradientsOf([floats([3], [NaN, 2, 0.5]), terms], (a, b) => recurrence(a, b)),
+    [[0, 1.5, Infinity], [4, 1.5, 1]],
+  );
+}); // prettier-ignore
+
+test('a recurrence of truth values multiplies by and, adds by or', () => {
+  const [a, b] = [
+    [1, 1, 0, 1],
+    [0, 1, 0, 0],
+  ].map((list) => operand('bool', [4], list.map(Boolean)));
+  const [y] = evaluate([a, b], (factors, terms) => recurrence(factors, terms));
+  assert.deepEqual(elementsOf(y).map(Boolean), [false, true, false, false]);
+});
+
 test('a recurrence is a loop', () => {
   for (const shape of [[5], [4, 3], [0, 2], [1, 1]]) {
     const [a, b] = [randomOperand(random, shape), randomOperand(random, shape)];
