@@ -218,10 +218,11 @@ describe('threads', () => {
 
 describe('forms of convolutions', () => {
   const memoryOf = (plain: Case, dtype: DType): string => {
-    const { x, w, ...options } = geometryOf(plain);
+    const geometry = geometryOf(plain);
+    const { x, w } = geometry;
     const program = new Program();
     const [input, weights] = [x, w].map((shape, i) => program.variable(`x${i}`, { dtype, shape }));
-    program.setOutputs([{ name: 'y', value: conv(input, weights, options) }]);
+    program.setOutputs([{ name: 'y', value: conv(input, weights, optionsOf(geometry)) }]);
     const { module } = planOf(program, wasmTarget);
     return module.kernels.flatMap(({ params }) => params.map((param) => param.name)).join(' ');
   };
