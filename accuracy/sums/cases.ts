@@ -25,6 +25,10 @@ export interface Case {
 
 /** The roundings of a sum, or of a mean. */
 const sums = 16;
+/** Of a sum whose additions carry what they round away (decision 45). */
+const byPosition = 3;
+/** Of a product: one each, and those of blocks (decision 46). */
+const products = 59;
 const bound =
   (roundings: number): Case['bound'] =>
   () =>
@@ -326,8 +330,7 @@ const otherCases: readonly Case[] = [
   },
   {
     name: 'takeAdjoint: all in one element',
-    // One addition after the other (decision 45).
-    bound: (terms) => terms,
+    bound: bound(byPosition),
     make: (terms, kind) => {
       const layout = layouts['all'](terms);
       const [elements, heads] = elementsOf(kind)(layout);
@@ -336,6 +339,21 @@ const otherCases: readonly Case[] = [
       return {
         inputs: [kn.ones([1]), heads],
         run: (table, g) => slope(table, g),
+        reference: () => ofSums(foldOf(layout, (k) => elements[k])),
+      };
+    },
+  },
+  {
+    name: 'scatterAdd: to three in turn',
+    bound: bound(byPosition),
+    make: (terms, kind) => {
+      const layout: Layout = { shape: [3, Math.floor(terms / 3)], axes: [1] };
+      const [elements, x] = elementsOf(kind)(layout);
+      const [rows, columns] = layout.shape;
+      const at = kn.arange(rows * columns, { dtype: 'int32' }).floorDivide(columns);
+      return {
+        inputs: [x.flatten()],
+        run: (updates) => kn.scatterAdd(kn.zeros([rows]), at, updates),
         reference: () => ofSums(foldOf(layout, (k) => elements[k])),
       };
     },
@@ -357,7 +375,7 @@ interface Product {
   run(x: kn.NDArray, w: kn.NDArray): kn.NDArray;
 }
 
-const products: readonly Product[] = [
+const productsOf: readonly Product[] = [
   {
     name: 'dot',
     shapes: (terms) => [[terms], [terms]],
@@ -380,9 +398,9 @@ const products: readonly Product[] = [
   },
 ]; // prettier-ignore
 
-const productCases = products.map(({ name, shapes, run }): Case => ({
+const productCases = productsOf.map(({ name, shapes, run }): Case => ({
   name,
-  bound: null,
+  bound: bound(products),
   make: (terms, kind) => {
     const [left, right] = shapes(terms);
     const [elements, x] = elementsOf(kind)({ shape: left, axes: [] });
@@ -396,7 +414,7 @@ const productCases = products.map(({ name, shapes, run }): Case => ({
 
 const rowsOfProducts: Case = {
   name: 'matmul, 16 rows and columns',
-  bound: null,
+  bound: bound(products),
   make: (terms, kind) => {
     if (terms > 1e6) return null;
     const layout: Layout = { shape: [16, terms], axes: [1] };

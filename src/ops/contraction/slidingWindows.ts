@@ -175,6 +175,7 @@ export const slidingWindowsAdjoint: OperatorFunction<
           return inside === null ? value : e.select(inside, value, 0);
         },
         isSpread,
+        most: e.i32(windows.kernel.reduce((count, size) => count * size, 1)),
       });
     },
   },

@@ -204,6 +204,7 @@ function scatterKernel(
     value: (index) => updates.at(index),
     combine,
     isSpread: axis < x.shape.length - 1,
+    most: indices.shape[axis],
   });
 }
 
