@@ -12,6 +12,8 @@ export interface ValueRule<T = unknown> {
   /** Accepted values in words, for `expected` of an error. */
   readonly expected: string;
   accepts(value: unknown): value is T;
+  /** What to do about a value that is refused; undefined where that is not known. */
+  advise?(value: unknown): string | undefined;
 }
 
 /** One attribute of an operator: how it is checked, and how it travels through text and JSON. */

@@ -68,7 +68,16 @@ export function integerFrom(least: number): ValueRule<number> {
 /** One of the given values, compared by identity. */
 export function oneOfValues<const T>(...values: readonly T[]): ValueRule<T> {
   const spelled = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)));
-  return rule(`one of ${spelled.join(', ')}`, (value): value is T => values.includes(value as T));
+  return {
+    ...rule(`one of ${spelled.join(', ')}`, (value): value is T => values.includes(value as T)),
+    advise: (value) => nearestAdvice(value, values.filter((each) => typeof each === 'string')),
+  };
+}
+
+/** Of a name that is none of the known ones: the nearest of these, if it is near. */
+export function nearestAdvice(name: unknown, known: readonly string[]): string | undefined {
+  const nearest = typeof name === 'string' ? nearestName(name, known) : null;
+  return nearest === null ? undefined : `did you mean ${nearest}?`;
 }
 
 /** An instance of one class. */
@@ -81,18 +90,24 @@ export function instanceOf<T>(
 
 /** What the inner rule accepts, or null. */
 export function orNull<T>(inner: ValueRule<T>): ValueRule<T | null> {
-  return rule(
-    `${inner.expected}, or null`,
-    (value): value is T | null => value === null || inner.accepts(value),
-  );
+  return {
+    ...rule(
+      `${inner.expected}, or null`,
+      (value): value is T | null => value === null || inner.accepts(value),
+    ),
+    advise: (value) => inner.advise?.(value),
+  };
 }
 
 /** What either rule accepts. */
 export function either<A, B>(first: ValueRule<A>, second: ValueRule<B>): ValueRule<A | B> {
-  return rule(
-    `${first.expected}, or ${second.expected}`,
-    (value): value is A | B => first.accepts(value) || second.accepts(value),
-  );
+  return {
+    ...rule(
+      `${first.expected}, or ${second.expected}`,
+      (value): value is A | B => first.accepts(value) || second.accepts(value),
+    ),
+    advise: (value) => first.advise?.(value) ?? second.advise?.(value),
+  };
 }
 
 /**
@@ -107,10 +122,12 @@ export function checkArgument<T>(
   accepted: ValueRule<T>,
 ): asserts value is T {
   if (accepted.accepts(value)) return;
+  const advice = accepted.advise?.(value);
   throw new ArgumentError(`${name} is not acceptable`, {
     op,
     expected: accepted.expected,
     actual: describe(value),
+    ...(advice !== undefined && { advice }),
   });
 }
 
@@ -128,8 +145,28 @@ export function checkOptions<O extends object>(
   hidden: readonly (keyof O)[] = [],
 ): asserts options is O {
   const table = rules as Readonly<Record<string, ValueRule>>;
-  const known = Object.keys(table).filter((name) => !hidden.includes(name as keyof O));
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  const all = Object.keys(table);
+  const known = all.filter((name) => !hidden.includes(name as keyof O));
+  checkOptionNames(op, options, known, all);
+  for (const name of all) {
+    const value: unknown = (options as Readonly<Record<string, unknown>>)[name];
+    if (value !== undefined) checkArgument(op, name, value, table[name]);
+  }
+}
+
+/**
+ * Refuses what is no options object, and options that are not among the known ones, with the nearest of these.
+ *
+ * @param accepted The names that are accepted: the known ones, and others that messages do not tell.
+ * @throws ArgumentError that names `op` and the option.
+ */
+export function checkOptionNames(
+  op: string,
+  options: unknown,
+  known: readonly string[],
+  accepted: readonly string[] = known,
+): asserts options is object {
+  if (!mayHoldOptions(options, accepted)) {
     throw new ArgumentError('the options are no object', {
       op,
       expected: known.length === 0 ? 'no options' : `an object with ${known.join(', ')}`,
@@ -138,10 +175,20 @@ export function checkOptions<O extends object>(
     });
   }
   for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(table, name)) throw unknownName(op, 'option', name, known);
-    const value: unknown = (options as Readonly<Record<string, unknown>>)[name];
-    if (value !== undefined) checkArgument(op, name, value, table[name]);
+    if (!accepted.includes(name)) throw unknownName(op, 'option', name, known);
   }
+}
+
+/**
+ * An object as literals make them, or one of a class of the user's that has an option. Arrays, blocks, lists,
+ * maps and the like were meant for another argument.
+ */
+function mayHoldOptions(value: unknown, accepted: readonly string[]): value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) return true;
+  if (Object.prototype.toString.call(value) !== '[object Object]') return false;
+  return Object.keys(value).length > 0 || accepted.some((name) => name in value);
 }
 
 /** The error for a name that is none of the known ones; it suggests the nearest of these. */

@@ -54,6 +54,11 @@ export class JsonReader {
     return Number.isSafeInteger(this.#value) ? (this.#value as number) : this.fail('an integer');
   }
 
+  /** A whole number that is not negative. */
+  natural(): number {
+    return this.integer() >= 0 ? this.integer() : this.fail('a whole number of at least 0');
+  }
+
   /** The entries of a list, of this length if one is given. */
   list(length?: number): readonly JsonReader[] {
     const value = this.#value;

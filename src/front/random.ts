@@ -2,9 +2,11 @@ import { describe } from '../base/attribute.js';
 import {
   checkArgument,
   checkOptions,
+  either,
   finite,
   fraction,
   integer,
+  integerFrom,
   nonNegative,
   rule,
 } from '../base/options.js';
@@ -210,10 +212,7 @@ export function bernoulli(
     dtype: anyDType,
   });
   const { p = 0.5, dtype = 'bool' } = options;
-  return less(
-    draw((state) => randomUniform(state, shape)),
-    p,
-  ).astype(dtype);
+  return draw((state) => less(randomUniform(state, shape), p).astype(dtype));
 }
 
 /**
@@ -237,29 +236,31 @@ export function categorical(
   }
   const rows = options.shape === undefined ? [] : shapeList(options.shape);
   const dtype = isFloat(scores.dtype) ? scores.dtype : 'float32';
-  const draws = uniform([...rows, ...extentsOf(scores)], {
-    dtype: dtype === 'float64' ? dtype : 'float32',
+  return draw((state) => {
+    const draws = randomUniform(state, [...rows, ...extentsOf(scores)], {
+      dtype: dtype === 'float64' ? dtype : 'float32',
+    });
+    // A draw of exactly 0 gives -infinity: that category is not chosen, as one draw of 2^24 should not be.
+    const gumbel = neg(log(neg(log(draws))));
+    return argmax(gumbel.add(scores), -1);
   });
-  // A draw of exactly 0 gives -infinity: that category is not chosen, as one draw of 2^24 should not be.
-  const gumbel = neg(log(neg(log(draws))));
-  return argmax(gumbel.add(scores), -1);
 }
+
+const permutable = either(
+  integerFrom(0),
+  rule(
+    'an array with at least one axis',
+    (value): value is NDArray => value instanceof NDArray && value.ndim > 0,
+  ),
+);
 
 /** The numbers below `n`, or the rows of an array, in random order. */
 export function permutation(n: number | NDArray): NDArray {
-  const count = typeof n === 'number' ? n : extentsOf(n).at(0);
-  if (
-    count === undefined ||
-    (typeof count === 'number' && !(Number.isSafeInteger(count) && count >= 0))
-  ) {
-    throw new ArgumentError('there is nothing to permute', {
-      op: 'random.permutation',
-      expected: 'a number that is not negative, or an array with at least one axis',
-      actual: describe(count),
-    });
-  }
-  // 53 random bits for each place: a tie, which would favour an order, is next to impossible.
-  const keys = draw((state) => randomUniform(state, [count], { dtype: 'float64' }));
-  const order = argsort(keys);
-  return typeof n === 'number' ? order : n.take(order, { axis: 0 });
+  checkArgument('random.permutation', 'n', n, permutable);
+  const count = typeof n === 'number' ? n : extentsOf(n)[0];
+  return draw((state) => {
+    // 53 random bits for each place: a tie, which would favour an order, is next to impossible.
+    const order = argsort(randomUniform(state, [count], { dtype: 'float64' }));
+    return typeof n === 'number' ? order : n.take(order, { axis: 0 });
+  });
 }

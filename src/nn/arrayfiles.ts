@@ -1,12 +1,12 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError, FormatError, inContext, KaonError } from '../base/errors.js';
 import { loadNodeModules } from '../base/node.js';
-import { checkOptions, flag, integerFrom, oneOfValues, type OptionRules } from '../base/options.js';
+import { checkArgument, checkOptions, flag, integerFrom, oneOfValues, type OptionRules } from '../base/options.js';
 import { decodeNpy, encodeNpy, isNpy, type NpyArray } from '../formats/npy.js';
 import { decodeNpz, encodeNpz, isZip } from '../formats/npz.js';
 import { decodeSafetensors, encodeSafetensors } from '../formats/safetensors.js';
 import { NDArray } from '../front/ndarray.js';
-import { readFile, replaceFile } from './files.js';
+import { fileName, readFile, replaceFile } from './files.js';
 import { fromFileTensor, toFileTensor } from './persistence.js';
 
 /** Formats of files with arrays: one array of NumPy, an archive of them, or tensors by name. */
@@ -151,8 +151,8 @@ export async function save(
   options: SaveOptions = {},
 ): Promise<void> {
   const op = 'save';
-  const [, format] =
-    /\.([A-Za-z]+)$/.exec(path instanceof URL ? path.pathname : String(path)) ?? [];
+  checkArgument(op, 'path', path, fileName);
+  const [, format] = /\.([A-Za-z]+)$/.exec(path instanceof URL ? path.pathname : path) ?? [];
   if (!formats.includes(format as ArrayFormat)) {
     throw new ArgumentError('the name of the file does not say its format', {
       op,
@@ -170,13 +170,7 @@ export async function saveToBytes(
   options: SaveOptions = {},
 ): Promise<Uint8Array> {
   const op = 'saveToBytes';
-  if (!formats.includes(format)) {
-    throw new ArgumentError('there is no such format', {
-      op,
-      expected: formats.join(', '),
-      actual: describe(format),
-    });
-  }
+  checkArgument(op, 'format', format, loadRules.format);
   return encode(op, format, arrays, options);
 }
 

@@ -3,12 +3,12 @@ import type { Capturable } from '../front/capturable.js';
 import { isCapturing, noteFields, withoutNotingSizes } from '../front/capture.js';
 import { unobserved } from '../front/fields/watch.js';
 import { hybridize, type Hybridized } from '../front/hybridize.js';
-import type { HybridizeOptions } from '../front/hybridizeoptions.js';
+import { checkOptions as checkHybridizeOptions, type HybridizeOptions } from '../front/hybridizeoptions.js';
 import type { Explanation } from '../front/explain.js';
 import type { StaticGraph } from '../front/staticgraph.js';
 
 import { type ArrayRecord, arraysOf, type FileSource } from './arrayfiles.js';
-import { Parameter } from './parameter.js';
+import { initializeAll, type InitializeOptions, Parameter } from './parameter.js';
 import { assignMapped, type LoadParametersOptions, type LoadReport } from './parametermap.js';
 import {
   parametersFromSafetensors,
@@ -29,10 +29,12 @@ export abstract class Block implements Capturable {
   /** Runs the block. Parameters whose sizes are still unknown get them here. */
   call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
     if (isCapturing()) noteFields(this);
+    let unresolve: (() => void) | null = null;
     try {
-      this.resolve(args);
+      unresolve = this.resolve(args);
       return this.forward(...args) as ReturnType<this['forward']>;
     } catch (error) {
+      unresolve?.();
       throw cameOutOf(this, error);
     }
   }
@@ -86,21 +88,24 @@ export abstract class Block implements Capturable {
    * ones depend on the generator as it is now and on the order of `parameters()`, not on when sizes
    * become known.
    */
-  initialize(options: { readonly force?: boolean } = {}): this {
+  initialize(options: InitializeOptions = {}): this {
+    initializeAll([...this.parameters().values()], options);
     this.#awaitsFirstCall = true;
     for (const [, member] of this.descendants()) {
       if (member instanceof Block) member.#awaitsFirstCall = true;
     }
-    for (const parameter of this.parameters().values()) parameter.initialize(options);
     return this;
   }
 
   #awaitsFirstCall = false;
 
-  /** Resolves and initializes this block's own parameters before their first use. */
-  protected resolve(args: readonly unknown[]): void {
+  /**
+   * Resolves and initializes this block's own parameters before their first use. What is returned takes that
+   * back where the call then fails: a wrong input must not settle sizes. Null where there was nothing to do.
+   */
+  protected resolve(args: readonly unknown[]): (() => void) | null {
     // Captured code does not depend on what is only looked at here.
-    if (!(isCapturing() ? unobserved(isWaiting, this) : isWaiting(this))) return;
+    if (!(isCapturing() ? unobserved(isWaiting, this) : isWaiting(this))) return null;
     const waiting = [...this.members()].flatMap(([path, member]) =>
       member instanceof Parameter && !member.isInitialized ? [[path, member] as const] : [],
     );
@@ -116,21 +121,28 @@ export abstract class Block implements Capturable {
         },
       );
     }
-    // Parameters get their sizes once and for all: that is nothing that graphs for other sizes rely on.
-    withoutNotingSizes(() => this.inferShape?.(...(args as never[])));
-    for (const [path, parameter] of waiting) {
-      parameter.begin();
-      if (!parameter.isInitialized) {
-        throw new ArgumentError(
-          `the sizes of parameter ${path} of ${this.constructor.name} are still unknown`,
-          {
-            op: `${this.constructor.name}.call`,
-            expected: 'inferShape to call resolveShape for it',
-            actual: parameter.shapeText,
-          },
-        );
-      }
+    const before = waiting.map(([, parameter]) => parameter.remember());
+    const unresolve = (): void => before.forEach((restore) => restore());
+    try {
+      // Parameters get their sizes once and for all: that is nothing that graphs for other sizes rely on.
+      withoutNotingSizes(() => this.inferShape?.(...(args as never[])));
+      for (const [path, parameter] of waiting) this.#begin(path, parameter);
+    } catch (error) {
+      unresolve();
+      throw error;
     }
+    return unresolve;
+  }
+
+  #begin(path: string, parameter: Parameter): void {
+    parameter.begin();
+    if (parameter.isInitialized) return;
+    const { name } = this.constructor;
+    throw new ArgumentError(`the sizes of parameter ${path} of ${name} are still unknown`, {
+      op: `${name}.call`,
+      expected: 'inferShape to call resolveShape for it',
+      actual: parameter.shapeText,
+    });
   }
 
   /** Writes all parameters to a safetensors file: to a temporary file first, which then takes its place. */
@@ -186,21 +198,30 @@ export abstract class Block implements Capturable {
 /** A block that can also run as a captured, compiled graph. */
 export abstract class HybridBlock extends Block {
   #captured: Hybridized<this['forward']> | undefined;
+  #options: HybridizeOptions = {};
 
   /** From now on calls run captured graphs, one for each signature; `{ active: false }` goes back. */
   hybridize(options: HybridizeOptions = {}): this {
+    checkHybridizeOptions(options);
     this.#captured = options.active === false ? undefined : this.#capture(options);
+    this.#options = options;
     return this;
   }
 
   override call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
     if (isCapturing()) noteFields(this);
+    let unresolve: (() => void) | null = null;
     try {
-      this.resolve(args);
+      unresolve = this.resolve(args);
       return this.#captured === undefined
         ? (this.forward(...args) as ReturnType<this['forward']>)
         : (this.#captured(...args) as ReturnType<this['forward']>);
     } catch (error) {
+      if (unresolve !== null) {
+        unresolve();
+        // What was captured of this call holds the values that are no longer there.
+        if (this.#captured !== undefined) this.#captured = this.#capture(this.#options);
+      }
       throw cameOutOf(this, error);
     }
   }

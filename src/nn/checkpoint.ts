@@ -4,7 +4,7 @@ import { JsonReader } from '../base/reader.js';
 import { decodeSafetensors, encodeSafetensors, type FileTensor } from '../formats/safetensors.js';
 import * as random from '../front/random.js';
 import { Block } from './block.js';
-import type { Loader, LoaderState } from './data/loader.js';
+import { type Loader, type LoaderState, seedRule } from './data/loader.js';
 import { readFile, replaceFile } from './files.js';
 import { Optimizer } from './optim/optimizer.js';
 import { assignMapped } from './parametermap.js';
@@ -129,15 +129,25 @@ function restore(op: string, bytes: Uint8Array, checkpoint: Checkpoint): void {
   const slots = fromFileTensors(ungroup('optimizer', file.tensors));
   const state = { arrays: slots, steps: metadata.optimizer?.steps ?? 0 };
   const parameters = net.parameters();
-  // Before anything changes, unless parameters get their sizes from the file.
-  if ([...parameters.values()].every((each) => each.isInitialized)) optimizer?.checkState(state);
-  assignMapped(op, parameters, fromFileTensors(ungroup('net', file.tensors)));
-  optimizer?.loadState(state);
-  loader?.loadState(metadata.loader!);
-  random.setState({
-    seed: BigInt(metadata.random.seed),
-    counter: BigInt(metadata.random.counter),
-  });
+  const undo: (() => void)[] = [];
+  const change = (make: () => void, back: () => void): void => {
+    make();
+    undo.unshift(back);
+  };
+  try {
+    const [drawn, position] = [random.getState(), loader?.state()];
+    const { seed, counter } = metadata.random;
+    change(() => random.setState({ seed: BigInt(seed), counter: BigInt(counter) }), () => random.setState(drawn)); // prettier-ignore
+    change(() => loader?.loadState(metadata.loader!), () => loader?.loadState(position!)); // prettier-ignore
+    // Before parameters change, unless they get their sizes from the file.
+    if ([...parameters.values()].every((each) => each.isInitialized)) optimizer?.checkState(state);
+    else undo.unshift(...[...parameters.values()].map((parameter) => parameter.remember()));
+    assignMapped(op, parameters, fromFileTensors(ungroup('net', file.tensors)));
+    optimizer?.loadState(state);
+  } catch (error) {
+    for (const back of undo) back();
+    throw error;
+  }
 }
 
 function readMetadata(op: string, text: string | undefined): Metadata {
@@ -177,13 +187,18 @@ function readFields(op: string, metadata: object): void {
     const root = new JsonReader(metadata, 'the metadata of the checkpoint');
     for (const name of ['seed', 'counter']) {
       const field = root.field('random').field(name);
-      if (!/^\d{1,20}$/.test(field.string())) field.fail('a whole number as text');
+      const text = field.string();
+      if (!/^-?\d{1,19}$/.test(text) || BigInt.asIntN(64, BigInt(text)) !== BigInt(text)) {
+        field.fail('a whole number of 64 bits as text');
+      }
     }
     const optimizer = root.optional('optimizer');
     optimizer?.field('kind').string();
-    optimizer?.field('steps').integer();
+    optimizer?.field('steps').natural();
     const loader = root.optional('loader');
-    for (const name of ['seed', 'epoch', 'batch']) loader?.field(name).integer();
+    for (const name of ['epoch', 'batch']) loader?.field(name).natural();
+    const seed = loader?.field('seed');
+    if (seed !== undefined && !seedRule.accepts(seed.integer())) seed.fail(seedRule.expected);
   } catch (error) {
     throw named(error, op);
   }

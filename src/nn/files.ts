@@ -1,6 +1,6 @@
 import { FormatError, UnsupportedError } from '../base/errors.js';
 import { loadNodeModules, type NodeModules } from '../base/node.js';
-import { checkArgument, rule } from '../base/options.js';
+import { checkArgument, rule, type ValueRule } from '../base/options.js';
 
 /** The file system; places without one have the byte forms. */
 async function fileSystem(
@@ -16,7 +16,8 @@ async function fileSystem(
   });
 }
 
-const fileName = rule('the name of a file, or its file: URL', (value): value is string | URL =>
+/** The name of a file. */
+export const fileName: ValueRule<string | URL> = rule('the name of a file, or its file: URL', (value): value is string | URL =>
   value instanceof URL ? value.protocol === 'file:' : typeof value === 'string' && value !== '',
 );
 

@@ -25,6 +25,26 @@ export interface ParameterOptions {
   readonly gradReq?: GradReq;
 }
 
+/** What `initialize` takes. */
+export interface InitializeOptions {
+  /** Also what has a value gets a new first one. Default false. */
+  readonly force?: boolean;
+}
+
+/** @internal Gives parameters their first values: all of them, or none where one of them is refused. */
+export function initializeAll(parameters: readonly Parameter[], options: InitializeOptions): void {
+  checkOptions<InitializeOptions>('initialize', options, { force: flag });
+  const before = generatorState();
+  let adopt: readonly (() => void)[];
+  try {
+    adopt = parameters.map((parameter) => parameter.prepare(options.force === true));
+  } catch (error) {
+    setGeneratorState(before);
+    throw error;
+  }
+  for (const each of adopt) each();
+}
+
 /** A list that is none, or extents that are none, are errors about shapes. */
 const anyShape = rule(
   'a shape',
@@ -134,21 +154,20 @@ export class Parameter {
    * one. Unless it is constant, that takes one draw of `kn.random`'s generator, and the first value is
    * drawn from that alone: it is the same whenever the extents become known.
    */
-  initialize(options: { readonly force?: boolean } = {}): void {
-    checkOptions<{ readonly force?: boolean }>('initialize', options, { force: flag });
-    const isAgain = options.force === true;
-    if (this.#value !== undefined && !isAgain) return;
-    const [stream, before] = [this.#stream, generatorState()];
-    try {
-      if ((stream === undefined || isAgain) && !drawsNothing(this.#init)) {
-        this.#stream = reserveStream();
-      }
-      this.#makeValue();
-    } catch (error) {
+  initialize(options: InitializeOptions = {}): void {
+    initializeAll([this], options);
+  }
+
+  /** @internal Makes the first value; what is returned gives it to the parameter. */
+  prepare(isAgain: boolean): () => void {
+    if (this.#value !== undefined && !isAgain) return () => undefined;
+    const isNew = (this.#stream === undefined || isAgain) && !drawsNothing(this.#init);
+    const stream = isNew ? reserveStream() : this.#stream;
+    const fresh = this.#makeValue(stream);
+    return () => {
       this.#stream = stream;
-      setGeneratorState(before);
-      throw error;
-    }
+      this.#take(fresh);
+    };
   }
 
   /**
@@ -156,19 +175,34 @@ export class Parameter {
    * initialized before draws from the generator as it stands.
    */
   begin(): void {
-    if (this.#value === undefined) this.#makeValue();
+    if (this.#value === undefined) this.#take(this.#makeValue(this.#stream));
+  }
+
+  /** @internal What makes the parameter again what it is now. */
+  remember(): () => void {
+    const [shape, value, stream] = [this.#shape, this.#value, this.#stream];
+    const elements = value?.add(0);
+    return () => {
+      [this.#shape, this.#value, this.#stream] = [shape, value, stream];
+      if (elements !== undefined) value?.assign(elements);
+    };
   }
 
   /** @internal Goes back to the first value, if there is one. */
   reset(): void {
-    if (this.#value !== undefined) this.#makeValue();
+    if (this.#value !== undefined) this.#take(this.#makeValue(this.#stream));
   }
 
-  #makeValue(): void {
+  /** The first value, drawn from a stream if there is one; undefined while extents are not known. */
+  #makeValue(stream: GeneratorState | undefined): NDArray | undefined {
     const shape = this.#shape.filter((extent) => extent !== null);
-    if (shape.length !== this.#shape.length) return;
+    if (shape.length !== this.#shape.length) return undefined;
     const make = (): NDArray => this.#firstValue(shape);
-    const fresh = this.#stream === undefined ? outsideCapture(make) : drawFrom(this.#stream, make);
+    return stream === undefined ? outsideCapture(make) : drawFrom(stream, make);
+  }
+
+  #take(fresh: NDArray | undefined): void {
+    if (fresh === undefined) return;
     if (this.#value === undefined) this.#adopt(fresh);
     else this.#value.assign(fresh);
   }

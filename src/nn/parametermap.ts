@@ -1,7 +1,7 @@
 import { describe } from '../base/attribute.js';
 import type { DType } from '../base/dtype.js';
 import { ArgumentError, FormatError } from '../base/errors.js';
-import { checkOptions, flag, type OptionRules, rule, unknownName } from '../base/options.js';
+import { callable, checkOptions, flag, type OptionRules, rule, unknownName } from '../base/options.js';
 import type { NDArray } from '../front/ndarray.js';
 import { typeToString } from '../ir/program.js';
 import type { Parameter } from './parameter.js';
@@ -54,7 +54,7 @@ const rules: OptionRules<LoadParametersOptions> = {
   map: rule(
     'a function, or an object from names of the file to paths of parameters',
     (value): value is ParameterMap =>
-      typeof value === 'function' || (typeof value === 'object' && value !== null),
+      callable.accepts(value) || (typeof value === 'object' && value !== null),
   ),
   strict: flag,
   cast: flag,

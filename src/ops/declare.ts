@@ -8,7 +8,7 @@ import {
 } from '../base/dtype.js';
 import { describe } from '../base/attribute.js';
 import { ArgumentError, InternalError } from '../base/errors.js';
-import { unknownName } from '../base/options.js';
+import { checkOptionNames } from '../base/options.js';
 import type { Attributes, AttributeSchema, AttributesOf } from '../base/schema.js';
 import type { InferContext, Operator, Program } from '../ir/program.js';
 import { Value } from '../ir/program.js';
@@ -181,6 +181,12 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
 
 type AnyFunction = (...args: never[]) => unknown;
 
+/** Where an operator takes options. */
+export interface OptionNames {
+  readonly at: number;
+  readonly names: readonly string[];
+}
+
 /** What an operator's file writes down; the rest of `Declaration` has defaults. */
 export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly name: string;
@@ -188,8 +194,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly attributes: S;
   /** Turns the user's arguments into operands and attributes; applies defaults, refuses nonsense. */
   call(...args: Parameters<F>): Call<AttributesOf<S>>;
-  /** The names that an object of options, the last argument, may have. Default: anything. */
-  readonly options?: readonly string[];
+  /** Which argument holds options, counted from 0, and their names. Default: none does. */
+  readonly options?: OptionNames;
   /** Default `one`. */
   readonly results?: Declaration['results'];
   /** Default true. */
@@ -296,7 +302,9 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
   const { results } = declaration;
   const { options } = spec;
   const call = (...args: Parameters<F>): unknown => {
-    if (options !== undefined) checkNames(spec.name, args.at(-1), options);
+    if (options !== undefined && args[options.at] !== undefined) {
+      checkOptionNames(spec.name, args[options.at], options.names);
+    }
     const meant = readCall(spec.name, spec.call, args);
     const symbolic = meant.inputs.find((input) => input instanceof Value);
     const outputs =
@@ -331,22 +339,6 @@ function readCall<A extends readonly unknown[], C>(
       cause,
     });
   }
-}
-
-/** Refuses options that an operator does not have; other last arguments are not looked at. */
-function checkNames(op: string, last: unknown, known: readonly string[]): void {
-  if (typeof last !== 'object' || last === null || !isPlain(last)) return;
-  for (const name in last) {
-    if (!known.includes(name) && Object.hasOwn(last, name)) {
-      throw unknownName(op, 'option', name, known);
-    }
-  }
-}
-
-/** Whether it is an object as literals make them: no array, nothing of a class. */
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }
 
 function invokeSymbolic(declaration: Declaration, call: Call, program: Program): readonly Value[] {

@@ -213,7 +213,7 @@ const classes: Readonly<Record<string, Maker>> = {
   'nn.GRU': layer([2], 'seq'),
   'nn.LSTM': layer([2, { layers: 2 }], 'seq'),
   'nn.RNN': layer([2], 'seq'),
-  'nn.Sequential': ({ x }) => ({ args: [new nn.Dense(2), new nn.Dropout(0.5)], use: (made) => filled(made as kn.nn.Block, x) }), // prettier-ignore
+  'nn.Sequential': ({ x }) => ({ args: [dense(), new nn.Dropout(0.5)], use: (made) => filled(made as kn.nn.Block, x) }), // prettier-ignore
   'nn.CarriedState': () => [new nn.Parameter({ shape: [null as never, 2].map((n) => n ?? 1) }), null], // prettier-ignore
   'nn.StatefulGRU': layer([2], 'x'),
   'nn.StatefulLSTM': layer([2], 'x'),

@@ -2,7 +2,7 @@ import * as kn from '../../src/index.js';
 import { baseOf, type Base, entries } from './calls.js';
 import { type Callable, publishedCallables } from './declarations.js';
 import { hostileValues, UsersError } from './values.js';
-import { makeWorld, snapshot, type World } from './world.js';
+import { makeWorld, snapshot, statesOf, type World } from './world.js';
 
 /** Wrong calls of everything published, by number: the same number is the same call in every run. */
 
@@ -244,6 +244,9 @@ export class Campaign {
     this.#restore();
     const call = `${callable.path}(${words.join(', ')})`;
     await announce(call);
+    const held = [base.receiver, ...base.args];
+    const states = statesOf(held);
+    this.#restore();
     const finding = (fault: string): Finding => ({ number, call, fault });
     try {
       readResult(await perform(callable, base, args));
@@ -254,6 +257,8 @@ export class Campaign {
         fault ??= `changed something before it threw: ${difference(this.#before, now)}`;
         this.#reset();
       }
+      const left = statesOf(held);
+      if (left !== states) fault ??= `changed what it works on before it threw: ${difference(states, left)}`; // prettier-ignore
       return fault === undefined ? undefined : finding(fault);
     }
     const after = snapshot(this.#world);

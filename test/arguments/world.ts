@@ -41,18 +41,41 @@ export function makeWorld(): World {
   };
 }
 
+const stateOfArray = (array: kn.NDArray): unknown => [
+  array.dtype,
+  array.shape,
+  [...array.dataSync()].map(String),
+  array.grad === null ? null : [...array.grad.dataSync()].map(String),
+];
+
+/** What a thing that a call works on holds, as far as it can be asked. */
+function stateOf(thing: unknown): unknown {
+  if (thing instanceof kn.NDArray) return kn.isDeferred(thing) ? null : stateOfArray(thing);
+  if (thing instanceof kn.nn.Parameter) return [thing.shape, thing.dtype, thing.isInitialized ? stateOfArray(thing.value) : null]; // prettier-ignore
+  if (thing instanceof kn.nn.Block) return [...thing.parameters()].map(([name, parameter]) => [name, stateOf(parameter)]); // prettier-ignore
+  if (thing instanceof kn.optim.Optimizer) {
+    const { arrays, steps } = thing.state();
+    const trained = [...thing.parameters.values()].map(stateOf);
+    return [steps, trained, [...arrays].map(([name, slot]) => [name, stateOfArray(slot)])];
+  }
+  if (thing instanceof kn.data.Loader) return thing.state();
+  if (thing instanceof Map) return [...(thing as ReadonlyMap<unknown, unknown>)].map(([key, value]) => [String(key), stateOf(value)]); // prettier-ignore
+  return null;
+}
+
+const textOf = (state: unknown): string =>
+  JSON.stringify(state, (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
+
+/** What the receiver and the right arguments of a call hold, as text. */
+export function statesOf(things: readonly unknown[]): string {
+  return textOf(things.map(stateOf));
+}
+
 /** What nobody but a valid call may change, as text. */
 export function snapshot(world: World): string {
-  const arrays = Object.values(world as unknown as Record<string, kn.NDArray>).map((array) => [
-    array.dtype,
-    array.shape,
-    [...array.dataSync()].map(String),
-    array.grad === null ? null : [...array.grad.dataSync()].map(String),
-  ]);
+  const arrays = Object.values(world as unknown as Record<string, kn.NDArray>).map(stateOfArray);
   const { useStaticGraph, tier, threads } = kn.config;
   const random = kn.random.getState();
   const modes = [kn.autograd.isRecording(), kn.autograd.isTraining(), kn.isDeferred(kn.add(world.x, 1))]; // prettier-ignore
-  return JSON.stringify([arrays, useStaticGraph, tier, threads, random, modes], (_, value: unknown) =>
-    typeof value === 'bigint' ? `${value}n` : value,
-  ); // prettier-ignore
+  return textOf([arrays, useStaticGraph, tier, threads, random, modes]);
 }

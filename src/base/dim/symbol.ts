@@ -23,7 +23,7 @@ export function symbol(name: string, bounds: Partial<Bounds> = {}): DimExpr {
   const isName = typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
   if (!isName || Object.hasOwn(operations, name)) {
     throw new ArgumentError('not a name for a dimension', {
-      op: 'symbol',
+      op: 'dim',
       expected: 'a letter or underscore, then letters, digits or underscores',
       actual: shown(name),
     });
@@ -32,7 +32,7 @@ export function symbol(name: string, bounds: Partial<Bounds> = {}): DimExpr {
   const areSizes = Number.isSafeInteger(min) && (max === Infinity || Number.isSafeInteger(max));
   if (!(areSizes && min >= 0 && max >= min)) {
     throw new ArgumentError(`the bounds of dimension ${name} are not a range of sizes`, {
-      op: 'symbol',
+      op: 'dim',
       expected: 'whole numbers, 0 <= min <= max; max may be Infinity',
       actual: `min ${shown(min)}, max ${shown(max)}`,
     });

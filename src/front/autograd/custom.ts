@@ -1,6 +1,6 @@
 import { describe } from '../../base/attribute.js';
 import { ArgumentError, DTypeError, InternalError, ShapeError } from '../../base/errors.js';
-import { callable, checkArgument, rule } from '../../base/options.js';
+import { callable, checkArgument, checkOptions } from '../../base/options.js';
 import { Program, sameType, typeToString, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { instantiate } from '../../passes/transform.js';
@@ -35,17 +35,12 @@ export interface CustomGradient<R> {
 
 const op = 'customGradient';
 
-const anySpec = rule(
-  'an object with forward and backward',
-  (value): value is CustomGradient<unknown> => typeof value === 'object' && value !== null,
-);
-
 /**
  * A function of arrays with a gradient of the user's own. The backward function is written in operators,
  * so it can be differentiated in turn.
  */
 export function customGradient<R>(spec: CustomGradient<R>): (...inputs: NDArray[]) => R {
-  checkArgument(op, 'spec', spec, anySpec);
+  checkOptions<CustomGradient<R>>(op, spec, { forward: callable, backward: callable });
   checkArgument(op, 'forward', spec.forward, callable);
   checkArgument(op, 'backward', spec.backward, callable);
   return (...inputs) => {

@@ -1,5 +1,6 @@
 import { describe } from '../../base/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
+import { checkOptions, flag, type OptionRules, rule } from '../../base/options.js';
 import { zerosLike } from '../../ops/index.js';
 import { mode, withMode } from '../mode.js';
 import { NDArray } from '../ndarray.js';
@@ -17,6 +18,11 @@ export interface GradOptions {
   readonly retainGraph?: boolean;
 }
 
+/** Head gradients have errors of their own. */
+const headGrads = rule('arrays, or null', (value): value is GradOptions['headGrads'] => value !== undefined);
+
+const rules: OptionRules<GradOptions> = { headGrads, createGraph: flag, retainGraph: flag };
+
 /**
  * The gradients of the sum of `ys` with respect to `xs`, one for each, zeros where `ys` do not depend on
  * it. Attached gradients stay as they are. A bare array among the arguments gives a bare result.
@@ -33,6 +39,7 @@ export function grad(
   options: GradOptions = {},
 ): NDArray | NDArray[] {
   const op = 'autograd.grad';
+  checkOptions(op, options, rules);
   const heads = listOf(ys);
   for (const x of listOf(xs)) {
     if (x instanceof NDArray) continue;

@@ -60,7 +60,7 @@ class OperatorCache {
   #make(operation: Operation, types: readonly ArrayType[], key: string): Plan {
     const { declaration, attributes, regions } = operation;
     checkAttributes(declaration.name, declaration.attributes, attributes);
-    if (declaration.measure === undefined) refuseSymbols(operation);
+    refuseSymbols(operation);
     let count = 0;
     const inferred = declaration
       .infer({

@@ -1,5 +1,7 @@
+import { describe } from '../../base/attribute.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import type { NDArray } from '../../front/ndarray.js';
+import { checkArgument, rule, type ValueRule } from '../../base/options.js';
+import { NDArray } from '../../front/ndarray.js';
 import { stack, take } from '../../ops/index.js';
 
 /** Numbered samples. */
@@ -15,12 +17,35 @@ export interface Dataset<S> {
 /** A record or list of arrays whose first axis counts samples. */
 export type ArrayRecord = NDArray | readonly NDArray[] | { readonly [name: string]: NDArray };
 
-/** The dataset of the rows of arrays. A `ShapeError` for arrays of different lengths, and for scalars. */
+const isArray = (value: unknown): value is NDArray => value instanceof NDArray;
+
+/** Not by `every`, which skips holes. */
+const areArrays = (values: readonly unknown[]): boolean => Array.from(values, isArray).every(Boolean);
+
+const recordRule: ValueRule<ArrayRecord> = rule(
+  'an array, a list of arrays, or an object of arrays',
+  (value): value is ArrayRecord => {
+    if (typeof value !== 'object' || value === null) return false;
+    return isArray(value) || areArrays(Array.isArray(value) ? value : Object.values(value));
+  },
+);
+
+const indicesRule: ValueRule<readonly number[]> = rule(
+  'a list of integers',
+  (value): value is readonly number[] =>
+    Array.isArray(value) && Array.from(value, Number.isSafeInteger).every(Boolean),
+);
+
+/**
+ * The dataset of the rows of arrays. A `ShapeError` for arrays of different lengths, and for scalars; an
+ * `ArgumentError` for what holds no arrays.
+ */
 export class ArrayDataset<R extends ArrayRecord> implements Dataset<R> {
   readonly length: number;
   readonly #arrays: R;
 
   constructor(arrays: R) {
+    checkArgument('ArrayDataset', 'arrays', arrays, recordRule);
     const lengths = new Set(
       arraysOf(arrays).map((array) => (array.ndim === 0 ? -1 : array.shape[0])),
     );
@@ -43,7 +68,8 @@ export class ArrayDataset<R extends ArrayRecord> implements Dataset<R> {
   }
 
   batch(indices: readonly number[]): R {
-    return mapArrays(this.#arrays, (array) => take(array, [...indices], { axis: 0 })) as R;
+    checkArgument('ArrayDataset.batch', 'indices', indices, indicesRule);
+    return mapArrays(this.#arrays, (array) => take(array, indices, { axis: 0 })) as R;
   }
 }
 
@@ -51,33 +77,47 @@ function arraysOf(record: ArrayRecord): readonly NDArray[] {
   return isArray(record) ? [record] : Object.values(record as Record<string, NDArray>);
 }
 
-function isArray(record: ArrayRecord): record is NDArray {
-  return 'dtype' in record && 'shape' in record;
-}
-
 function mapArrays(record: ArrayRecord, f: (array: NDArray) => NDArray): ArrayRecord {
   if (isArray(record)) return f(record);
-  if (Array.isArray(record)) return (record as readonly NDArray[]).map(f);
+  if (Array.isArray(record)) return (record as readonly NDArray[]).map((array) => f(array));
   return Object.fromEntries(Object.entries(record).map(([name, array]) => [name, f(array)]));
 }
 
-/** Samples of arrays stacked along a new first axis. */
+/**
+ * Samples of arrays stacked along a new first axis.
+ *
+ * @throws ArgumentError for what is no list of such samples, and for samples with different names; ShapeError for
+ * arrays of different shapes.
+ */
 export function collate<R extends ArrayRecord>(samples: readonly R[]): R {
-  const [first] = samples;
-  if (first === undefined) {
+  if (!Array.isArray(samples) || samples.length === 0) {
     throw new ArgumentError('there is no sample to stack', {
       op: 'collate',
-      expected: 'one sample or more',
-      actual: 'none',
+      expected: 'a list of one sample or more',
+      actual: describe(samples),
     });
   }
-  if (isArray(first)) return stack(samples as unknown as NDArray[]) as unknown as R;
+  const [first] = samples as readonly R[];
+  const names = namesOf(first);
+  Array.from(samples, (sample: unknown, at) => {
+    checkArgument('collate', `sample ${at}`, sample, recordRule);
+    if (isArray(sample) === isArray(first) && Array.isArray(sample) === Array.isArray(first) && namesOf(sample) === names) return; // prettier-ignore
+    throw new ArgumentError(`sample ${at} is of another form than the first`, {
+      op: 'collate',
+      expected: describe(first),
+      actual: describe(sample),
+    });
+  });
+  if (isArray(first)) return stack(samples as readonly NDArray[]) as ArrayRecord as R;
   const keys = Object.keys(first) as (keyof R & string)[];
-  const stacked = keys.map((key) =>
-    stack(samples.map((sample) => sample[key] as unknown as NDArray)),
-  );
-  const batch = Array.isArray(first)
+  const stacked = keys.map((key) => stack(samples.map((sample: R) => sample[key] as NDArray)));
+  const batch: ArrayRecord = Array.isArray(first)
     ? stacked
     : Object.fromEntries(keys.map((key, i) => [key, stacked[i]]));
-  return batch as unknown as R;
+  return batch as R;
+}
+
+/** The names of a record's arrays, in any order, as one text. */
+function namesOf(record: ArrayRecord): string {
+  return isArray(record) ? '' : JSON.stringify(Object.keys(record ?? {}).sort());
 }

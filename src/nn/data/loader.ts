@@ -7,6 +7,7 @@ import {
   integerFrom,
   type OptionRules,
   rule,
+  type ValueRule,
 } from '../../base/options.js';
 import { type ArrayRecord, collate, type Dataset } from './dataset.js';
 import { shuffledOrder } from './shuffle.js';
@@ -48,11 +49,17 @@ export interface LoaderState {
 }
 
 /** The orders depend on 32 bits of a seed: two that wrap to the same would give the same. */
-const seedRule = rule(
+export const seedRule: ValueRule<number> = rule(
   'a whole number from -2^31 to 2^32 - 1',
   (value): value is number =>
     Number.isInteger(value) && (value as number) >= -(2 ** 31) && (value as number) < 2 ** 32,
 );
+
+const stateRules: OptionRules<LoaderState> = {
+  seed: seedRule,
+  epoch: integerFrom(0),
+  batch: integerFrom(0),
+};
 
 /** By its form: there are places without the class, and several of it in others. */
 const signalRule = rule(
@@ -112,18 +119,18 @@ export class Loader<S, B = S> implements AsyncIterable<B> {
   }
 
   /** Goes to where another loader over the same dataset stood. */
-  loadState({ seed, epoch, batch }: LoaderState): void {
-    if (
-      !seedRule.accepts(seed) ||
-      ![epoch, batch].every(Number.isInteger) ||
-      epoch < 0 ||
-      batch < 0 ||
-      batch > this.length
-    ) {
+  loadState(state: LoaderState): void {
+    const op = 'Loader.loadState';
+    checkOptions(op, state, stateRules);
+    const { seed, epoch, batch } = state;
+    for (const [name, accepted] of Object.entries(stateRules)) {
+      checkArgument(op, name, state[name as keyof LoaderState], accepted);
+    }
+    if (batch > this.length) {
       throw new FormatError('this is no position of this loader', {
-        op: 'Loader.loadState',
-        expected: `an epoch, and a batch up to ${this.length}`,
-        actual: `epoch ${epoch}, batch ${batch}`,
+        op,
+        expected: `a batch up to ${this.length}`,
+        actual: `batch ${batch}`,
       });
     }
     this.#seed = seed;

@@ -1,3 +1,4 @@
+import { callable, checkArgument, nearestAdvice, type ValueRule } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
 import * as operators from '../../ops/index.js';
 import type { Unary } from '../../ops/signatures.js';
@@ -14,15 +15,17 @@ export type ActivationName = {
 
 const byName: ReadonlyMap<string, unknown> = new Map(Object.entries(operators));
 
-/** The names that `Activation` may be: those of functions of arrays. */
-export function activationNames(): readonly string[] {
-  return [...byName].flatMap(([name, value]) => (typeof value === 'function' ? [name] : []));
-}
+/** What an activation may be. */
+export const activationRule: ValueRule<Activation> = {
+  expected: 'the name of an operator of one array, such as relu, or a function',
+  accepts: (value): value is Activation =>
+    typeof value === 'string' ? typeof byName.get(value) === 'function' : callable.accepts(value),
+  advise: (value) => nearestAdvice(value, activationNames()),
+};
 
-/** Whether a value is a function or the name of one. */
-export function isActivation(value: unknown): value is Activation {
-  if (typeof value === 'string') return typeof byName.get(value) === 'function';
-  return typeof value === 'function';
+/** Those of functions of arrays. */
+function activationNames(): readonly string[] {
+  return [...byName].flatMap(([name, value]) => (typeof value === 'function' ? [name] : []));
 }
 
 /** The function that an activation names; null for none. */
@@ -40,6 +43,7 @@ export class Lambda extends HybridBlock {
 
   constructor(activation: Activation) {
     super();
+    checkArgument('Lambda', 'activation', activation, activationRule);
     this.#apply = activationFunction(activation)!;
   }
 

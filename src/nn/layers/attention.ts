@@ -6,7 +6,7 @@ import { extentsOf } from '../../front/tracedshape.js';
 import { attention } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { type Activation, activationFunction } from './activation.js';
-import { activation, checkActivation, checkSize, count } from './options.js';
+import { activation, checkSize, count } from './options.js';
 import { Dense } from './dense.js';
 import { Dropout, dropoutRate } from './dropout.js';
 import { LayerNorm } from './normalization.js';
@@ -116,7 +116,6 @@ export class TransformerEncoderLayer extends HybridBlock {
   constructor(size: number, heads: number, options: TransformerOptions = {}) {
     super();
     checkHeads('TransformerEncoderLayer', size, heads);
-    checkActivation('TransformerEncoderLayer', options?.activation);
     checkOptions('TransformerEncoderLayer', options, encoderRules);
     this.attention = new MultiHeadAttention(size, heads);
     this.inner = new Dense(options.hidden ?? 4 * size);

@@ -7,7 +7,7 @@ import { xavier } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 import { type Activation, activationFunction } from './activation.js';
 import { checkInput, checkStates } from '../input.js';
-import { activation, checkActivation, checkSize, inputSize } from './options.js';
+import { activation, checkSize, inputSize } from './options.js';
 
 export interface CellOptions {
   /** The size of one step's input; else taken from the first call. */
@@ -107,7 +107,6 @@ export class RNNCell extends Cell {
   readonly #activation: (x: NDArray) => NDArray;
 
   constructor(size: number, options: RNNCellOptions = {}) {
-    checkActivation('RNNCell', options?.activation);
     checkOptions('RNNCell', options, rnnCellRules);
     super('RNNCell', size, 1, options);
     this.#activation = activationFunction(options.activation) ?? ((x) => tanh(x));

@@ -17,7 +17,6 @@ import { type Activation, activationFunction } from './activation.js';
 import { checkInput } from '../input.js';
 import {
   activation as activationRule,
-  checkActivation,
   checkSize,
   count,
   extentsRule,
@@ -115,7 +114,6 @@ abstract class Convolution<O extends ConvolutionOptions> extends HybridBlock {
     super();
     checkSize(op, 'channels', channels);
     checkArgument(op, 'kernelSize', kernelSize, extentsRule(rank, 1));
-    checkActivation(op, options?.activation);
     checkOptions(op, options, rules);
     checkDivides(op, 'channels', channels, options.groups ?? 1);
     checkDivides(op, 'inputs', options.inputs, options.groups ?? 1);

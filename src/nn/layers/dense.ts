@@ -9,7 +9,6 @@ import { type Activation, activationFunction } from './activation.js';
 import { checkInput } from '../input.js';
 import {
   activation,
-  checkActivation,
   checkSize,
   floatDType,
   initializer,
@@ -54,7 +53,6 @@ export class Dense extends HybridBlock {
   constructor(units: number, options: DenseOptions = {}) {
     super();
     checkSize('Dense', 'units', units);
-    checkActivation('Dense', options?.activation);
     checkOptions('Dense', options, rules);
     this.units = units;
     const dtype = options.dtype ?? 'float32';

@@ -1,16 +1,16 @@
 import { describe } from '../../base/attribute.js';
 import { type DType, isDType, isFloat } from '../../base/dtype.js';
-import { ArgumentError, ShapeError } from '../../base/errors.js';
+import { ShapeError } from '../../base/errors.js';
 import {
   callable,
   checkArgument,
   integerFrom,
-  nearestName,
   oneOfValues,
+  orNull,
   rule,
   type ValueRule,
 } from '../../base/options.js';
-import { isActivation, type Activation, activationNames } from './activation.js';
+import { type Activation, activationRule } from './activation.js';
 import type { Initializer } from '../initializer.js';
 
 /*
@@ -51,27 +51,8 @@ export const initializer: ValueRule<Initializer> = callable as ValueRule<Initial
 /** The order of the axes of sequences. */
 export const sequenceLayout: ValueRule<'NTC' | 'TNC'> = oneOfValues('NTC', 'TNC');
 
-/** What an activation may be; `checkActivation` says more of a wrong name. */
-export const activation: ValueRule<Activation | null> = rule(
-  'the name of an operator of one array, such as relu, or a function, or null',
-  (value): value is Activation | null => value === null || isActivation(value),
-);
-
-/**
- * Refuses an activation that there is not, with the nearest name that there is.
- *
- * @throws ArgumentError that names the layer.
- */
-export function checkActivation(op: string, value: unknown, name: string = 'activation'): void {
-  if (value === undefined || activation.accepts(value)) return;
-  const nearest = typeof value === 'string' ? nearestName(value, activationNames()) : null;
-  throw new ArgumentError(`${name} is not acceptable`, {
-    op,
-    expected: activation.expected,
-    actual: describe(value),
-    ...(nearest !== null && { advice: `did you mean ${nearest}?` }),
-  });
-}
+/** An activation, or none. */
+export const activation: ValueRule<Activation | null> = orNull(activationRule);
 
 /** An integer for all of so many spatial axes, or one for each. */
 export function extentsRule(axes: number, least: number): ValueRule<number | readonly number[]> {

@@ -18,7 +18,7 @@ import {
   type RNNCellOptions,
 } from './cells.js';
 import { Dropout, dropoutRate } from './dropout.js';
-import { activation, checkActivation, checkSize, count, sequenceLayout } from './options.js';
+import { activation, checkSize, count, sequenceLayout } from './options.js';
 import { checkedLengths, type Lengths, type Packing, packingOf } from './packing.js';
 import { runCell } from './recurrence.js';
 
@@ -236,7 +236,6 @@ const rnnRules: OptionRules<RNNOptions> = { ...rules, activation };
 /** Elman's network over sequences; states are [h]. See `RecurrentLayer` and `RNNCell`. */
 export class RNN extends RecurrentLayer {
   constructor(size: number, options: RNNOptions = {}) {
-    checkActivation('RNN', options?.activation);
     const own = options?.activation === undefined ? {} : { activation: options.activation };
     super('RNN', size, (given) => new RNNCell(size, { ...given, ...own }), options, rnnRules);
   }

@@ -1,9 +1,9 @@
 import type { NDArray } from '../../front/ndarray.js';
 import { describe } from '../../base/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
+import { checkArgument } from '../../base/options.js';
 import { Block, HybridBlock } from '../block.js';
-import { type Activation, Lambda } from './activation.js';
-import { checkActivation } from './options.js';
+import { type Activation, activationRule, Lambda } from './activation.js';
 
 /** Anything that maps one array to one. */
 export type Layer = Block & { call(x: NDArray): NDArray };
@@ -25,7 +25,7 @@ export class Sequential extends HybridBlock {
 function layerOf(layer: Layer | Activation, index: number): Layer {
   if (layer instanceof Block) return layer;
   if (typeof layer === 'string' || typeof layer === 'function') {
-    checkActivation('Sequential', layer, `layer ${index}`);
+    checkArgument('Sequential', `layer ${index}`, layer, activationRule);
     return new Lambda(layer);
   }
   throw new ArgumentError(`layer ${index} is not acceptable`, {

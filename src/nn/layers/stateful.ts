@@ -53,9 +53,15 @@ export class CarriedState extends Block {
 
   /** Fixes the batch size. The first time, the values are zeros. */
   begin(batch: number): void {
-    for (const parameter of this.values) {
-      parameter.resolveShape([batch, ...(parameter.shape.slice(1) as number[])]);
-      parameter.begin();
+    const before = this.values.map((parameter) => parameter.remember());
+    try {
+      for (const parameter of this.values) {
+        parameter.resolveShape([batch, ...(parameter.shape.slice(1) as number[])]);
+        parameter.begin();
+      }
+    } catch (error) {
+      for (const restore of before) restore();
+      throw error;
     }
   }
 

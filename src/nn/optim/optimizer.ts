@@ -3,6 +3,7 @@ import { sameShape } from '../../base/dim.js';
 import { wideFloat } from '../../base/dtype.js';
 import { ArgumentError, FormatError, TraceError, UnsupportedError } from '../../base/errors.js';
 import {
+  callable,
   checkArgument,
   checkOptions,
   either,
@@ -24,7 +25,7 @@ import { array, zeros } from '../../front/creation.js';
 import { GradientUser } from '../../front/gradientuse.js';
 import { hybridize } from '../../front/hybridize.js';
 import { nameArray } from '../../front/names.js';
-import type { NDArray } from '../../front/ndarray.js';
+import { NDArray } from '../../front/ndarray.js';
 import { hasUsedGradients, isNewGradient, useGradient } from '../../front/values.js';
 import { typeToString } from '../../ir/program.js';
 import { Parameter } from '../parameter.js';
@@ -43,7 +44,7 @@ export interface OptimizerOptions {
 
 const schedule = rule<(step: number) => number>(
   'a function from the number of steps to such a number',
-  (value): value is (step: number) => number => typeof value === 'function',
+  (value): value is (step: number) => number => callable.accepts(value),
 );
 const learningRateRule: ValueRule<LearningRate> = either(nonNegative, schedule);
 
@@ -58,6 +59,12 @@ export const optimizerRules: OptionRules<OptimizerOptions> = {
   learningRate: learningRateRule,
   weightDecay: nonNegative,
 };
+
+/** Everything that a checkpoint keeps of an optimizer. */
+export interface OptimizerState {
+  readonly arrays: ReadonlyMap<string, NDArray>;
+  readonly steps: number;
+}
 
 /** What the update of one parameter reads, and what it yields. */
 export interface UpdateContext {
@@ -277,7 +284,7 @@ export abstract class Optimizer {
    * Everything a checkpoint needs: the slots by `parameter/slot`, and the number of steps. For a parameter
    * that has not been part of all of them, `parameter/updates` counts its own.
    */
-  state(): { readonly arrays: ReadonlyMap<string, NDArray>; readonly steps: number } {
+  state(): OptimizerState {
     const { steps } = this;
     const arrays = this.#slotArrays();
     const updates = this.#updates?.dataSync() ?? [];
@@ -304,10 +311,7 @@ export abstract class Optimizer {
    *
    * @throws FormatError if anything is missing or of another type. Nothing changes then.
    */
-  loadState(state: {
-    readonly arrays: ReadonlyMap<string, NDArray>;
-    readonly steps: number;
-  }): void {
+  loadState(state: OptimizerState): void {
     this.checkState(state);
     for (const [name, slot] of this.#slotArrays()) slot.assign(state.arrays.get(name)!);
     this.#count.assign(array(BigInt64Array.of(BigInt(state.steps)), { shape: [] }));
@@ -318,14 +322,9 @@ export abstract class Optimizer {
   }
 
   /** @internal Refuses what `loadState` refuses. */
-  checkState({
-    arrays,
-    steps,
-  }: {
-    readonly arrays: ReadonlyMap<string, NDArray>;
-    readonly steps: number;
-  }): void {
+  checkState(state: OptimizerState): void {
     const op = `${this.constructor.name}.loadState`;
+    const { arrays, steps } = readState(op, state);
     const wanted = this.#slotArrays();
     for (const [name, slot] of wanted) {
       const given = arrays.get(name);
@@ -365,6 +364,23 @@ export abstract class Optimizer {
     }
     return slots;
   }
+}
+
+/** Refuses what has not the form of a state. */
+function readState(op: string, state: unknown): OptimizerState {
+  const refuse = (actual: string): FormatError =>
+    new FormatError('this is no state of an optimizer', {
+      op,
+      expected: 'what state() gave: { arrays, steps }, a map of arrays by name and a number',
+      actual,
+    });
+  if (typeof state !== 'object' || state === null) throw refuse(describe(state));
+  const { arrays } = state as OptimizerState;
+  if (!(arrays instanceof Map)) throw refuse(`arrays: ${describe(arrays)}`);
+  for (const [name, slot] of arrays as ReadonlyMap<unknown, unknown>) {
+    if (!(slot instanceof NDArray)) throw refuse(`${describe(name)}: ${describe(slot)}`);
+  }
+  return state as OptimizerState;
 }
 
 /** The name of the number of updates in saved state, beside the names of slots. */

@@ -90,7 +90,7 @@ const shared = { strides: attr.ints, dilation: attr.ints, groups: attr.int };
  */
 export const conv: OperatorFunction<Conv, false> = operator({
   name: 'conv',
-  options: ['strides', 'padding', 'dilation', 'groups'],
+  options: { at: 2, names: ['strides', 'padding', 'dilation', 'groups'] },
   family: 'contraction',
   attributes: { ...shared, padding: attr.list(attr.dims) },
   method: false,
@@ -165,7 +165,7 @@ export const conv: OperatorFunction<Conv, false> = operator({
  */
 export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
   name: 'convTranspose',
-  options: ['strides', 'padding', 'dilation', 'groups', 'outputPadding', 'size'],
+  options: { at: 2, names: ['strides', 'padding', 'dilation', 'groups', 'outputPadding', 'size'] },
   family: 'contraction',
   attributes: { ...shared, before: attr.dims, size: attr.dims },
   method: false,
@@ -266,6 +266,7 @@ export const convWeightGradient: OperatorFunction<
   false
 > = operator({
   name: 'convWeightGradient',
+  options: { at: 2, names: ['kernel', 'strides', 'padding', 'dilation', 'groups'] },
   family: 'contraction',
   attributes: { ...shared, before: attr.dims, kernel: attr.dims },
   method: false,

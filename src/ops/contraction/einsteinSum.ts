@@ -1,6 +1,7 @@
 import * as attr from '../../base/attribute.js';
 import type { Dim } from '../../base/dim.js';
 import { ArgumentError } from '../../base/errors.js';
+import { checkArgument, either, integerFrom, rule, type ValueRule } from '../../base/options.js';
 import type { Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -138,6 +139,15 @@ function ontoDiagonals<T extends Tensor>(
   return diagonalAdjoint(inner, shape, 0, first, second);
 }
 
+const pairedAxes: ValueRule<number | readonly [readonly number[], readonly number[]]> = either(
+  integerFrom(0),
+  rule(
+    'two lists of integers',
+    (value): value is readonly [readonly number[], readonly number[]] =>
+      Array.isArray(value) && value.length === 2 && attr.list(attr.ints).accepts(value),
+  ),
+);
+
 /**
  * The sums of products over axes of both: their number (the last ones of `x`, the first of `y`), or two
  * lists that are taken in pairs. The result has the other axes of `x`, then those of `y`. Default 2.
@@ -147,18 +157,22 @@ export function tensordot<T extends Tensor = DefaultTensor>(
   y: Input<T>,
   axes: number | readonly [readonly number[], readonly number[]] = 2,
 ): T {
-  const ranks = [x, y].map((operand) => shapeOfInput(operand, 'tensordot').length);
+  const op = 'tensordot';
+  checkArgument(op, 'axes', axes, pairedAxes);
+  const ranks = [x, y].map((operand) => shapeOfInput(operand, op).length);
+  const refuse = (actual: string): ArgumentError =>
+    new ArgumentError('the axes do not pair up', {
+      op,
+      expected: `as many axes of x as of y, at most ${Math.min(...ranks)}, each of them once`,
+      actual,
+    });
+  if (typeof axes === 'number' && axes > Math.min(...ranks)) throw refuse(`${axes} and ${axes}`);
   const [own, others] =
     typeof axes === 'number'
       ? [range(axes, ranks[0] - axes), range(axes, 0)]
-      : axes.map((list, side) => list.map((axis) => normalizeAxis('tensordot', axis, ranks[side])));
-  if (own.length !== others.length || own.length > Math.min(...ranks)) {
-    throw new ArgumentError('the axes do not pair up', {
-      op: 'tensordot',
-      expected: `as many axes of x as of y, at most ${Math.min(...ranks)}`,
-      actual: `${own.length} and ${others.length}`,
-    });
-  }
+      : axes.map((list, side) => list.map((axis) => normalizeAxis(op, axis, ranks[side])));
+  if (own.length !== others.length) throw refuse(`${own.length} and ${others.length}`);
+  if ([own, others].some((list) => new Set(list).size !== list.length)) throw refuse(attr.describe(axes)); // prettier-ignore
   const left = range(ranks[0], 0).map(letter);
   const right = range(ranks[1], ranks[0]).map(letter);
   own.forEach((axis, at) => (right[others[at]] = left[axis]));

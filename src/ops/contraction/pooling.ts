@@ -58,7 +58,7 @@ export type Pool<O> = <T extends Tensor = DefaultTensor>(
  */
 export const maxPool: OperatorFunction<Pool<PoolOptions>> = operator({
   name: 'maxPool',
-  options: ['strides', 'padding', 'dilation', 'ceilMode'],
+  options: { at: 2, names: ['strides', 'padding', 'dilation', 'ceilMode'] },
   family: 'contraction',
   attributes: windowAttributes,
   operands: 'keep',
@@ -71,7 +71,7 @@ export const maxPool: OperatorFunction<Pool<PoolOptions>> = operator({
   ],
   gradient: ({ inputs: [x], grads: [g], attributes: windows }) => {
     const { kernel } = windows;
-    const all = slidingWindows(x, kernel, { ...windows, outside: 'lowest' });
+    const all = windowsIn(x, windows, 'lowest');
     const count = kernel.reduce((size, extent) => size * extent, 1);
     const [images, channels, ...places] = g!.type.shape;
     const flat = reshape(all, [images, channels, count, ...places]);
@@ -83,7 +83,7 @@ export const maxPool: OperatorFunction<Pool<PoolOptions>> = operator({
     kind: 'decompose',
     decompose: ({ inputs: [x], attributes: windows }) => [
       max(
-        slidingWindows(x, windows.kernel, { ...windows, outside: 'lowest' }),
+        windowsIn(x, windows, 'lowest'),
         windowAxes(windows),
       ),
     ],
@@ -117,7 +117,7 @@ function column(count: number, trailing: number): HostValue {
  */
 export const avgPool: OperatorFunction<Pool<AvgPoolOptions>> = operator({
   name: 'avgPool',
-  options: ['strides', 'padding', 'ceilMode', 'countIncludePad'],
+  options: { at: 2, names: ['strides', 'padding', 'ceilMode', 'countIncludePad'] },
   family: 'contraction',
   precision: 'float32',
   attributes: { ...windowAttributes, beyond: attr.dims, countIncludePad: attr.bool },
@@ -144,7 +144,7 @@ export const avgPool: OperatorFunction<Pool<AvgPoolOptions>> = operator({
     kind: 'decompose',
     decompose: ({ inputs: [x], attributes }) => {
       const windows = covering(attributes);
-      const total = sum(slidingWindows(x, windows.kernel, windows), windowAxes(windows));
+      const total = sum(windowsIn(x, windows), windowAxes(windows));
       return [div(total, divisorOf(x, attributes))];
     },
   },
@@ -238,6 +238,15 @@ function pooledShape(op: string, shape: Shape, windows: SizedWindows, require: R
       positions(op, extent, padding[axis], kernel[axis], strides[axis], dilation[axis], require),
     );
   return [...shape.slice(0, 2), ...places];
+}
+
+/** `slidingWindows` of windows that are given in full. */
+function windowsIn<T extends Tensor>(
+  x: T,
+  { kernel, strides, padding, dilation }: SizedWindows,
+  outside: 'zero' | 'lowest' = 'zero',
+): T {
+  return slidingWindows(x, kernel, { strides, padding, dilation, outside });
 }
 
 /** The axes of `slidingWindows`'s result that run within a window. */

@@ -16,6 +16,7 @@ import { clamped, scatterLoops } from '../loops.js';
 import { computeScalar } from '../lowering.js';
 import { worst } from '../reduction/best.js';
 import {
+  checkWindows,
   perAxis,
   type PerAxis,
   positions,
@@ -50,6 +51,7 @@ export const slidingWindows: OperatorFunction<
   ) => T
 > = operator({
   name: 'slidingWindows',
+  options: { at: 2, names: ['strides', 'padding', 'dilation', 'outside'] },
   family: 'contraction',
   attributes: { ...windowAttributes, outside: attr.oneOf('zero', 'lowest') },
   operands: 'keep',
@@ -135,6 +137,7 @@ export const slidingWindowsAdjoint: OperatorFunction<
   call: (x, size, windows) => ({ inputs: [x], attributes: { ...windows, size } }),
   infer: ({ inputs: [x], attributes: { size, kernel, strides, padding, dilation }, require }) => {
     const op = 'slidingWindowsAdjoint';
+    checkWindows(op, { kernel, strides, padding, dilation });
     const [lead, tail] = split(op, x.shape, 2 * kernel.length);
     const wanted = [
       ...kernel,

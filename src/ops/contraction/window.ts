@@ -56,6 +56,26 @@ export const windowAttributes: {
   dilation: attr.ints,
 };
 
+/** Refuses windows that do not say everything of each axis: where they come from outside, attributes do not. */
+export function checkWindows(
+  op: string,
+  windows: SizedWindows,
+  others: Readonly<Record<string, readonly unknown[]>> = {},
+): void {
+  const axes = windows.kernel.length;
+  perAxis(op, 'kernel', windows.kernel, axes);
+  perAxis(op, 'strides', windows.strides, axes);
+  perAxis(op, 'dilation', windows.dilation, axes);
+  for (const [name, list] of Object.entries({ padding: windows.padding, ...others })) {
+    if (list.length === axes && list.every((ends) => attr.dims.accepts(ends) && ends.length === 2)) continue; // prettier-ignore
+    throw new ArgumentError(`${name} is not acceptable`, {
+      op,
+      expected: `${axes} pairs [before, after], one a spatial axis`,
+      actual: attr.describe(list),
+    });
+  }
+}
+
 /** The shape of an operand before it is an array. */
 export function shapeOfInput(input: Input<Tensor>, op: string): Shape {
   return input instanceof Tensor ? input.type.shape : describeHost(input, op).shape;

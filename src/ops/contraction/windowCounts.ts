@@ -1,5 +1,6 @@
 import * as attr from '../../base/attribute.js';
 import type { Dim } from '../../base/dim.js';
+import { ShapeError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import {
@@ -9,8 +10,9 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
+import { shapeToString } from '../infer.js';
 import { computeScalar } from '../lowering.js';
-import { positions, type SizedWindows, windowAttributes } from './window.js';
+import { checkWindows, positions, type SizedWindows, windowAttributes } from './window.js';
 
 /**
  * How many places of each (undilated) window lie in the input or within `margin` of it: what the mean
@@ -31,24 +33,24 @@ export const windowCounts: OperatorFunction<
   operands: 'keep',
   method: false,
   call: (x, windows, margin) => ({ inputs: [x], attributes: { ...windows, margin } }),
-  infer: ({ inputs: [x], attributes: { kernel, strides, padding, dilation }, require }) => [
-    {
-      dtype: x.dtype,
-      shape: x.shape
-        .slice(-kernel.length)
-        .map((extent, axis) =>
-          positions(
-            'windowCounts',
-            extent,
-            padding[axis],
-            kernel[axis],
-            strides[axis],
-            dilation[axis],
-            require,
-          ),
-        ),
-    },
-  ],
+  infer: ({ inputs: [x], attributes: { margin, ...windows }, require }) => {
+    const op = 'windowCounts';
+    checkWindows(op, windows, { margin });
+    const { kernel, strides, padding, dilation } = windows;
+    if (kernel.length === 0 || kernel.length > x.shape.length) {
+      throw new ShapeError('the rank does not fit', {
+        op,
+        expected: `rank ${Math.max(1, kernel.length)} or more, and as many spatial axes as the kernel has`,
+        actual: `${shapeToString(x.shape)}, a kernel of ${kernel.length} axes`,
+      });
+    }
+    const count = x.shape
+      .slice(-kernel.length)
+      .map((extent, axis) =>
+        positions(op, extent, padding[axis], kernel[axis], strides[axis], dilation[axis], require),
+      );
+    return [{ dtype: x.dtype, shape: count }];
+  },
   gradient: 'none',
   lowering: {
     kind: 'point',

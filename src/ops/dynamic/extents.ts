@@ -33,6 +33,7 @@ export const extents: OperatorFunction<
   false
 > = operator({
   name: 'extents',
+  options: { at: 1, names: ['most'] },
   family: 'dynamic',
   attributes: { most: attr.optional(attr.list(attr.optional(attr.dim))) },
   method: false,

@@ -89,6 +89,7 @@ export const keptBoxes: OperatorFunction<
   false
 > = operator({
   name: 'keptBoxes',
+  options: { at: 3, names: ['iouThreshold', 'scoreThreshold', 'maxOutputSize'] },
   family: 'dynamic',
   attributes,
   method: false,
@@ -226,7 +227,7 @@ export const nonMaxSuppression: OperatorFunction<
   false
 > = operator({
   name: 'nonMaxSuppression',
-  options: ['iouThreshold', 'scoreThreshold', 'maxOutputSize'],
+  options: { at: 2, names: ['iouThreshold', 'scoreThreshold', 'maxOutputSize'] },
   family: 'dynamic',
   attributes,
   method: false,

@@ -81,7 +81,7 @@ const uniqueParts: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, options?: UniqueOptions) => readonly T[]
 > = operator({
   name: 'unique',
-  options: ['axis', 'returnIndex', 'returnInverse', 'returnCounts'],
+  options: { at: 1, names: ['axis', 'returnIndex', 'returnInverse', 'returnCounts'] },
   family: 'dynamic',
   attributes,
   results: 'list',

@@ -37,7 +37,7 @@ export type LeakyRelu = <T extends Tensor = DefaultTensor>(
 /** `x` above 0, `slope * x` elsewhere; the slope is 0.01 unless given. Integers become float32. */
 export const leakyRelu: OperatorFunction<LeakyRelu> = operator({
   name: 'leakyRelu',
-  options: ['slope'],
+  options: { at: 1, names: ['slope'] },
   family: 'elementwise',
   attributes: { slope: attr.number },
   operands: 'float',
@@ -63,7 +63,7 @@ export type Elu = <T extends Tensor = DefaultTensor>(
 /** `x` above 0, `alpha * (exp(x) - 1)` elsewhere; alpha is 1 unless given. Integers become float32. */
 export const elu: OperatorFunction<Elu> = operator({
   name: 'elu',
-  options: ['alpha'],
+  options: { at: 1, names: ['alpha'] },
   family: 'elementwise',
   attributes: { alpha: attr.number },
   operands: 'float',
@@ -92,7 +92,7 @@ export type Gelu = <T extends Tensor = DefaultTensor>(
  */
 export const gelu: OperatorFunction<Gelu> = operator({
   name: 'gelu',
-  options: ['approximate'],
+  options: { at: 1, names: ['approximate'] },
   family: 'elementwise',
   attributes: { approximate: attr.oneOf('none', 'tanh') },
   operands: 'float',

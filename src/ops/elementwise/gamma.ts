@@ -1,5 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { ArgumentError } from '../../base/errors.js';
+import { ArgumentError, UnsupportedError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
@@ -60,18 +60,11 @@ export const polygamma: OperatorFunction<Polygamma, false> = operator({
   attributes: { order: attr.int },
   method: false,
   operands: 'float',
-  call: (order, x) => {
-    if (!Number.isInteger(order) || order < 1) {
-      throw new ArgumentError('the order is not one of a derivative', {
-        op: 'polygamma',
-        expected: 'an integer of at least 1',
-        actual: String(order),
-        advice: 'use digamma for order 0',
-      });
-    }
-    return { inputs: [x], attributes: { order } };
+  call: (order, x) => ({ inputs: [x], attributes: { order } }),
+  infer: (context) => {
+    checkOrder(context.attributes.order);
+    return inferElementwise('polygamma')(context);
   },
-  infer: inferElementwise('polygamma'),
   gradient: ({ inputs: [x], grads: [g], attributes: { order } }) => [
     mul(g!, polygamma(order + 1, x)),
   ],
@@ -83,6 +76,29 @@ export const polygamma: OperatorFunction<Polygamma, false> = operator({
     { args: [2, tensor(['n'], { low: -1.9, high: -1.1 })] },
   ],
 });
+
+/** Beyond it factorials in the series overflow: results would be NaN from 151 on, and lose digits before. */
+const greatestOrder = 140;
+
+function checkOrder(order: number): void {
+  const op = 'polygamma';
+  const actual = String(order);
+  if (order < 1) {
+    throw new ArgumentError('the order is not one of a derivative', {
+      op,
+      expected: 'an integer of at least 1',
+      actual,
+      advice: 'use digamma for order 0',
+    });
+  }
+  if (order > greatestOrder) {
+    throw new UnsupportedError('the order is too large', {
+      op,
+      expected: `an order of at most ${greatestOrder}`,
+      actual,
+    });
+  }
+}
 
 function inDouble(f: (x: Expr) => Expr): (x: Expr) => Expr {
   return (x) => e.cast(x.type.scalar, f(e.cast('f64', x)));

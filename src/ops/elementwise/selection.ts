@@ -133,7 +133,7 @@ export type NanToNum = <T extends Tensor = DefaultTensor>(x: Input<T>, options?:
  */
 export const nanToNum: OperatorFunction<NanToNum> = operator({
   name: 'nanToNum',
-  options: ['nan', 'posinf', 'neginf'],
+  options: { at: 1, names: ['nan', 'posinf', 'neginf'] },
   family: 'elementwise',
   attributes: {
     nan: attr.number,

@@ -36,7 +36,7 @@ export const classPosition: OperatorFunction<
   false
 > = operator({
   name: 'classPosition',
-  options: ['ignoreIndex'],
+  options: { at: 2, names: ['ignoreIndex'] },
   family: 'indexing',
   attributes: { classes: attr.dim, ignoreIndex: attr.optional(attr.int) },
   method: false,

@@ -68,7 +68,7 @@ function running(
 ): OperatorFunction<RunningExtremum> {
   return operator({
     name,
-    options: ['reverse'],
+    options: { at: 2, names: ['reverse'] },
     family: 'reduction',
     attributes,
     operands: 'keep',

@@ -26,7 +26,7 @@ export const oneHot: OperatorFunction<
   ) => T
 > = operator({
   name: 'oneHot',
-  options: ['dtype'],
+  options: { at: 2, names: ['dtype'] },
   family: 'indexing',
   attributes: { depth: attr.dim, dtype: attr.dtype },
   operands: ([indices]) => [indexDType(indices)],

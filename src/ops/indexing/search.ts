@@ -37,7 +37,7 @@ export const searchsorted: OperatorFunction<
   ) => T
 > = operator({
   name: 'searchsorted',
-  options: ['side'],
+  options: { at: 2, names: ['side'] },
   family: 'indexing',
   attributes: { side: attr.oneOf('left', 'right') },
   call: (sorted, values, options) => ({

@@ -45,7 +45,7 @@ const samples: readonly Sample[] = [
 /** The positions that sort `x` along an axis, the last one by default, int64. Equal elements keep their order. See `sort`. */
 export const argsort: OperatorFunction<Sort> = operator({
   name: 'argsort',
-  options: ['descending'],
+  options: { at: 2, names: ['descending'] },
   family: 'indexing',
   attributes,
   operands: 'keep',
@@ -108,7 +108,7 @@ function firstInOrder(
  */
 export const sort: OperatorFunction<Sort> = operator({
   name: 'sort',
-  options: ['descending'],
+  options: { at: 2, names: ['descending'] },
   family: 'indexing',
   attributes,
   operands: 'keep',
@@ -147,6 +147,7 @@ export const argselect: OperatorFunction<
   false
 > = operator({
   name: 'argselect',
+  options: { at: 3, names: ['descending'] },
   family: 'indexing',
   attributes: { k: attr.int, ...attributes },
   method: false,
@@ -220,7 +221,7 @@ export const topK: OperatorFunction<
   ) => { readonly values: T; readonly indices: T }
 > = operator({
   name: 'topK',
-  options: ['largest'],
+  options: { at: 3, names: ['largest'] },
   family: 'indexing',
   attributes: { k: attr.int, axis: attr.int, largest: attr.bool },
   results: ['values', 'indices'],

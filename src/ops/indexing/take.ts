@@ -52,7 +52,7 @@ export const take: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, indices: Input<T>, options?: TakeOptions) => T
 > = operator({
   name: 'take',
-  options: ['axis', 'mode'],
+  options: { at: 2, names: ['axis', 'mode'] },
   family: 'indexing',
   attributes: { axis: attr.optional(attr.int), mode: indexMode },
   operands,
@@ -135,6 +135,7 @@ export const takeAdjoint: OperatorFunction<
   false
 > = operator({
   name: 'takeAdjoint',
+  options: { at: 3, names: ['axis', 'mode'] },
   family: 'indexing',
   attributes: { shape: attr.dims, axis: attr.optional(attr.int), mode: indexMode },
   method: false,

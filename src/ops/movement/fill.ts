@@ -75,7 +75,7 @@ export const iota: OperatorFunction<
   false
 > = operator({
   name: 'iota',
-  options: ['start', 'step', 'dtype'],
+  options: { at: 1, names: ['start', 'step', 'dtype'] },
   family: 'movement',
   attributes: { length: attr.dim, start: attr.number, step: attr.number, dtype: attr.dtype },
   method: false,
@@ -124,6 +124,7 @@ export const eye: OperatorFunction<
   false
 > = operator({
   name: 'eye',
+  options: { at: 2, names: ['k', 'dtype'] },
   family: 'movement',
   attributes: { rows: attr.dim, columns: attr.dim, k: attr.int, dtype: attr.dtype },
   method: false,
@@ -165,7 +166,7 @@ export const fullLike: OperatorFunction<
   false
 > = operator({
   name: 'fullLike',
-  options: ['dtype', 'shape'],
+  options: { at: 2, names: ['dtype', 'shape'] },
   family: 'movement',
   attributes: {
     value: attr.number,
@@ -216,7 +217,7 @@ export const onesLike: OperatorFunction<Like, false> = constantLike('onesLike', 
 function constantLike(name: string, value: number): OperatorFunction<Like, false> {
   return operator({
     name,
-    options: ['dtype', 'shape'],
+    options: { at: 1, names: ['dtype', 'shape'] },
     family: 'movement',
     attributes: { dtype: attr.optional(attr.dtype), shape: attr.optional(attr.dims) },
     method: false,
@@ -242,6 +243,7 @@ export const dimLike: OperatorFunction<
   false
 > = operator({
   name: 'dimLike',
+  options: { at: 2, names: ['dtype'] },
   family: 'movement',
   attributes: { dim: attr.dim, dtype: attr.optional(attr.dtype) },
   method: false,

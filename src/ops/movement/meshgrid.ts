@@ -28,7 +28,7 @@ export const meshgrid: OperatorFunction<
   false
 > = operator({
   name: 'meshgrid',
-  options: ['indexing'],
+  options: { at: 1, names: ['indexing'] },
   family: 'movement',
   attributes: { indexing: attr.oneOf('xy', 'ij') },
   results: 'list',

@@ -55,7 +55,7 @@ export const pad: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, widths: PadWidths, options?: PadOptions) => T
 > = operator({
   name: 'pad',
-  options: ['mode', 'value'],
+  options: { at: 2, names: ['mode', 'value'] },
   family: 'movement',
   attributes: { widths: attr.list(attr.ints), mode: modes, value: attr.number },
   operands: 'keep',

@@ -46,7 +46,7 @@ export const attention: OperatorFunction<
   false
 > = operator({
   name: 'attention',
-  options: ['mask', 'causal', 'scale'],
+  options: { at: 3, names: ['mask', 'causal', 'scale'] },
   family: 'normalisation',
   attributes: { causal: attr.bool, scale: attr.optional(attr.number) },
   method: false,

@@ -45,6 +45,7 @@ export const attentionGradient: OperatorFunction<
   false
 > = operator({
   name: 'attentionGradient',
+  options: { at: 5, names: ['causal', 'scale'] },
   family: 'normalisation',
   attributes: { causal: attr.bool, scale: attr.optional(attr.number) },
   results: ['q', 'k', 'v'],

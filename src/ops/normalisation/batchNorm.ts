@@ -48,6 +48,7 @@ export const batchNorm: OperatorFunction<
   ) => T
 > = operator({
   name: 'batchNorm',
+  options: { at: 5, names: ['axis', 'epsilon'] },
   family: 'normalisation',
   attributes,
   operands: 'float',
@@ -146,6 +147,7 @@ export const batchNormTraining: OperatorFunction<
   false
 > = operator({
   name: 'batchNormTraining',
+  options: { at: 3, names: ['axis', 'epsilon'] },
   family: 'normalisation',
   attributes,
   results: ['output', 'mean', 'variance'],

@@ -41,7 +41,7 @@ export const groupNorm: OperatorFunction<
   ) => T
 > = operator({
   name: 'groupNorm',
-  options: ['epsilon'],
+  options: { at: 4, names: ['epsilon'] },
   family: 'normalisation',
   attributes: { ...affineAttributes, groups: attr.int },
   operands: 'float',

@@ -31,6 +31,7 @@ export const l2Normalize: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, axis?: Axes, options?: L2NormalizeOptions) => T
 > = operator({
   name: 'l2Normalize',
+  options: { at: 2, names: ['epsilon'] },
   family: 'normalisation',
   attributes: { axes: attr.optional(attr.ints), epsilon: attr.number },
   operands: 'float',

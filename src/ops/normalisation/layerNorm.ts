@@ -103,6 +103,8 @@ function overAxes<F extends (...args: never[]) => unknown>(
 ): OperatorFunction<F> {
   return operator<F, typeof attributes>({
     name,
+    // They are the last of its arguments.
+    options: { at: call.length - 1, names: ['axes', 'epsilon'] },
     family: 'normalisation',
     attributes,
     operands: 'float',

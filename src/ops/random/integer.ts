@@ -68,6 +68,7 @@ function boundsRange(dtype: DType): readonly [number, number] | null {
  */
 export const randomInteger: OperatorFunction<RandomInteger, false> = operator({
   name: 'randomInteger',
+  options: { at: 2, names: ['low', 'high', 'dtype'] },
   family: 'random',
   attributes: span,
   method: false,

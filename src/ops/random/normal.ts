@@ -36,6 +36,7 @@ const bell = { shape: attr.dims, mean: attr.number, std: attr.number, dtype: att
  */
 export const randomNormal: OperatorFunction<RandomNormal, false> = operator({
   name: 'randomNormal',
+  options: { at: 2, names: ['mean', 'std', 'dtype'] },
   family: 'random',
   attributes: bell,
   method: false,

@@ -43,6 +43,7 @@ export type RandomUniform = <T extends Tensor = DefaultTensor>(
  */
 export const randomUniform: OperatorFunction<RandomUniform, false> = operator({
   name: 'randomUniform',
+  options: { at: 2, names: ['low', 'high', 'dtype'] },
   family: 'random',
   attributes: span,
   method: false,

@@ -80,7 +80,7 @@ function spread(
 ): OperatorFunction<Spread> {
   return operator({
     name,
-    options: ['correction', 'keepdims'],
+    options: { at: 2, names: ['correction', 'keepdims'] },
     family: 'reduction',
     attributes: { axes: attr.optional(attr.ints), keepdims: attr.bool, correction: attr.number },
     operands: 'float',

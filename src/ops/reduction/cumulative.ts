@@ -74,7 +74,7 @@ export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
   const { name, neutral, combine } = spec;
   return operator({
     name,
-    options: ['exclusive', 'reverse'],
+    options: { at: 2, names: ['exclusive', 'reverse'] },
     family: 'reduction',
     attributes: { axis: attr.optional(attr.int), exclusive: attr.bool, reverse: attr.bool },
     operands: 'keep',
@@ -182,6 +182,7 @@ export const recurrence: OperatorFunction<
   false
 > = operator({
   name: 'recurrence',
+  options: { at: 3, names: ['reverse'] },
   family: 'reduction',
   attributes: { axis: attr.int, reverse: attr.bool },
   method: false,

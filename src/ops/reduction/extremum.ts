@@ -127,7 +127,7 @@ function argExtremum(name: string, side: 'max' | 'min'): OperatorFunction<ArgRed
       : [normalizeAxis(name, axis, rank)];
   return operator({
     name,
-    options: ['keepdims'],
+    options: { at: 2, names: ['keepdims'] },
     family: 'reduction',
     attributes: { axis: attr.optional(attr.int), keepdims: attr.bool },
     operands: 'keep',

@@ -34,7 +34,7 @@ export const norm: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, axis?: Axes, options?: NormOptions) => T
 > = operator({
   name: 'norm',
-  options: ['ord', 'keepdims'],
+  options: { at: 2, names: ['ord', 'keepdims'] },
   family: 'reduction',
   attributes: { axes: attr.optional(attr.ints), keepdims: attr.bool, ord: attr.number },
   operands: 'float',

@@ -98,7 +98,7 @@ export function reduction(spec: ReductionSpec): OperatorFunction<Reduction> {
   };
   const self: OperatorFunction<Reduction> = operator({
     name,
-    options: ['keepdims'],
+    options: { at: 2, names: ['keepdims'] },
     family: 'reduction',
     attributes: { axes: attr.optional(attr.ints), keepdims: attr.bool },
     operands,
