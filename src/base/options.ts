@@ -70,7 +70,11 @@ export function oneOfValues<const T>(...values: readonly T[]): ValueRule<T> {
   const spelled = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)));
   return {
     ...rule(`one of ${spelled.join(', ')}`, (value): value is T => values.includes(value as T)),
-    advise: (value) => nearestAdvice(value, values.filter((each) => typeof each === 'string')),
+    advise: (value) =>
+      nearestAdvice(
+        value,
+        values.filter((each) => typeof each === 'string'),
+      ),
   };
 }
 

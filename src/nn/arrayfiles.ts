@@ -1,7 +1,14 @@
 import { describe } from '../base/attribute.js';
 import { ArgumentError, FormatError, inContext, KaonError } from '../base/errors.js';
 import { loadNodeModules } from '../base/node.js';
-import { checkArgument, checkOptions, flag, integerFrom, oneOfValues, type OptionRules } from '../base/options.js';
+import {
+  checkArgument,
+  checkOptions,
+  flag,
+  integerFrom,
+  oneOfValues,
+  type OptionRules,
+} from '../base/options.js';
 import { decodeNpy, encodeNpy, isNpy, type NpyArray } from '../formats/npy.js';
 import { decodeNpz, encodeNpz, isZip } from '../formats/npz.js';
 import { decodeSafetensors, encodeSafetensors } from '../formats/safetensors.js';

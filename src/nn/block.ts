@@ -3,7 +3,10 @@ import type { Capturable } from '../front/capturable.js';
 import { isCapturing, noteFields, withoutNotingSizes } from '../front/capture.js';
 import { unobserved } from '../front/fields/watch.js';
 import { hybridize, type Hybridized } from '../front/hybridize.js';
-import { checkOptions as checkHybridizeOptions, type HybridizeOptions } from '../front/hybridizeoptions.js';
+import {
+  checkOptions as checkHybridizeOptions,
+  type HybridizeOptions,
+} from '../front/hybridizeoptions.js';
 import type { Explanation } from '../front/explain.js';
 import type { StaticGraph } from '../front/staticgraph.js';
 

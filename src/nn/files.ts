@@ -17,8 +17,10 @@ async function fileSystem(
 }
 
 /** The name of a file. */
-export const fileName: ValueRule<string | URL> = rule('the name of a file, or its file: URL', (value): value is string | URL =>
-  value instanceof URL ? value.protocol === 'file:' : typeof value === 'string' && value !== '',
+export const fileName: ValueRule<string | URL> = rule(
+  'the name of a file, or its file: URL',
+  (value): value is string | URL =>
+    value instanceof URL ? value.protocol === 'file:' : typeof value === 'string' && value !== '',
 );
 
 /** @param op On whose behalf, for messages. */

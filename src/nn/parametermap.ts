@@ -1,7 +1,14 @@
 import { describe } from '../base/attribute.js';
 import type { DType } from '../base/dtype.js';
 import { ArgumentError, FormatError } from '../base/errors.js';
-import { callable, checkOptions, flag, type OptionRules, rule, unknownName } from '../base/options.js';
+import {
+  callable,
+  checkOptions,
+  flag,
+  type OptionRules,
+  rule,
+  unknownName,
+} from '../base/options.js';
 import type { NDArray } from '../front/ndarray.js';
 import { typeToString } from '../ir/program.js';
 import type { Parameter } from './parameter.js';

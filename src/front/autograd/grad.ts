@@ -19,7 +19,10 @@ export interface GradOptions {
 }
 
 /** Head gradients have errors of their own. */
-const headGrads = rule('arrays, or null', (value): value is GradOptions['headGrads'] => value !== undefined);
+const headGrads = rule(
+  'arrays, or null',
+  (value): value is GradOptions['headGrads'] => value !== undefined,
+);
 
 const rules: OptionRules<GradOptions> = { headGrads, createGraph: flag, retainGraph: flag };
 

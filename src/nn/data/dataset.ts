@@ -20,7 +20,8 @@ export type ArrayRecord = NDArray | readonly NDArray[] | { readonly [name: strin
 const isArray = (value: unknown): value is NDArray => value instanceof NDArray;
 
 /** Not by `every`, which skips holes. */
-const areArrays = (values: readonly unknown[]): boolean => Array.from(values, isArray).every(Boolean);
+const areArrays = (values: readonly unknown[]): boolean =>
+  Array.from(values, isArray).every(Boolean);
 
 const recordRule: ValueRule<ArrayRecord> = rule(
   'an array, a list of arrays, or an object of arrays',

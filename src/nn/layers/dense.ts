@@ -7,13 +7,7 @@ import { type Initializer, xavier } from '../initializer.js';
 import { Parameter } from '../parameter.js';
 import { type Activation, activationFunction } from './activation.js';
 import { checkInput } from '../input.js';
-import {
-  activation,
-  checkSize,
-  floatDType,
-  initializer,
-  inputSize,
-} from './options.js';
+import { activation, checkSize, floatDType, initializer, inputSize } from './options.js';
 
 /** What `Dense` does besides multiplying, and what its parameters are. */
 export interface DenseOptions {

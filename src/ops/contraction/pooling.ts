@@ -82,10 +82,7 @@ export const maxPool: OperatorFunction<Pool<PoolOptions>> = operator({
   lowering: {
     kind: 'decompose',
     decompose: ({ inputs: [x], attributes: windows }) => [
-      max(
-        windowsIn(x, windows, 'lowest'),
-        windowAxes(windows),
-      ),
+      max(windowsIn(x, windows, 'lowest'), windowAxes(windows)),
     ],
   },
   onnx: ({ onnx, inputs: [x], inputTypes: [{ dtype }], attributes }) => {
