@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import * as kn from '../../src/index.js';
 import { everyCallable, perform, rightCall } from './campaign.js';
@@ -9,6 +12,9 @@ import { makeWorld } from './world.js';
  * Whatever takes options, as the published declarations say it, knows their names, refuses others with the
  * nearest of them, and refuses what is no options object.
  */
+
+// Some calls write files.
+process.chdir(mkdtempSync(join(tmpdir(), 'kaon-options-')));
 
 const world = makeWorld();
 
