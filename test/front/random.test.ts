@@ -97,7 +97,7 @@ test('a permutation holds everything once', () => {
     ],
   );
   assert.deepEqual(kn.random.permutation(0).tolist(), []);
-  refuses(() => kn.random.permutation(-1), kn.ArgumentError, 'nothing to permute');
+  refuses(() => kn.random.permutation(-1), kn.ArgumentError, 'random.permutation: n is not acceptable');
 });
 
 test('captured code draws what eager code draws, and replays draw afresh', () => {
