@@ -97,7 +97,11 @@ test('a permutation holds everything once', () => {
     ],
   );
   assert.deepEqual(kn.random.permutation(0).tolist(), []);
-  refuses(() => kn.random.permutation(-1), kn.ArgumentError, 'random.permutation: n is not acceptable');
+  refuses(
+    () => kn.random.permutation(-1),
+    kn.ArgumentError,
+    'random.permutation: n is not acceptable',
+  );
 });
 
 test('captured code draws what eager code draws, and replays draw afresh', () => {
