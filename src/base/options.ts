@@ -57,11 +57,12 @@ export const bytesRule: ValueRule<Uint8Array> = rule(
 /** One of the nine dtypes. */
 export const dtypeName: ValueRule<DType> = rule(`one of ${dtypes.join(', ')}`, isDType);
 
-/** A whole number of at least `least`. */
-export function integerFrom(least: number): ValueRule<number> {
+/** A whole number of at least `least`, and of at most `most` where that is given. */
+export function integerFrom(least: number, most: number = Infinity): ValueRule<number> {
+  const above = most === Infinity ? '' : ` and at most ${most}`;
   return numberWhere(
-    `a whole number of at least ${least}`,
-    (value) => Number.isSafeInteger(value) && value >= least,
+    `a whole number of at least ${least}${above}`,
+    (value) => Number.isSafeInteger(value) && value >= least && value <= most,
   );
 }
 

@@ -61,14 +61,18 @@ export function array(data: HostValue | NDArray, options: ArrayOptions = {}): ND
     const same = data.astype(dtype ?? data.dtype);
     return shape === undefined ? same.add(0) : same.reshape(shape);
   }
-  const constant = hostConstant(data, dtype ?? defaultDType(data), 'array');
-  const made = arrayOf(
-    arrayType(
-      constant.type.dtype,
-      shape === undefined ? constant.type.shape : fitted(shape, constant.type.shape),
-    ),
-    constant.data,
-  );
+  return constantArray('array', data, dtype ?? defaultDType(data), shape);
+}
+
+function constantArray(
+  op: string,
+  data: HostValue,
+  dtype: DType,
+  shape?: readonly number[],
+): NDArray {
+  const { type, data: elements } = hostConstant(data, dtype, op);
+  const extents = shape === undefined ? type.shape : fitted(shape, type.shape);
+  const made = arrayOf(arrayType(type.dtype, extents), elements);
   made.isConstant = mode.capture !== null;
   return made;
 }
@@ -257,12 +261,13 @@ export function linspace(
     });
   }
   const gaps = endpoint ? count - 1 : count;
-  const points = Array.from({ length: count }, (_, i) =>
-    endpoint && i === count - 1 && count > 1
-      ? stop
-      : start + (gaps > 0 ? (i * (stop - start)) / gaps : 0),
-  );
-  return array(isFloat(dtype) ? points : points.map(Math.trunc), { dtype });
+  const points = allocate('float64', count) as Float64Array;
+  for (let i = 0; i < count; i++) {
+    const isLast = endpoint && i === count - 1 && count > 1;
+    const point = isLast ? stop : start + (gaps > 0 ? (i * (stop - start)) / gaps : 0);
+    points[i] = isFloat(dtype) ? point : Math.trunc(point);
+  }
+  return constantArray('linspace', points, dtype);
 }
 
 interface EyeOptions extends CreationOptions {

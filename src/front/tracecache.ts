@@ -1,4 +1,5 @@
 import { currentSource, InternalError, KaonError, TraceError } from '../base/errors.js';
+import { checkArgument, instanceOf } from '../base/options.js';
 import { symbolsOfTypes } from '../ir/bind.js';
 import { namedInputs, typeToString } from '../ir/program.js';
 import type { BareCall } from './barecall.js';
@@ -32,6 +33,8 @@ import type { FirstRun, Trace, TracedRun } from './trace.js';
 import { TraceRunner } from './tracerunner.js';
 import { VerifySchedule } from './verifyschedule.js';
 import { isSameTrace, verifyTrace } from './verifytrace.js';
+
+const textByName = instanceOf<ReadonlyMap<string, string>>('a map of texts by name', Map);
 
 /** What one function keeps at most. */
 const limits = {
@@ -340,6 +343,7 @@ export class TraceCache {
   /** To be asked before the code runs, which may change fields. */
   #factsNow(signature: Signature): FactsNow {
     const parts = this.#options.partsOf?.() ?? new Map<string, string>();
+    checkArgument('hybridize', 'what partsOf returns', parts, textByName);
     const facts = factsOf(signature, exactTypes(signature.leaves).types, parts);
     return { facts, parts, guards: this.#closest(facts) };
   }

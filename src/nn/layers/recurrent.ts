@@ -1,7 +1,7 @@
 import { describe } from '../../base/attribute.js';
 import { type Dim, isStatic } from '../../base/dim.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import { checkOptions, flag, type OptionRules, rule } from '../../base/options.js';
+import { checkOptions, flag, integerFrom, type OptionRules, rule } from '../../base/options.js';
 import { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
 import { typeToString } from '../../ir/program.js';
@@ -18,7 +18,7 @@ import {
   type RNNCellOptions,
 } from './cells.js';
 import { Dropout, dropoutRate } from './dropout.js';
-import { activation, checkSize, count, sequenceLayout } from './options.js';
+import { activation, checkSize, sequenceLayout } from './options.js';
 import { checkedLengths, type Lengths, type Packing, packingOf } from './packing.js';
 import { runCell } from './recurrence.js';
 
@@ -35,7 +35,8 @@ export interface RecurrentOptions extends CellOptions {
 
 const rules: OptionRules<RecurrentOptions> = {
   ...cellRules,
-  layers: count,
+  // Each has a cell of its own, made at once.
+  layers: integerFrom(1, 10_000),
   bidirectional: flag,
   dropout: dropoutRate,
   layout: sequenceLayout,

@@ -257,6 +257,12 @@ test('numbers of layers and rates that make no sense are refused', () => {
     'at least 1',
     '0',
   );
+  refuses(
+    () => new kn.nn.LSTM(3, { layers: 2 ** 40 }),
+    kn.ArgumentError,
+    'LSTM: layers',
+    'at most 10000',
+  );
   refuses(() => new kn.nn.GRU(3, { dropout: 1 }), kn.ArgumentError, '0 <= rate < 1');
 });
 

@@ -97,6 +97,10 @@ const cases: Readonly<Record<string, Case>> = {
   'two results of each channel': { x: [1, 6, 7, 9], w: [12, 1, 5, 5], groups: 6, padding: [pair(2), pair(2)] }, // prettier-ignore
   'rows that are cut': { x: [1, 2, 1301], w: [3, 2, 5], padding: [pair(2)] },
   'cut rows with a stride': { x: [1, 2, 1500], w: [3, 2, 4], strides: [2], padding: [pair(3, 1)] },
+  'a stride wider than the window': { x: [2, 3, 40, 61], w: [4, 3, 2, 3], strides: [7, 20], padding: [pair(1), pair(2, 5)] }, // prettier-ignore
+  'taps further apart than strides': { x: [1, 3, 30, 50], w: [4, 3, 2, 3], strides: [3, 4], dilation: [5, 7], padding: [pair(4), pair(6)] }, // prettier-ignore
+  'a long window and many remainders': { x: [1, 2, 9, 200], w: [3, 2, 2, 40], strides: [1, 16], padding: [pair(1), pair(17, 21)] }, // prettier-ignore
+  'many remainders of rows that are cut': { x: [1, 1, 5800], w: [3, 1, 25], strides: [10], dilation: [3], padding: [pair(40, 60)] }, // prettier-ignore
   'padding wider than the input': { x: [1, 2, 3, 2], w: [2, 2, 3, 3], padding: [pair(5, 4), pair(6, 3)] }, // prettier-ignore
   'many channels': { x: [1, 190, 5, 6], w: [3, 190, 2, 3], padding: [pair(1), pair(1)] },
   'one result': { x: [1, 4, 3, 3], w: [5, 4, 3, 3] },
@@ -284,6 +288,7 @@ describe('symbolic sizes', () => {
   it('of the height', () => run(['n', 8, 'h', 12], [9, 8, 3, 3], { x: [1, 8, 9, 12], w: [], padding })); // prettier-ignore
   it('of height and width', () => run(['n', 3, 'h', 'w'], [5, 3, 3, 3], { x: [1, 3, 9, 9], w: [], padding })); // prettier-ignore
   it('with strides', () => run(['n', 3, 'h', 'w'], [5, 3, 3, 3], { x: [1, 3, 9, 9], w: [], padding, strides: [2, 2] })); // prettier-ignore
+  it('with many remainders', () => run(['n', 2, 'h', 'w'], [3, 2, 2, 13], { x: [1, 2, 9, 9], w: [], padding: [pair(1), pair(12, 14)], strides: [1, 11] })); // prettier-ignore
 });
 
 describe('what surrounds a convolution', () => {

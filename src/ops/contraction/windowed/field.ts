@@ -9,6 +9,9 @@ import { type Layout, layoutOf, phasesOf } from './layout.js';
 import { type Axis, isPlainProduct, type Place, type Windowed } from './spec.js';
 import { sweepAgain } from './sweep.js';
 
+/** So many phases of a row have statements of their own, with bounds that are known; more are a loop. */
+const mostWritten = 8;
+
 /** Some rows of results of one plane of one image, or a part of one row. */
 export interface Block {
   readonly image: Expr;
@@ -44,7 +47,7 @@ export function fieldOf(windows: Windowed, rows: number, columns: Dim): Field {
   const fillRow = (
     { image, corner }: Block,
     [channel, tz, phaseDown, row]: readonly Expr[],
-    phaseAcross: number,
+    phaseAcross: Expr | number,
   ): Stmt => {
     const plane = e.add(e.mul(e.add(e.mul(tz, down.count), phaseDown), across.count), phaseAcross);
     const start = [
@@ -54,11 +57,12 @@ export function fieldOf(windows: Windowed, rows: number, columns: Dim): Field {
     ].reduce(e.add);
     const atZ = source(z, corner[0], e.mul(tz, z.dilation));
     const atY = source(y, e.add(corner[1], row), e.mul(phaseDown, down.step));
-    const phase = phaseAcross * across.step;
+    const phase =
+      typeof phaseAcross === 'number' ? phaseAcross * across.step : e.mul(phaseAcross, across.step);
     const [begin, end] = columnsInside(x, phase, layout.pitch, isCut ? corner[2] : null);
     const copy = sweepAgain(difference(end, begin), lanesOf(windows), (at) => {
       const column = e.add(begin, at);
-      const atX = source(x, isCut ? e.add(corner[2], column) : column, e.i32(phase));
+      const atX = source(x, isCut ? e.add(corner[2], column) : column, indexOf(phase));
       const value = windows.input.at(image, channel, [atZ, atY, atX]);
       return e.store(buffer, e.add(start, column), value);
     });
@@ -76,18 +80,25 @@ export function fieldOf(windows: Windowed, rows: number, columns: Dim): Field {
   /** The columns that are inside, in a part of the row or in all of it: both bounds round up. */
   const columnsInside = (
     { size, stride, before }: Axis,
-    phase: number,
+    phase: Expr | number,
     pitch: Dim,
     from: Expr | null,
   ): readonly [Expr, Expr] => {
-    const first = ceilDivDim(subDim(before, phase), stride);
-    const last = ceilDivDim(subDim(addDim(size, before), phase), stride);
-    if (from === null) {
-      const begin = minDim(maxDim(first, 0), pitch);
-      return [extent(begin), extent(maxDim(minDim(last, pitch), begin))];
+    if (typeof phase === 'number' && from === null) {
+      const begin = minDim(maxDim(ceilDivDim(subDim(before, phase), stride), 0), pitch);
+      const end = minDim(ceilDivDim(subDim(addDim(size, before), phase), stride), pitch);
+      return [extent(begin), extent(maxDim(end, begin))];
     }
-    const inPart = (bound: Dim): Expr => e.max(e.min(e.sub(extent(bound), from), extent(pitch)), 0);
-    return [inPart(first), inPart(last)];
+    // A division rounds to zero, so what is negative before it still is at most 0 behind it.
+    const firstBehind = (end: Dim): Expr =>
+      typeof phase === 'number'
+        ? extent(ceilDivDim(subDim(end, phase), stride))
+        : e.div(e.sub(extent(addDim(end, stride - 1)), phase), stride);
+    const inPart = (end: Dim): Expr => {
+      const bound = firstBehind(end);
+      return e.max(e.min(from === null ? bound : e.sub(bound, from), extent(pitch)), 0);
+    };
+    return [inPart(before), inPart(addDim(size, before))];
   };
 
   const clear = e.forLoop('clear', 0, length, (at) => e.store(buffer, at, e.constant(scalar, 0)), {
@@ -111,11 +122,17 @@ export function fieldOf(windows: Windowed, rows: number, columns: Dim): Field {
         ['row', e.i32(height)],
       ],
       (index) =>
-        e.block(
-          ...Array.from({ length: across.count }, (_, phase) => fillRow(block, index, phase)),
-        ),
+        across.count > mostWritten
+          ? e.forLoop('remainder', 0, across.count, (phase) => fillRow(block, index, phase))
+          : e.block(
+              ...Array.from({ length: across.count }, (_, phase) => fillRow(block, index, phase)),
+            ),
     );
   return { ...layout, buffer, rows: height, fill: (block) => e.block(clear, fill(block)) };
+}
+
+function indexOf(value: Expr | number): Expr {
+  return typeof value === 'number' ? e.i32(value) : value;
 }
 
 function difference(end: Expr, begin: Expr): Expr {

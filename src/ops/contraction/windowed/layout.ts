@@ -18,9 +18,12 @@ export interface Layout {
   tap(tap: Place): Expr;
 }
 
-/** Elements along an axis, sorted by their remainders modulo the stride. */
+/**
+ * Elements along an axis, sorted by their remainders modulo the stride; by the tap that reads them where every
+ * tap has a remainder of its own.
+ */
 export interface Phases {
-  /** How many remainders windows read, and the distance between them. */
+  /** How many remainders windows read, or taps, and the distance between them. */
   readonly count: number;
   readonly step: number;
   /** How far the last tap is from the first, in strides. */
@@ -28,12 +31,22 @@ export interface Phases {
 }
 
 export function phasesOf({ taps, stride, dilation }: Axis): Phases {
+  if (tapsAreApart({ taps, stride, dilation })) return { count: taps, step: dilation, overhang: 0 };
   const step = commonDivisor(stride, dilation);
   return {
-    count: taps === 1 ? 1 : stride / step,
+    count: stride / step,
     step,
     overhang: Math.floor(((taps - 1) * dilation) / stride),
   };
+}
+
+/** Whether no two taps read elements of one remainder. */
+function tapsAreApart({
+  taps,
+  stride,
+  dilation,
+}: Pick<Axis, 'taps' | 'stride' | 'dilation'>): boolean {
+  return taps <= stride / commonDivisor(stride, dilation);
 }
 
 function commonDivisor(a: number, b: number): number {
@@ -63,6 +76,7 @@ export function layoutOf({ axes, context }: Windowed, rows: number, columns: Dim
 /** Among which elements a tap is, and how many strides on. */
 function sorted(axis: Axis, tap: Expr): { readonly phase: Expr; readonly shift: Expr } {
   const { dilation, stride } = axis;
+  if (tapsAreApart(axis)) return { phase: tap, shift: e.i32(0) };
   const distance = e.mul(tap, dilation);
   if (stride === 1) return { phase: e.i32(0), shift: distance };
   const phase = e.div(e.rem(distance, stride), phasesOf(axis).step);
