@@ -1,9 +1,8 @@
-import { isStatic, sizeOf } from '../base/dim.js';
+import { sizeOf } from '../base/dim.js';
 import type { DType } from '../base/dtype.js';
 import * as e from '../loop/build.js';
-import { fastTwoSum, finiteOrZero } from '../loop/compensation.js';
-import type { Buffer, Const, Expr, Scalar, Stmt } from '../loop/nodes.js';
-import { type Access, computeScalar, type KernelContext } from './lowering.js';
+import type { Buffer, Expr, Stmt } from '../loop/nodes.js';
+import { computeScalar, type KernelContext } from './lowering.js';
 
 /** Loop nests and index arithmetic that the kernels of several families share. */
 
@@ -86,112 +85,4 @@ export function workspace(context: KernelContext<unknown>): Workspace {
     sink.store(index, e.cast(computeScalar(sink.dtype), e.load(buffer, ravel(index, sink.shape)))),
   );
   return { buffer, flush };
-}
-
-/** How a result is built from contributions that may meet in one element. */
-interface Scattering {
-  /** What is there before anything arrives; zeros unless said. Where the result lies over it, it stays. */
-  readonly onto?: Access;
-  /** The contributions, visited in row-major order. */
-  readonly domain: readonly Expr[];
-  target(index: readonly Expr[]): readonly Expr[];
-  value(index: readonly Expr[]): Expr;
-  /** `add` sums them up (of bool: whether any is true), `set` keeps the last. Default `add`. */
-  readonly combine?: 'add' | 'set';
-  /** Whether contributions that differ along the last axis of the domain only never meet. */
-  readonly isSpread?: boolean;
-  /** How many contributions meet in one element at most. Default: all of them. */
-  readonly most?: Expr;
-}
-
-/**
- * Writes the first result out of contributions that go where indices say. One after the other, so the
- * result does not depend on the machine. Long sums keep what an addition rounds away, in memory of their own,
- * and add it with the next term. Source: Kahan, "Further remarks on reducing truncation errors", CACM 1965.
- */
-export function scatterLoops(context: KernelContext<unknown>, scattering: Scattering): Stmt {
-  const { onto, domain, target, value, combine = 'add', isSpread = false } = scattering;
-  const [sink] = context.outputs;
-  const { buffer, flush } = workspace(context);
-  const scalar = e.loadedScalar(buffer.storage);
-  const isBool = sink.dtype === 'bool';
-  const isThere = onto !== undefined && onto.buffer === buffer;
-  const lost = carriesErrors(context, scattering, scalar)
-    ? context.scratch('lost', sink.dtype === 'float64' ? 'float64' : 'float32', context.extent(sizeOf(context.outputTypes[0].shape))) // prettier-ignore
-    : null;
-  const begin = overAll(sink.shape, (index) => {
-    const at = ravel(index, sink.shape);
-    const start = onto === undefined ? e.constant(scalar, 0) : e.cast(scalar, onto.at(index));
-    return e.block(
-      ...(isThere ? [] : [e.store(buffer, at, start)]),
-      ...(lost === null ? [] : [e.store(lost, at, e.constant(scalar, -0))]),
-    );
-  });
-  const add = (at: Expr, arriving: Expr): Stmt => {
-    const old = e.load(buffer, at);
-    if (lost === null) {
-      return e.store(buffer, at, isBool ? e.or(old, arriving) : e.add(old, arriving));
-    }
-    const place = e.variable('place', 'i32');
-    const [before, term] = ['before', 'term'].map((name) => e.variable(name, scalar));
-    const { sum, error } = fastTwoSum(before, term);
-    return e.block(
-      e.declare(place, at),
-      e.declare(before, e.load(buffer, place)),
-      e.declare(term, e.add(arriving, e.load(lost, place))),
-      e.store(buffer, place, sum),
-      e.store(lost, place, finiteOrZero(error)),
-    );
-  };
-  return e.block(
-    ...(isThere && lost === null ? [] : [begin]),
-    overAll(
-      domain,
-      (index) => {
-        const at = ravel(target(index), sink.shape);
-        const arriving = e.cast(scalar, value(index));
-        return combine === 'set' ? e.store(buffer, at, arriving) : add(at, arriving);
-      },
-      isSpread ? 'vector' : 'serial',
-    ),
-    ...(lost === null
-      ? []
-      : [
-          overAll(sink.shape, (index) => {
-            const at = ravel(index, sink.shape);
-            const whole = e.add(e.load(buffer, at), e.load(lost, at));
-            return e.store(buffer, at, whole);
-          }),
-        ]),
-    flush,
-  );
-}
-
-/** So many contributions may meet before what is rounded away is carried (decision 45). */
-const mostPlain = 12;
-
-/**
- * Whether sums carry what they round away: where many terms may meet, and there are at least as many as
- * elements. For fewer, another array of the result's size would cost more than they do.
- */
-function carriesErrors(
-  { outputTypes: [{ shape }] }: KernelContext<unknown>,
-  { domain, combine = 'add', most }: Scattering,
-  scalar: Scalar,
-): boolean {
-  if (combine !== 'add' || (scalar !== 'f32' && scalar !== 'f64')) return false;
-  if (most?.kind === 'const' && Number(most.value) <= mostPlain) return false;
-  if (!domain.every(({ kind }) => kind === 'const')) return true;
-  const terms = domain.reduce((count, dim) => count * Number((dim as Const).value), 1);
-  return terms > mostPlain && !(shape.every(isStatic) && terms < Number(sizeOf(shape)));
-}
-
-/** The first result as a sum: for every index of `domain`, `value` is added at `target`. */
-export function accumulate(
-  context: KernelContext<unknown>,
-  domain: readonly Expr[],
-  target: (index: readonly Expr[]) => readonly Expr[],
-  value: (index: readonly Expr[]) => Expr,
-): Stmt {
-  return scatterLoops(context, { domain, target, value });
 }

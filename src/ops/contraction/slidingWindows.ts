@@ -12,7 +12,8 @@ import {
   tensor,
 } from '../declare.js';
 import { shapeToString } from '../infer.js';
-import { clamped, scatterLoops } from '../loops.js';
+import { clamped } from '../loops.js';
+import { scatterLoops } from '../scatter.js';
 import { computeScalar } from '../lowering.js';
 import { worst } from '../reduction/best.js';
 import {
@@ -168,7 +169,7 @@ export const slidingWindowsAdjoint: OperatorFunction<
       const from = (index: readonly Expr[]): Source =>
         source(windows, index, out.shape, (dim) => context.extent(dim));
       // Without padding, neighbouring windows put their elements in distinct places.
-      const isSpread = from(x.shape).inside === null;
+      const areApart = from(x.shape).inside === null;
       return scatterLoops(context, {
         domain: x.shape,
         target: (index) => from(index).at,
@@ -177,7 +178,7 @@ export const slidingWindowsAdjoint: OperatorFunction<
           const value = x.at(index);
           return inside === null ? value : e.select(inside, value, 0);
         },
-        isSpread,
+        ...(areApart && { last: 'apart' }),
         most: e.i32(windows.kernel.reduce((count, size) => count * size, 1)),
       });
     },

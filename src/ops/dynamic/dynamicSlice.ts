@@ -15,7 +15,8 @@ import {
 import { checkIndexDType, indexDType, shapeOfInput } from '../indexing/position.js';
 import { checkShape, normalizeAxis, shapeToString } from '../infer.js';
 import type { Access } from '../lowering.js';
-import { clamped, scatterLoops } from '../loops.js';
+import { clamped } from '../loops.js';
+import { scatterLoops } from '../scatter.js';
 import { zerosLike } from '../movement/fill.js';
 import type { OnnxCall, OnnxValue } from '../onnx.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
@@ -182,7 +183,7 @@ export const updateSlice: OperatorFunction<
             index.map((at, axis) => (offsets[axis] === null ? at : e.add(at, places[axis]))),
           value: (index) => update.at(index),
           combine: 'set',
-          isSpread: true,
+          last: 'apart',
         }),
       );
     },

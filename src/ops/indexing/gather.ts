@@ -19,7 +19,7 @@ import { clip } from '../elementwise/extremum.js';
 import { where } from '../elementwise/selection.js';
 import { normalizeAxis, shapeToString } from '../infer.js';
 import type { KernelContext } from '../lowering.js';
-import { scatterLoops } from '../loops.js';
+import { scatterLoops } from '../scatter.js';
 import { fullLike, onesLike, zerosLike } from '../movement/fill.js';
 import { flatten, reshape } from '../movement/reshape.js';
 import { moveaxis } from '../movement/transpose.js';
@@ -203,7 +203,7 @@ function scatterKernel(
     target: (index) => index.with(axis, positionAt(indices.at(index), x.shape[axis], 'error')),
     value: (index) => updates.at(index),
     combine,
-    isSpread: axis < x.shape.length - 1,
+    ...(axis < x.shape.length - 1 && { last: 'rows' }),
     most: indices.shape[axis],
   });
 }

@@ -16,7 +16,7 @@ import {
   tensor,
 } from '../declare.js';
 import { normalizeAxis, shapeToString } from '../infer.js';
-import { scatterLoops } from '../loops.js';
+import { scatterLoops } from '../scatter.js';
 import {
   checkHostIndices,
   checkIndexDType,
@@ -168,7 +168,7 @@ export const takeAdjoint: OperatorFunction<
   lowering: {
     kind: 'kernel',
     kernel: (context) => {
-      const { inputs, outputs, attributes, extent } = context;
+      const { inputs, inputTypes, outputs, attributes, extent } = context;
       const [g, indices] = inputs;
       const { shape } = outputs[0];
       const size = extent(extentOf(attributes.shape, attributes.axis));
@@ -178,7 +178,8 @@ export const takeAdjoint: OperatorFunction<
         domain: g.shape,
         target: (index) => sourceOf(index, shape, indices, size, attributes),
         value: (index) => g.at(index),
-        isSpread: !isLast,
+        ...(!isLast && { last: 'rows' }),
+        most: extent(sizeOf(inputTypes[1].shape)),
       });
     },
   },

@@ -15,7 +15,8 @@ import {
 } from '../declare.js';
 import { shapeToString } from '../infer.js';
 import { example } from '../law.js';
-import { accumulate, clamped, overAll, wrapped } from '../loops.js';
+import { clamped, overAll, wrapped } from '../loops.js';
+import { accumulate } from '../scatter.js';
 import { abs } from '../elementwise/sign.js';
 import { add, mul, sub } from '../elementwise/arithmetic.js';
 import { mod } from '../elementwise/division.js';

@@ -72,3 +72,38 @@ test('gradients of take and gather keep the digits of elements that were taken o
     i >= 5 && i < 10 ? near(slope, count * tenth) : assert.equal(slope, 0),
   );
 });
+
+/** A table with more elements than terms arrive at it, by rows and by elements. */
+test('tables larger than what arrives keep the digits of rows that are met often', () => {
+  const terms = 3000;
+  const at = Array.from({ length: terms }, (_, i) => (i % 3 === 0 ? 4000 - (i % 5) : 17));
+  const indices = operand('int32', [terms], at);
+  const tally = new Map<number, number>();
+  for (const row of at) tally.set(row, (tally.get(row) ?? 0) + 1);
+  for (const target of ['wasm', 'interpreter'] as const) {
+    const table = operand('float32', [4001, 3], all(4001 * 3, 0.5));
+    const updates = operand('float32', [terms, 2], all(terms * 2, tenth));
+    const wide = operand(
+      'int32',
+      [terms, 2],
+      at.flatMap((row) => [row, row]),
+    );
+    const flat = operand('float32', [4001], all(4001, -0));
+    const [rows, elements] = evaluate(
+      [table, wide, updates, flat, indices, operand('float32', [terms], all(terms, tenth))],
+      (x, i, u, y, j, v) => [scatterAdd(x, i, u, 0), scatterAdd(y, j, v)],
+      target,
+    ).map(numbersOf);
+    for (let row = 0; row < 4001; row++) {
+      const sum = (tally.get(row) ?? 0) * tenth;
+      near(rows[3 * row], 0.5 + sum, 2e-7);
+      near(rows[3 * row + 1], 0.5 + sum, 2e-7);
+      assert.equal(rows[3 * row + 2], 0.5); // no position has so many columns
+      if (sum === 0) assert.ok(Object.is(elements[row], -0));
+      else near(elements[row], sum, 2e-7);
+    }
+  }
+  const table = operand('float32', [4001, 5], all(4001 * 5, 1));
+  const [slopes] = gradientsOf([table, indices], (value, j) => mul(take(value, j, { axis: 0 }), tenth)); // prettier-ignore
+  slopes!.forEach((slope, i) => near(slope, (tally.get(Math.floor(i / 5)) ?? 0) * tenth, 2e-7));
+});

@@ -1,0 +1,222 @@
+import { isStatic, sizeOf } from '../base/dim.js';
+import * as e from '../loop/build.js';
+import { fastTwoSum, finiteOrZero } from '../loop/compensation.js';
+import type { Buffer, Const, Expr, Scalar, Stmt } from '../loop/nodes.js';
+import { overAll, ravel, workspace } from './loops.js';
+import type { Access, KernelContext } from './lowering.js';
+
+/*
+ * Results that are built out of order, from contributions that go where indices say. Long sums keep what an
+ * addition rounds away, in memory of their own, and add it with the next term. Source: Kahan, "Further remarks on
+ * reducing truncation errors", CACM 1965.
+ */
+
+/** How a result is built from contributions that may meet in one element. */
+interface Scattering {
+  /** What is there before anything arrives; zeros unless said. Where the result lies over it, it stays. */
+  readonly onto?: Access;
+  /** The contributions, visited in row-major order. */
+  readonly domain: readonly Expr[];
+  target(index: readonly Expr[]): readonly Expr[];
+  value(index: readonly Expr[]): Expr;
+  /** `add` sums them up (of bool: whether any is true), `set` keeps the last. Default `add`. */
+  readonly combine?: 'add' | 'set';
+  /**
+   * How contributions that differ along the last axis of the domain only lie: `rows` along the last axis of the
+   * result, each at its own index; `apart` somewhere, but never in one element. Default: anywhere.
+   */
+  readonly last?: 'rows' | 'apart';
+  /** How many contributions meet in one element at most. Default: all of them. */
+  readonly most?: Expr;
+}
+
+/**
+ * Writes the first result out of contributions that go where indices say. One after the other, so the
+ * result does not depend on the machine.
+ */
+export function scatterLoops(context: KernelContext<unknown>, scattering: Scattering): Stmt {
+  const { onto, domain, target, value, combine = 'add', last } = scattering;
+  const [sink] = context.outputs;
+  const { buffer, flush } = workspace(context);
+  const scalar = e.loadedScalar(buffer.storage);
+  const isBool = sink.dtype === 'bool';
+  const isThere = onto !== undefined && onto.buffer === buffer;
+  const begin = overAll(sink.shape, (index) => {
+    const start = onto === undefined ? e.constant(scalar, 0) : e.cast(scalar, onto.at(index));
+    return e.store(buffer, ravel(index, sink.shape), start);
+  });
+  const carrying = carryingOf(context, scattering, scalar);
+  const plain = (): Stmt =>
+    overAll(
+      domain,
+      (index) => {
+        const at = ravel(target(index), sink.shape);
+        const arriving = e.cast(scalar, value(index));
+        if (combine === 'set') return e.store(buffer, at, arriving);
+        const old = e.load(buffer, at);
+        return e.store(buffer, at, isBool ? e.or(old, arriving) : e.add(old, arriving));
+      },
+      last === undefined ? 'serial' : 'vector',
+    );
+  return e.block(
+    ...(isThere ? [] : [begin]),
+    carrying === null ? plain() : carrying(context, scattering, buffer),
+    flush,
+  );
+}
+
+/** Adds all contributions with what their additions round away. */
+type Carrying = (context: KernelContext<unknown>, scattering: Scattering, buffer: Buffer) => Stmt;
+
+/** So many contributions may meet before what is rounded away is carried (decision 45). */
+const mostPlain = 12;
+
+/** Whether sums carry what they round away, and where; null where few terms meet. */
+function carryingOf(
+  { outputTypes: [{ shape }] }: KernelContext<unknown>,
+  { domain, combine = 'add', most }: Scattering,
+  scalar: Scalar,
+): Carrying | null {
+  if (combine !== 'add' || (scalar !== 'f32' && scalar !== 'f64')) return null;
+  if (most?.kind === 'const' && Number(most.value) <= mostPlain) return null;
+  if (!domain.every(({ kind }) => kind === 'const')) return carriedByElement;
+  const terms = countOf(domain);
+  if (terms <= mostPlain) return null;
+  const isMany = !shape.every(isStatic) || terms >= Number(sizeOf(shape));
+  return isMany ? carriedByElement : carriedByTerm;
+}
+
+/** Of a domain whose extents are known. */
+function countOf(domain: readonly Expr[]): number {
+  return domain.reduce((count, dim) => count * Number((dim as Const).value), 1);
+}
+
+/** Beside each element of the result stands what its last addition rounded away. */
+const carriedByElement: Carrying = (context, { domain, target, value, last }, buffer) => {
+  const [{ shape }] = context.outputs;
+  const scalar = e.loadedScalar(buffer.storage);
+  const lost = lostOf(context, buffer, context.extent(sizeOf(context.outputTypes[0].shape)));
+  return e.block(
+    overAll(shape, (index) => e.store(lost, ravel(index, shape), e.constant(scalar, -0))),
+    overAll(
+      domain,
+      (index) => {
+        const place = e.variable('place', 'i32');
+        return e.block(
+          e.declare(place, ravel(target(index), shape)),
+          addCarried(buffer, place, lost, place, e.cast(scalar, value(index))),
+        );
+      },
+      last === undefined ? 'serial' : 'vector',
+    ),
+    overAll(shape, (index) => {
+      const at = ravel(index, shape);
+      return e.store(buffer, at, e.add(e.load(buffer, at), e.load(lost, at)));
+    }),
+  );
+};
+
+/**
+ * For fewer terms than elements: what was rounded away stands where the first term of its element, or of its row,
+ * has its number. Elements where nothing arrives are not looked at.
+ */
+const carriedByTerm: Carrying = (context, { domain, target, value, last }, buffer) => {
+  const [{ shape }] = context.outputs;
+  const scalar = e.loadedScalar(buffer.storage);
+  const areRows = last === 'rows';
+  const [leading, rows] = areRows ? [domain.slice(0, -1), shape.slice(0, -1)] : [domain, shape];
+  const [width, pitch] = areRows
+    ? [domain, shape].map((axes) => axes[axes.length - 1])
+    : [e.i32(1), e.i32(1)];
+  const outer = context.outputTypes[0].shape.slice(0, rows.length);
+  // From 1; 0 where nothing has arrived.
+  const firsts = context.scratch('firsts', 'int32', context.extent(sizeOf(outer)));
+  const lost = lostOf(context, buffer, e.i32(countOf(domain)));
+
+  const eachTerm = (
+    body: (row: Expr, number: Expr, valueAt: (column: Expr) => Expr) => Stmt,
+  ): Stmt =>
+    overAll(
+      leading,
+      (index) => {
+        const [row, number] = ['row', 'number'].map((name) => e.variable(name, 'i32'));
+        const at = target(areRows ? [...index, e.i32(0)] : index).slice(0, rows.length);
+        return e.block(
+          e.declare(row, ravel(at, rows)),
+          e.declare(number, e.add(ravel(index, leading), 1)),
+          body(row, number, (column) =>
+            e.cast(scalar, value(areRows ? [...index, column] : index)),
+          ),
+        );
+      },
+      'serial',
+    );
+  const eachColumn = (body: (column: Expr) => Stmt): Stmt =>
+    areRows ? overAll([width], ([column]) => body(column)) : body(e.i32(0));
+  const elementAt = (row: Expr, column: Expr): Expr => e.add(e.mul(row, pitch), column);
+  const restAt = (number: Expr, column: Expr): Expr =>
+    e.add(e.mul(e.sub(number, 1), width), column);
+
+  return e.block(
+    overAll([context.extent(sizeOf(outer))], ([at]) => e.store(firsts, at, e.i32(0))),
+    eachTerm((row, number, valueAt) => {
+      const first = e.variable('first', 'i32');
+      return e.block(
+        e.declare(first, e.load(firsts, row)),
+        e.ifThen(
+          e.eq(first, 0),
+          e.block(
+            e.assign(first, number),
+            e.store(firsts, row, first),
+            eachColumn((column) => e.store(lost, restAt(number, column), e.constant(scalar, -0))), // prettier-ignore
+          ),
+        ),
+        eachColumn(
+          (column) =>
+          addCarried(buffer, elementAt(row, column), lost, restAt(first, column), valueAt(column)), // prettier-ignore
+        ),
+      );
+    }),
+    eachTerm((row, number) =>
+      e.ifThen(
+        e.eq(e.load(firsts, row), number),
+        eachColumn((column) => {
+          const rest = e.load(lost, restAt(number, column));
+          const at = elementAt(row, column);
+          return e.store(buffer, at, e.add(e.load(buffer, at), rest));
+        }),
+      ),
+    ),
+  );
+};
+
+function lostOf(context: KernelContext<unknown>, buffer: Buffer, length: Expr): Buffer {
+  return context.scratch(
+    'lost',
+    e.loadedScalar(buffer.storage) === 'f64' ? 'float64' : 'float32',
+    length,
+  );
+}
+
+/** Adds a term and what was lost before to an element, and keeps what is lost by that. */
+function addCarried(buffer: Buffer, at: Expr, lost: Buffer, rest: Expr, arriving: Expr): Stmt {
+  const { scalar } = arriving.type;
+  const [before, term] = ['before', 'term'].map((name) => e.variable(name, scalar));
+  const { sum, error } = fastTwoSum(before, term);
+  return e.block(
+    e.declare(before, e.load(buffer, at)),
+    e.declare(term, e.add(arriving, e.load(lost, rest))),
+    e.store(buffer, at, sum),
+    e.store(lost, rest, finiteOrZero(error)),
+  );
+}
+
+/** The first result as a sum: for every index of `domain`, `value` is added at `target`. */
+export function accumulate(
+  context: KernelContext<unknown>,
+  domain: readonly Expr[],
+  target: (index: readonly Expr[]) => readonly Expr[],
+  value: (index: readonly Expr[]) => Expr,
+): Stmt {
+  return scatterLoops(context, { domain, target, value });
+}
