@@ -9,21 +9,20 @@ import type { Expr } from './nodes.js';
 /** A sum of two floats as it rounds, and what was rounded away. */
 export interface RoundedSum {
   readonly sum: Expr;
+  /** To be added to the next term: what is kept apart rounds as well, and more with each addition. */
   readonly error: Expr;
 }
 
 /**
- * `a + b` and its rounding error: three operations, from Dekker, "A floating-point technique for extending
- * the available precision", 1971. Exact where `|a| >= |b|`; elsewhere the error is off by one rounding of `b`
- * at most. Both operands are used several times, so they should be locals. Where the sum is not finite, the
- * error is not either: see `finiteOrZero`.
+ * `a + b` and its rounding error, from Dekker, "A floating-point technique for extending the available
+ * precision", 1971. Exact where `|a| >= |b|`; elsewhere the error is off by one rounding of `b` at most. Beside an
+ * infinity or NaN, which have none, the error is 0. Both operands are used several times, so they should be locals.
  */
 export function fastTwoSum(a: Expr, b: Expr): RoundedSum {
   const sum = e.add(a, b);
-  return { sum, error: e.sub(b, e.sub(sum, a)) };
+  return { sum, error: finiteOrZero(e.sub(b, e.sub(sum, a))) };
 }
 
-/** A rounding error, or 0 beside an infinity or NaN, which has none. */
-export function finiteOrZero(error: Expr): Expr {
+function finiteOrZero(error: Expr): Expr {
   return e.select(e.lt(e.abs(error), Infinity), error, 0);
 }

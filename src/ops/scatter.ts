@@ -1,6 +1,6 @@
 import { isStatic, sizeOf } from '../base/dim.js';
 import * as e from '../loop/build.js';
-import { fastTwoSum, finiteOrZero } from '../loop/compensation.js';
+import { fastTwoSum } from '../loop/compensation.js';
 import type { Buffer, Const, Expr, Scalar, Stmt } from '../loop/nodes.js';
 import { overAll, ravel, workspace } from './loops.js';
 import type { Access, KernelContext } from './lowering.js';
@@ -207,7 +207,7 @@ function addCarried(buffer: Buffer, at: Expr, lost: Buffer, rest: Expr, arriving
     e.declare(before, e.load(buffer, at)),
     e.declare(term, e.add(arriving, e.load(lost, rest))),
     e.store(buffer, at, sum),
-    e.store(lost, rest, finiteOrZero(error)),
+    e.store(lost, rest, error),
   );
 }
 

@@ -1,6 +1,6 @@
 import * as e from '../../loop/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../loop/nodes.js';
-import { type BlockSums, addBlock, blockTerms, carriedSum, shortTerms, withCarry } from '../contraction/gemm/blocks.js'; // prettier-ignore
+import { type BlockSums, addBlock, blockTerms, carriedSum, shortTerms } from '../contraction/gemm/blocks.js'; // prettier-ignore
 import { isWithin } from '../contraction/gemm/sizes.js';
 import type { Heads } from './attentionLoops.js';
 
@@ -43,7 +43,7 @@ export class SumTable {
     const at = this.#place(row, column);
     const sum = e.load(this.#buffer, at);
     if (this.#carry === null) return sum;
-    return withCarry(sum, e.load(this.#buffer, e.add(at, this.#carry)));
+    return e.add(sum, e.load(this.#buffer, e.add(at, this.#carry)));
   }
 
   #place(row: Expr, column: Expr): Expr {
@@ -73,7 +73,7 @@ export class RowSum {
       this.finish = [];
     } else {
       this.begin = [e.declare(this.#sum, zero), e.declare(carry, zero)];
-      this.finish = [e.assign(this.#sum, withCarry(this.#sum, carry))];
+      this.finish = [e.assign(this.#sum, e.add(this.#sum, carry))];
     }
     this.total = lanesIn(this.#sum).reduce((a, b) => e.add(a, b));
   }

@@ -4,7 +4,7 @@ import { type DType, isFloat } from '../../base/dtype.js';
 import { equal, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
-import { fastTwoSum, finiteOrZero } from '../../loop/compensation.js';
+import { fastTwoSum } from '../../loop/compensation.js';
 import type { Expr } from '../../loop/nodes.js';
 import { unravel } from '../contraction/unravel.js';
 import {
@@ -144,7 +144,7 @@ function runningSum(
     finish: ([total, rest]) => [e.add(total, rest)],
     renew: ([total, rest]) => {
       const { sum, error } = fastTwoSum(total, rest);
-      return [sum, finiteOrZero(error)];
+      return [sum, error];
     },
   };
 }

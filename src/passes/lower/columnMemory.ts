@@ -1,26 +1,21 @@
 import * as e from '../../loop/build.js';
+import { fastTwoSum } from '../../loop/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../loop/nodes.js';
 import type { Fold } from './fold.js';
-import {
-  addedTo,
-  type Blocks,
-  blocksOf,
-  emptySum,
-  mostStepsOfColumns,
-  oneBlock,
-  sumsIn,
-  wholeSum,
-} from './longSums.js';
+import { type Blocks, blocksOf, mostStepsOfColumns, oneBlock, sumsIn } from './longSums.js';
 import type { Stage } from './stages.js';
 
-/** The states of neighbouring columns, and the totals of their sums where these take more than one block. */
+/**
+ * The states of neighbouring columns, and the totals of their sums where these take more than one block. What a
+ * total rounds away is the first term of the next block.
+ */
 export class ColumnMemory {
   /** The components of a state that are sums, as in `sumsIn`. */
   readonly sums: readonly number[];
   readonly #fold: Fold;
   readonly #states: readonly Buffer[];
   readonly #most: number;
-  #totals: ReadonlyMap<number, { readonly high: Buffer; readonly low: Buffer }> = new Map();
+  #totals: ReadonlyMap<number, Buffer> = new Map();
 
   constructor(fold: Fold, most: number) {
     this.#fold = fold;
@@ -45,19 +40,14 @@ export class ColumnMemory {
             stages.map(() => 0),
           );
     if (blocks.around !== null || blocks.within.some((steps) => steps !== null)) {
-      this.#totals = new Map(
-        this.sums.map((k) => [k, { high: this.#row(`high${k}`, k), low: this.#row(`low${k}`, k) }]),
-      );
+      this.#totals = new Map(this.sums.map((k) => [k, this.#row(`total${k}`, k)]));
     }
     return blocks;
   }
 
   begin(at: Expr, lanes: number): Stmt {
     const initial = this.#fold.initial.map((part) => e.broadcast(part, lanes));
-    const totals = [...this.#totals].flatMap(([k, { high, low }]) => [
-      e.store(high, at, initial[k]),
-      e.store(low, at, initial[k]),
-    ]);
+    const totals = [...this.#totals].map(([k, buffer]) => e.store(buffer, at, initial[k]));
     return e.block(this.save(at, initial), ...totals);
   }
 
@@ -72,18 +62,16 @@ export class ColumnMemory {
   /** Behind a block. */
   addToTotals(at: Expr, lanes: number): Stmt {
     return e.block(
-      ...[...this.#totals].map(([k, { high, low }]) => {
+      ...[...this.#totals].map(([k, buffer]) => {
         const { scalar } = this.#fold.initial[k].type;
         const local = (name: string): Var => e.variable(`${name}_${k}`, scalar, lanes);
-        const [total, error, sum] = [local('total'), local('error'), local('sum')];
-        const next = addedTo(total, error, sum);
+        const [total, block] = [local('total'), local('block')];
+        const { sum, error } = fastTwoSum(total, block);
         return e.block(
-          e.declare(total, e.load(high, at)),
-          e.declare(error, e.load(low, at)),
-          e.declare(sum, e.load(this.#states[k], at)),
-          e.store(high, at, next.total),
-          e.store(low, at, next.error),
-          e.store(this.#states[k], at, emptySum(sum, lanes)),
+          e.declare(total, e.load(buffer, at)),
+          e.declare(block, e.load(this.#states[k], at)),
+          e.store(buffer, at, sum),
+          e.store(this.#states[k], at, error),
         );
       }),
     );
@@ -92,9 +80,8 @@ export class ColumnMemory {
   /** The states with their totals. */
   whole(at: Expr): Expr[] {
     return this.load(at).map((part, k) => {
-      const totals = this.#totals.get(k);
-      if (totals === undefined) return part;
-      return wholeSum(e.load(totals.high, at), e.load(totals.low, at), part);
+      const total = this.#totals.get(k);
+      return total === undefined ? part : e.add(e.load(total, at), part);
     });
   }
 }

@@ -1,5 +1,5 @@
 import * as e from '../../loop/build.js';
-import { fastTwoSum, finiteOrZero } from '../../loop/compensation.js';
+import { fastTwoSum } from '../../loop/compensation.js';
 import type { Expr, Stmt, Var } from '../../loop/nodes.js';
 import { zero } from './access.js';
 import { combine, copiesInFlight, type FoldStage, type Part } from './fold.js';
@@ -8,14 +8,17 @@ import { loopInBlocks, type Stage } from './stages.js';
 
 /*
  * Sums of any length that keep their digits (decision 45). Terms are added up in blocks; the sum of a block
- * goes to a total that carries what additions round away, and a fresh sum begins. No term of a sum is rounded
+ * goes to a total, together with what the addition before rounded away, and a fresh sum begins. No term of a sum is rounded
  * more than `mostRoundings` times, a division behind the sum included, so a sum is off by at most as many
  * roundings `u` of the sum of the magnitudes of its terms: 16 * 2^-24 < 1e-6 in float32.
  */
 const mostRoundings = 16;
 
-/** What each term is rounded by besides its block: where that meets the total, where the total is read, and by a division. */
-const roundingsBehind = 3;
+/**
+ * What each term is rounded by besides its block: where that meets what was rounded away before, where it meets a
+ * total that is smaller, where the total is read, and by a division.
+ */
+const roundingsBehind = 4;
 
 /**
  * The most steps of a block of a row: its terms are added up by `copies` vectors of `lanes` which are joined
@@ -151,38 +154,23 @@ export function declareTotals(
     sums,
     declarations: sums.flatMap((k) => [
       e.declare(totals.get(k)!, e.broadcast(initial[k], lanes)),
-      e.declare(errors.get(k)!, e.broadcast(initial[k], lanes)),
+      e.declare(errors.get(k)!, emptySum(initial[k], lanes)),
     ]),
     add: (state) =>
       each((k, total, error) => {
-        const next = addedTo(total, error, state[k]);
-        const [high, low] = [local('next_high', k), local('next_low', k)];
+        const [term, high] = [local('term', k), local('next', k)];
+        const next = fastTwoSum(total, term);
         return [
-          e.declare(high, next.total),
-          e.declare(low, next.error),
+          e.declare(term, e.add(state[k], error)),
+          e.declare(high, next.sum),
+          e.assign(error, next.error),
           e.assign(total, high),
-          e.assign(error, low),
           e.assign(state[k], emptySum(initial[k], lanes)),
         ];
       }),
     complete: (state) =>
-      each((k, total, error) => [e.assign(state[k], wholeSum(total, error, state[k]))]),
+      each((k, total, error) => [e.assign(state[k], e.add(total, e.add(state[k], error)))]),
   };
-}
-
-/** A total and its error after the sum of a block; all operands are locals. */
-export function addedTo(
-  total: Expr,
-  error: Expr,
-  sum: Expr,
-): { readonly total: Expr; readonly error: Expr } {
-  const added = fastTwoSum(total, sum);
-  return { total: added.sum, error: e.add(error, added.error) };
-}
-
-/** A total with its error and the sum of the last block. */
-export function wholeSum(total: Expr, error: Expr, sum: Expr): Expr {
-  return e.add(total, e.add(finiteOrZero(error), sum));
 }
 
 /** Joins the sums of several states in the first of them, pairwise, and empties the others. */

@@ -17,14 +17,15 @@ export interface LongProduct {
 /** What sums may be off, relative to themselves (decision 46). */
 export const within = 1e-6;
 
-/** Between 1/8 and 1, the same every time; `seed` 0 gives the same element everywhere, the worst case of rounding. */
+/** Between 1/8 and 1, the same every time; `seed` 0 gives `equal` everywhere, the worst case of rounding. */
 export function positive(
   shape: readonly number[],
   seed: number,
   dtype: kn.DType = 'float32',
+  equal = 0.1,
 ): kn.NDArray {
   const length = shape.reduce((product, extent) => product * extent, 1);
-  const elements = new Float32Array(length).fill(0.1);
+  const elements = new Float32Array(length).fill(equal);
   if (seed > 0) {
     let state = seed;
     for (let i = 0; i < length; i++) {
@@ -58,6 +59,8 @@ interface Matrices {
   readonly right?: 'along';
   readonly k?: number;
   readonly seed?: number;
+  /** Of both operands, where `seed` is 0. */
+  readonly elements?: readonly [number, number];
   readonly dtype?: kn.DType;
 }
 
@@ -65,6 +68,7 @@ interface Matrices {
 const matrices: readonly Matrices[] = [
   { name: 'inner product', m: 1, n: 1, k: 10_000_019 },
   { name: 'inner product of unequal terms', m: 1, n: 1, seed: 7 },
+  { name: 'more blocks than their carries alone can count', m: 1, n: 2, k: 10_000_000, elements: [1, 0.8950617] }, // prettier-ignore
   { name: 'matrix by vector', m: 7, n: 1 },
   { name: 'vector by narrow matrix', m: 1, n: 3 },
   { name: 'vector by matrix in the order of memory', m: 1, n: 21 },
@@ -81,7 +85,7 @@ const matrices: readonly Matrices[] = [
 ];
 
 function ofMatrices(
-  { name, m, n, left, right, k: terms = 1_000_003, seed = 0, dtype }: Matrices,
+  { name, m, n, left, right, k: terms = 1_000_003, seed = 0, dtype, elements }: Matrices,
   most: number,
 ): LongProduct {
   const k = Math.min(terms, most);
@@ -92,8 +96,8 @@ function ofMatrices(
     on: () => {
       const scale = dtype === 'float16' ? 1 / 16 : 1;
       return [
-        positive(left === 'down' ? [k, m] : [m, k], seed, dtype).mul(scale),
-        positive(right === 'along' ? [n, k] : [k, n], 2 * seed, dtype),
+        positive(left === 'down' ? [k, m] : [m, k], seed, dtype, elements?.[0]).mul(scale),
+        positive(right === 'along' ? [n, k] : [k, n], 2 * seed, dtype, elements?.[1]),
       ];
     },
     dynamic: [

@@ -214,6 +214,20 @@ for (const name of chosen) {
   });
 }
 
+// What two hundred thousand blocks round away is more than a float beside the total can hold.
+for (const [name, shape] of Object.entries({ columns: [10_000_000, 2], rows: [2, 10_000_000] })) {
+  test(`ten million equal terms keep their digits: ${name}`, () => {
+    const axis = shape.indexOf(10_000_000);
+    const program = programFor(shape, 'float32', (x) => ({ total: sum(x, axis) }));
+    const executable = compile(program, wasm['WebAssembly']);
+    for (const value of [0.6735537, 0.8140496, 0.8471074, 0.8719008].map(Math.fround)) {
+      const [total] = executable.run([termsOf('float32', shape, () => value)]);
+      const exact = value * shape[axis];
+      assertWithin(total, [exact, exact], mostRoundings, `${value}`);
+    }
+  });
+}
+
 test('rows that are looked at several times keep their digits', () => {
   const shape = [5, 40_003];
   const terms = termsOf('float32', shape, kinds['random terms'](generator(2)));

@@ -1,4 +1,5 @@
 import * as e from '../../../loop/build.js';
+import { fastTwoSum } from '../../../loop/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/nodes.js';
 import type { Range } from './region.js';
 import { blockEnd, isWithin, known, product } from './sizes.js';
@@ -6,9 +7,8 @@ import { type Contraction, sumDTypes } from './spec.js';
 
 /*
  * Sums over a long inner index are added up in blocks (decision 46): a register sums the terms of one block, and
- * the sums of blocks are added in memory, each with a carry of what rounding has dropped (the fast two-sum of Dekker,
- * "A floating-point technique for extending the available precision", 1971). So the error does not grow with the
- * number of blocks: to first order it is at most `blockTerms + 2` roundings of the sum of magnitudes, and
+ * the sums of blocks are added in memory, each with a carry of what rounding has dropped, which is added to the next
+ * block. So the error does not grow with the number of blocks: to first order it is at most `blockTerms + 2` roundings of the sum of magnitudes, and
  * `blockTerms / 4 + 2` where all terms are equal.
  */
 
@@ -83,8 +83,8 @@ export function addBlock({ buffer, carry }: BlockSums, place: Expr, sum: Expr): 
 
 /** Adds the sum of all blocks before to that of the last. */
 export function addToLast({ buffer, carry }: BlockSums, place: Expr, sum: Var): Stmt {
-  const next = carriedSum(sum, e.load(buffer, place), e.load(buffer, behind(place, carry)));
-  return e.block(...next.compute, e.assign(sum, withCarry(next.total, next.carry)));
+  const carried = e.load(buffer, behind(place, carry));
+  return e.assign(sum, e.add(e.load(buffer, place), e.add(sum, carried)));
 }
 
 /** A running sum and its carry, after `compute`. */
@@ -95,24 +95,25 @@ export interface CarriedSum {
 }
 
 /**
- * A running sum with one more term. Where the term is greater than the sum, what is taken for the rounding may be off
- * by another rounding of the term, which the bound allows for: so nothing needs to be compared.
+ * A running sum with one more term, and with what was carried so far. Where the term is greater than the sum, what is
+ * taken for the rounding may be off by another rounding of the term, which the bound allows for: so nothing needs to
+ * be compared.
  */
 export function carriedSum(term: Expr, running: Expr, carry: Expr): CarriedSum {
   const { scalar, lanes } = term.type;
-  const before = e.variable('before', scalar, lanes);
-  const total = e.variable('total', scalar, lanes);
+  const [before, arriving, total] = ['before', 'arriving', 'total'].map((name) =>
+    e.variable(name, scalar, lanes),
+  );
+  const { sum, error } = fastTwoSum(before, arriving);
   return {
-    compute: [e.declare(before, running), e.declare(total, e.add(before, term))],
+    compute: [
+      e.declare(before, running),
+      e.declare(arriving, e.add(term, carry)),
+      e.declare(total, sum),
+    ],
     total,
-    carry: e.add(carry, e.sub(term, e.sub(total, before))),
+    carry: error,
   };
-}
-
-/** A sum with its carry, which is not a number where the sum is infinite. */
-export function withCarry(total: Expr, carry: Expr): Expr {
-  const whole = e.add(total, carry);
-  return e.select(e.eq(whole, whole), whole, total);
 }
 
 function behind(place: Expr, distance: Expr): Expr {
