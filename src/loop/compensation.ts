@@ -23,6 +23,7 @@ export function fastTwoSum(a: Expr, b: Expr): RoundedSum {
   return { sum, error: finiteOrZero(e.sub(b, e.sub(sum, a))) };
 }
 
+/** An infinity minus itself is not a number, and neither is a NaN. */
 function finiteOrZero(error: Expr): Expr {
-  return e.select(e.lt(e.abs(error), Infinity), error, 0);
+  return e.select(e.eq(e.sub(error, error), 0), error, 0);
 }

@@ -191,6 +191,7 @@ export const opcodes = {
   'v128.and': 0xfd04e,
   'v128.or': 0xfd050,
   'v128.xor': 0xfd051,
+  'v128.andnot': 0xfd04f,
   'v128.bitselect': 0xfd052,
 
   'v128.load32_lane': 0xfd056,

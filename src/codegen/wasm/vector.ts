@@ -145,8 +145,17 @@ function pseudoIsExact(op: Binary['op'], { value }: Const): boolean {
 
 function vectorSelect(s: Selector, expr: Select): Instr {
   const { condition, a, b, type } = expr;
+  const quick = pseudoExtremum(s, expr);
+  if (quick !== null) return quick;
   const mask = widened(s, s.mask(condition), widthFor(type));
-  return pseudoExtremum(s, expr) ?? instr(s, 'v128.bitselect', [s.lower(a), s.lower(b), mask]);
+  if (isNoBits(b)) return instr(s, 'v128.and', [s.lower(a), mask]);
+  if (isNoBits(a)) return instr(s, 'v128.andnot', [s.lower(b), mask]);
+  return instr(s, 'v128.bitselect', [s.lower(a), s.lower(b), mask]);
+}
+
+/** Whether all bits of a value are certainly 0, which a mask alone makes. */
+function isNoBits(x: Expr): boolean {
+  return x.kind === 'const' && (x.value === 0n || Object.is(x.value, 0));
 }
 
 /** `p < q ? q : p` is what `pmax(p, q)` means, and `p < q ? p : q` is `pmin(q, p)`. */

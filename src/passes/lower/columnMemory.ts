@@ -2,12 +2,20 @@ import * as e from '../../loop/build.js';
 import { fastTwoSum } from '../../loop/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../loop/nodes.js';
 import type { Fold } from './fold.js';
-import { type Blocks, blocksOf, mostStepsOfColumns, oneBlock, sumsIn } from './longSums.js';
+import {
+  type Blocks,
+  blocksOf,
+  emptySum,
+  isCarried,
+  mostStepsOfColumns,
+  oneBlock,
+  sumsIn,
+} from './longSums.js';
 import type { Stage } from './stages.js';
 
 /**
- * The states of neighbouring columns, and the totals of their sums where these take more than one block. What a
- * total rounds away is the first term of the next block.
+ * The states of neighbouring columns, and the totals of their sums where these take more than one block. What is
+ * carried is the first term of the next block.
  */
 export class ColumnMemory {
   /** The components of a state that are sums, as in `sumsIn`. */
@@ -16,6 +24,7 @@ export class ColumnMemory {
   readonly #states: readonly Buffer[];
   readonly #most: number;
   #totals: ReadonlyMap<number, Buffer> = new Map();
+  #isCarried: boolean = false;
 
   constructor(fold: Fold, most: number) {
     this.#fold = fold;
@@ -40,6 +49,7 @@ export class ColumnMemory {
             stages.map(() => 0),
           );
     if (blocks.around !== null || blocks.within.some((steps) => steps !== null)) {
+      this.#isCarried = isCarried(blocks);
       this.#totals = new Map(this.sums.map((k) => [k, this.#row(`total${k}`, k)]));
     }
     return blocks;
@@ -71,7 +81,7 @@ export class ColumnMemory {
           e.declare(total, e.load(buffer, at)),
           e.declare(block, e.load(this.#states[k], at)),
           e.store(buffer, at, sum),
-          e.store(this.#states[k], at, error),
+          e.store(this.#states[k], at, this.#isCarried ? error : emptySum(block, lanes)),
         );
       }),
     );

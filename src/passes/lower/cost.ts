@@ -137,7 +137,8 @@ function tripsBetween(from: Dim, to: Dim, step: number): Dim {
 }
 
 /** Arithmetic and memory accesses, each distinct one once. */
-function workOf(roots: readonly Expr[]): number {
+/** How many instructions expressions are, with slow ones as several. */
+export function workOf(roots: readonly Expr[]): number {
   let work = 0;
   visitExprs(roots, (expr) => {
     switch (expr.kind) {

@@ -2,8 +2,9 @@ import * as e from '../../loop/build.js';
 import type { Expr, Stmt } from '../../loop/nodes.js';
 import { addIndex, mulIndex, one } from './access.js';
 import { ColumnMemory } from './columnMemory.js';
-import { combine, copiesInFlight, declareState, type Fold, place, step } from './fold.js';
-import { emptySum, nestInBlocks } from './longSums.js';
+import { copiesInFlight, declareState, type Fold, place, step } from './fold.js';
+import { foldTogether } from './foldTogether.js';
+import { nestInBlocks, termsTogether } from './longSums.js';
 import type { Team } from '../../loop/team.js';
 import {
   elementsTogether,
@@ -86,7 +87,7 @@ function columnsInMemory(
     extent.kind === 'const' ? Math.min(Number(extent.value), columnsTogether) : columnsTogether;
   const memory = new ColumnMemory(fold, most);
   const rows = fold.inner[fold.inner.length - 1];
-  const stages = cut(rows.extent, 1, copiesInFlight);
+  const stages = cut(rows.extent, 1, 1, termsTogether);
   const blocks = memory.blocksOf(stages);
   return e.forLoop(
     'block',
@@ -114,9 +115,9 @@ function columnsInMemory(
               ...stages.map((stage, k) => {
                 const body = (indices: readonly Expr[]): Stmt =>
                   foldRowsOf(indices.map((index) => [...foldedAt, index]));
-                const steps = blocks.within[k];
-                if (steps === null) return stageLoop('i', stage, body);
-                return stageInBlocks('i', stage, steps, body, addToTotals);
+                const ends = blocks.within[k];
+                if (ends === null) return stageLoop('i', stage, body);
+                return stageInBlocks('i', stage, ends, body, addToTotals);
               }),
             ),
           addToTotals,
@@ -128,7 +129,7 @@ function columnsInMemory(
   );
 }
 
-/** Folds a few elements of one column, or of as many as there are lanes; their sum is added as one. */
+/** Folds a few elements of one column, or of as many as there are lanes. */
 function foldColumn(
   fold: Fold,
   memory: ColumnMemory,
@@ -137,29 +138,10 @@ function foldColumn(
   at: Expr,
   lanes: number,
 ): Stmt {
-  const before = memory.load(at);
+  const before = memory.load(at).map((part) => e.broadcast(part, lanes));
   const sums = new Set(foldedAt.length > 1 ? memory.sums : []);
-  const initial = before.map((part, k) =>
-    sums.has(k) ? emptySum(fold.initial[k], lanes) : e.broadcast(part, lanes),
-  );
-  const state = fold.initial.map(({ type }, k) => e.variable(`state_${k}`, type.scalar, lanes));
-  const [first, ...others] = foldedAt;
-  const joined = sums.size === 0 ? state : combine(fold, before, state);
-  return e.block(
-    ...state.map((part, k) => e.declare(part, initial[k])),
-    step(
-      fold,
-      keptAt,
-      first,
-      state,
-      state.map((part, k) => (sums.has(k) ? initial[k] : part)),
-    ),
-    ...others.map((folded) => step(fold, keptAt, folded, state)),
-    memory.save(
-      at,
-      state.map((part, k) => (sums.has(k) ? joined[k] : part)),
-    ),
-  );
+  const { statements, state } = foldTogether(fold, keptAt, foldedAt, before, sums);
+  return e.block(...statements, memory.save(at, state));
 }
 
 function widthFrom(begin: Expr, extent: Expr, most: number): Expr {

@@ -1,5 +1,6 @@
 import * as e from '../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../loop/nodes.js';
+import { workOf } from './cost.js';
 import {
   combine,
   copiesInFlight,
@@ -11,7 +12,15 @@ import {
   step,
 } from './fold.js';
 import type { Team } from '../../loop/team.js';
-import { nestInBlocks } from './longSums.js';
+import { foldTogether } from './foldTogether.js';
+import {
+  mostPlainBlocks,
+  mostStepsOf,
+  mostStepsOfRows,
+  nestInBlocks,
+  sumsIn,
+  termsTogether,
+} from './longSums.js';
 import { type Loop, loopToShare, nest } from './nest.js';
 import { isScalar, RowTotals } from './rowTotals.js';
 import { cut, type Stage, stageInBlocks, stageLoop } from './stages.js';
@@ -35,7 +44,8 @@ export function foldRow(
   row: Loop,
   keptAt: readonly Expr[],
 ): { readonly total: readonly Var[]; readonly statements: readonly Stmt[] } {
-  const stages = cut(row.extent, fold.lanes, copiesInFlight);
+  const { copies, together } = shapeOfSteps(fold, row, keptAt);
+  const stages = cut(row.extent, fold.lanes, copies, together);
   const total = declareState('total', fold.initial, 1);
   const partial = partialStates(fold, stages);
   const totals = new RowTotals(fold, stages, partial.states, total.state);
@@ -48,10 +58,11 @@ export function foldRow(
         keptAt,
         indices.map((index) => [...foldedAt, index]),
         states,
+        stage.together,
       );
-    const steps = totals.blocks.within[k];
-    if (steps === null) return stageLoop('i', stage, body);
-    return stageInBlocks('i', stage, steps, body, () => totals.add(stage));
+    const blocks = totals.blocks.within[k];
+    if (blocks === null) return stageLoop('i', stage, body);
+    return stageInBlocks('i', stage, blocks, body, () => totals.add(stage));
   };
   return {
     total: total.state,
@@ -87,13 +98,56 @@ function partialStates(
   };
 }
 
+/** Elements of at most this much work are folded several together. */
+const cheapWork = 12;
+/** As are vectors of at most so many bytes: the instructions that add wider ones read them from memory themselves. */
+const narrowVector = 16;
+
+/**
+ * What is folded in one step of a row: long sums of what costs little code are added up pairwise first, which
+ * makes fewer blocks of them, in half of the states.
+ */
+function shapeOfSteps(
+  fold: FoldStage,
+  row: Loop,
+  keptAt: readonly Expr[],
+): Pick<Stage, 'copies' | 'together'> {
+  const single = { copies: copiesInFlight, together: 1 };
+  const { lanes, initial } = fold;
+  const areSums = initial.length > 0 && sumsIn(fold.parts).length === initial.length;
+  if (!areSums || lanes * e.scalarBytes(initial[0].type.scalar) > narrowVector) return single;
+  const [first] = cut(row.extent, lanes, copiesInFlight);
+  const most = mostPlainBlocks * mostStepsOfRows({ lanes, together: 1 }, copiesInFlight, true);
+  if (first === undefined || mostStepsOf([first], 0) <= most) return single;
+  const foldedAt = fold.inner.map((_, k) => e.variable(`i${k}`, 'i32'));
+  const index = place(fold, keptAt, foldedAt);
+  const elements = [
+    ...fold.parts.map(({ element }) => element.at(index)),
+    ...fold.beside.map(({ at }) => at(index)),
+  ];
+  if (workOf(elements) > cheapWork) return single;
+  return { copies: copiesInFlight / 2, together: termsTogether };
+}
+
+/** One step of each state, each of which takes `together` elements. */
 function stepAll(
   fold: FoldStage,
   keptAt: readonly Expr[],
   foldedAt: readonly (readonly Expr[])[],
   states: readonly (readonly Var[])[],
+  together: number,
 ): Stmt {
-  return e.block(...foldedAt.map((at, copy) => step(fold, keptAt, at, states[copy])));
+  if (together === 1) {
+    return e.block(...foldedAt.map((at, copy) => step(fold, keptAt, at, states[copy])));
+  }
+  const sums = new Set(sumsIn(fold.parts));
+  return e.block(
+    ...states.map((state, copy) => {
+      const own = foldedAt.slice(copy * together, (copy + 1) * together);
+      const next = foldTogether(fold, keptAt, own, state, sums);
+      return e.block(...next.statements, replace(state, next.state));
+    }),
+  );
 }
 
 function joinCopies(fold: FoldStage, states: readonly (readonly Var[])[]): readonly Stmt[] {

@@ -2,9 +2,9 @@ import * as e from '../../loop/build.js';
 import { fastTwoSum } from '../../loop/compensation.js';
 import type { Expr, Stmt, Var } from '../../loop/nodes.js';
 import { zero } from './access.js';
-import { combine, copiesInFlight, type FoldStage, type Part } from './fold.js';
+import { combine, type FoldStage, type Part } from './fold.js';
 import { type Loop, nest } from './nest.js';
-import { loopInBlocks, type Stage } from './stages.js';
+import { type Ends, loopInBlocks, type Stage, width } from './stages.js';
 
 /*
  * Sums of any length that keep their digits (decision 45). Terms are added up in blocks; the sum of a block
@@ -20,18 +20,28 @@ const mostRoundings = 16;
  */
 const roundingsBehind = 4;
 
+/** The sums of so many blocks are added up one after the other, which rounds them no more than carrying does. */
+export const mostPlainBlocks: number = roundingsBehind;
+
+/** How many terms are added up pairwise before they are added to others, where there are many. */
+export const termsTogether = 4;
+
 /**
- * The most steps of a block of a row: its terms are added up by `copies` vectors of `lanes` which are joined
- * pairwise, and once more to what is left over at the end of a row.
+ * The most steps of a block of a row: its terms are added up by so many states of `lanes` which are joined
+ * pairwise, and once more to a rest that scalars add up. Each step adds the sum of `together` terms.
  */
-export function mostStepsOfRows(lanes: number): number {
-  const joined = Math.log2(copiesInFlight) + Math.log2(lanes) + 1;
+export function mostStepsOfRows(
+  { lanes, together }: Pick<Stage, 'lanes' | 'together'>,
+  states: number,
+  hasRest: boolean,
+): number {
+  const joined = Math.log2(together) + Math.log2(states) + Math.log2(lanes) + Number(hasRest);
   return mostRoundings - roundingsBehind - joined + 1;
 }
 
-/** The most steps of a block of columns, each of which adds the sum of `copiesInFlight` terms. */
+/** The most steps of a block of columns, each of which adds the sum of `termsTogether` terms. */
 export const mostStepsOfColumns: number =
-  mostRoundings - roundingsBehind - (copiesInFlight - 1) + 1;
+  mostRoundings - roundingsBehind - Math.log2(termsTogether) + 1;
 
 /** The most terms of a block that one scalar adds up, which is joined to the vectors of its row. */
 export const mostScalarSteps: number = mostRoundings - roundingsBehind - 1 + 1;
@@ -65,15 +75,25 @@ export function emptySum({ type: { scalar } }: Expr, lanes: number): Expr {
 
 /** Where blocks of terms end. Both null: all terms make one block. */
 export interface Blocks {
-  /** After so many steps of a stage of the innermost loop; null for stages that are part of a block. */
-  readonly within: readonly (number | null)[];
+  /**
+   * Those of each stage of the innermost loop; null for stages that are part of a block. The last of all is not added to
+   * the totals, but with them.
+   */
+  readonly within: readonly (Ends | null)[];
   /** After so many trips of a loop around the innermost one. */
   readonly around: { readonly loop: Loop; readonly trips: number } | null;
+  /** How often blocks are added to one total, at most. */
+  readonly additions: number;
+}
+
+/** Whether totals carry what additions to them round away. */
+export function isCarried({ additions }: Blocks): boolean {
+  return additions >= mostPlainBlocks;
 }
 
 /** Where all terms make one block. */
 export function oneBlock(stages: readonly Stage[]): Blocks {
-  return { within: stages.map(() => null), around: null };
+  return { within: stages.map(() => null), around: null, additions: 0 };
 }
 
 /**
@@ -86,14 +106,25 @@ export function blocksOf(
   most: readonly number[],
   chains: readonly number[],
 ): Blocks {
-  const within: (number | null)[] = stages.map(() => null);
+  const within: (Ends | null)[] = stages.map(() => null);
   const left = new Map<number, number>();
+  let additions = 0;
   // From the last: what the first stage does not share with the others is what it can have many of.
   for (let k = stages.length - 1; k >= 0; k--) {
-    const before = left.get(chains[k]) ?? 0;
-    const steps = before + mostStepsOf(stages, k);
-    if (steps > most[k]) within[k] = evenly(steps, most[k]);
-    left.set(chains[k], steps > most[k] ? before : steps);
+    const [own, behind] = [mostStepsOf(stages, k), left.get(chains[k]) ?? 0];
+    const isLong = own + behind > most[k];
+    if (isLong) {
+      const length = evenly(own + behind, most[k]);
+      const inLast = own % length || length;
+      const isFirst = stages.every(
+        (_, other) => chains[other] !== chains[k] || within[other] === null,
+      );
+      const isLast = inner.length === 1 && isFirst && inLast + behind <= most[k];
+      within[k] = { steps: length, isLast };
+      const blocks = Math.ceil(own / length) - Number(isLast);
+      additions = Math.max(additions, inner.length === 1 ? blocks : Infinity);
+    }
+    left.set(chains[k], isLong ? behind : own + behind);
   }
   // How much of a block one trip of a loop takes.
   let share = Math.max(0, ...stages.map((_, k) => (left.get(chains[k]) ?? 0) / most[k]));
@@ -101,29 +132,26 @@ export function blocksOf(
     const { extent } = loop;
     const trips = extent.kind === 'const' ? Number(extent.value) : Infinity;
     if (share * trips > 1) {
-      return { within, around: { loop, trips: Math.max(1, Math.floor(1 / share)) } };
+      const around = { loop, trips: Math.max(1, Math.floor(1 / share)) };
+      return { within, around, additions: Infinity };
     }
     share *= trips;
   }
-  return { within, around: null };
+  return { within, around: null, additions };
 }
 
-/** The length of blocks of about `most` steps, which are all as long where that is possible. */
+/** The length of as few blocks of at most `most` steps as there can be, all about as long. */
 function evenly(steps: number, most: number): number {
-  if (steps === Infinity) return most;
-  for (let length = most; 2 * length > most; length--) if (steps % length === 0) return length;
-  return Math.ceil(steps / Math.ceil(steps / most));
+  return steps === Infinity ? most : Math.ceil(steps / Math.ceil(steps / most));
 }
 
 /** The most steps of a stage, of which all but the first only take what is left. */
-function mostStepsOf(stages: readonly Stage[], k: number): number {
-  const { begin, end, lanes, copies } = stages[k];
+export function mostStepsOf(stages: readonly Stage[], k: number): number {
+  const { begin, end } = stages[k];
   if (begin.kind === 'const' && end.kind === 'const') {
-    return Math.ceil((Number(end.value) - Number(begin.value)) / (lanes * copies));
+    return Math.ceil((Number(end.value) - Number(begin.value)) / width(stages[k]));
   }
-  if (k === 0) return Infinity;
-  const before = stages[k - 1];
-  return Math.ceil((before.lanes * before.copies) / (lanes * copies)) - 1;
+  return k === 0 ? Infinity : Math.ceil(width(stages[k - 1]) / width(stages[k])) - 1;
 }
 
 /** Totals of the sums of a state, and what was rounded away where blocks were added to them. */
@@ -143,10 +171,26 @@ export function declareTotals(
   { initial }: FoldStage,
   sums: readonly number[],
   lanes: number,
+  blocks: Blocks,
 ): Totals {
   const local = (part: string, k: number): Var =>
     e.variable(`${name}_${part}_${k}`, initial[k].type.scalar, lanes);
   const totals = new Map(sums.map((k) => [k, local('high', k)]));
+  if (!isCarried(blocks)) {
+    const sum = (state: readonly Var[], k: number): Expr => e.add(totals.get(k)!, state[k]);
+    return {
+      sums,
+      declarations: sums.map((k) => e.declare(totals.get(k)!, e.broadcast(initial[k], lanes))),
+      add: (state) =>
+        e.block(
+          ...sums.flatMap((k) => [
+            e.assign(totals.get(k)!, sum(state, k)),
+            e.assign(state[k], emptySum(initial[k], lanes)),
+          ]),
+        ),
+      complete: (state) => e.block(...sums.map((k) => e.assign(state[k], sum(state, k)))),
+    };
+  }
   const errors = new Map(sums.map((k) => [k, local('low', k)]));
   const each = (statements: (k: number, total: Var, error: Var) => readonly Stmt[]): Stmt =>
     e.block(...sums.flatMap((k) => statements(k, totals.get(k)!, errors.get(k)!)));
@@ -210,7 +254,7 @@ export function nestInBlocks(
     loopInBlocks(
       `i${axes.join('')}`,
       range,
-      around.trips,
+      { steps: around.trips, isLast: false },
       (index) => nest(loops.slice(blocked + 1), (rest) => body([...outer, index, ...rest])),
       behind,
     ),

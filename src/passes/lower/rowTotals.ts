@@ -42,8 +42,9 @@ export class RowTotals {
     const sums = sumsIn(fold.parts);
     // The scalars of one row make a block, however many they are.
     const mostScalars = fold.inner.length > 1 ? mostScalarSteps : Infinity;
+    const hasRest = stages.some(isScalar);
     const most = stages.map((stage) =>
-      isScalar(stage) ? mostScalars : mostStepsOfRows(fold.lanes),
+      isScalar(stage) ? mostScalars : mostStepsOfRows(stage, partial.length, hasRest),
     );
     const chains = stages.map((stage) => Number(isScalar(stage)));
     this.blocks = sums.length === 0 ? oneBlock(stages) : blocksOf(fold.inner, stages, most, chains);
@@ -51,7 +52,7 @@ export class RowTotals {
       const isNeeded = stages.some(
         (stage, k) => of(stage) && (this.blocks.within[k] !== null || this.blocks.around !== null),
       );
-      return isNeeded ? declareTotals(name, fold, sums, lanes) : null;
+      return isNeeded ? declareTotals(name, fold, sums, lanes, this.blocks) : null;
     };
     this.#lanes = declare('lanes', fold.lanes, (stage) => !isScalar(stage));
     this.#scalar = declare('scalar', 1, isScalar);
@@ -63,6 +64,11 @@ export class RowTotals {
 
   /** Whether all but the first copy of the state of the lanes hold nothing in the end. */
   get areJoined(): boolean {
+    const { within, around } = this.blocks;
+    const areLeft = this.#stages.some(
+      ({ copies }, k) => copies > 1 && (within[k] === null || within[k].isLast),
+    );
+    if (areLeft && around === null) return false;
     return this.#lanes?.sums.length === this.#fold.initial.length;
   }
 
