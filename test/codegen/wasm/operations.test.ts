@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { encodeModule } from '../../../src/codegen/wasm/index.js';
 import { InternalError } from '../../../src/base/errors.js';
 import * as e from '../../../src/loop/build.js';
-import type { BinaryOp, Scalar, UnaryOp } from '../../../src/loop/nodes.js';
+import type { BinaryOp, Expr, Scalar, UnaryOp } from '../../../src/loop/nodes.js';
 import { agreeOnEdges } from './harness.js';
 
 const lanesOf: Readonly<Record<Scalar, readonly number[]>> = {
@@ -135,6 +135,21 @@ test('select by masks of every width', () => {
 });
 
 const true_ = (lanes: number) => e.constant('bool', 1, lanes);
+
+test('select of a zero on either side', () => {
+  each(numbers, (scalar, lanes) => {
+    for (const zero of isFloat(scalar) ? [0, -0] : [0]) {
+      const nothing = (type: Scalar): Expr => e.constant(type, zero, lanes);
+      const isGiven = ([x]: readonly Expr[]): Expr => e.lt(x, 1);
+      agreeOnEdges([scalar, scalar], lanes, (operands) =>
+        e.select(isGiven(operands), operands[1], nothing(scalar)),
+      );
+      agreeOnEdges([scalar, scalar], lanes, (operands) =>
+        e.select(isGiven(operands), nothing(scalar), operands[1]),
+      );
+    }
+  });
+});
 
 test('select that is a minimum or a maximum', () => {
   each(['f32', 'f64'], (scalar, lanes) => {
