@@ -34,7 +34,8 @@ const cases: readonly Case[] = [
   },
   {
     name: 'reductions along every axis, of every kind',
-    code: (x) => [x.sum(0), x.mean(1), x.max(), x.prod(0), x.argmax(1), x.sum([0, 1])],
+    // The sum of all is one of squares: about as many terms of either sign would leave no digits to compare.
+    code: (x) => [x.sum(0), x.mean(1), x.max(), x.prod(0), x.argmax(1), x.square().sum([0, 1])],
     on: () => [wave([19, 67])],
   },
   {

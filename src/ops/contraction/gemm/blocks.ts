@@ -6,10 +6,10 @@ import { blockEnd, isWithin, known, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 
 /*
- * Sums over a long inner index are added up in blocks (decision 46): a register sums the terms of one block, and
- * the sums of blocks are added in memory, each with a carry of what rounding has dropped, which is added to the next
- * block. So the error does not grow with the number of blocks: to first order it is at most `blockTerms + 2` roundings of the sum of magnitudes, and
- * `blockTerms / 4 + 2` where all terms are equal.
+ * Sums over a long inner index are added up in blocks (decision 46): a register sums the terms of one block, and the
+ * sums of blocks are added in memory, each with a carry of what rounding has dropped, which is added to the next
+ * block. So the error does not grow with the number of blocks: to first order it is at most `blockTerms + 3` roundings
+ * of the sum of magnitudes, and `blockTerms / 4 + 3` where all terms are equal.
  */
 
 /** Terms of one block. */

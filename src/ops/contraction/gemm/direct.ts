@@ -38,7 +38,7 @@ export function contractDirect(spec: Contraction, shape: TileShape, depth?: numb
     return e.block(rowByRow, columns.rest(down));
   };
   const products = rangeOf(spec, divided, 'batch', 1);
-  const waiting = depth === undefined ? tileSums(spec, shape) : waitingSums(spec);
+  const waiting = depth === undefined ? tileSums(spec, shape) : waitingSums(spec, shape);
   return e.forLoop('batch', products.begin, products.end, (batch) => {
     if (depth === undefined) return across({ batch, from: e.i32(0), to: k, waiting });
     return alongDepth(k, depth, (from, to) => across({ batch, from, to, waiting }));
@@ -46,7 +46,7 @@ export function contractDirect(spec: Contraction, shape: TileShape, depth?: numb
 }
 
 /** Where all sums of a product wait. */
-function waitingSums(spec: Contraction): WaitingSums {
+function waitingSums(spec: Contraction, shape: TileShape): WaitingSums {
   const { m, n } = spec;
-  return { ...memoryForSums(spec, product(m, n)), row: (i) => e.mul(i, n), first: e.i32(0) };
+  return { ...memoryForSums(spec, shape, product(m, n)), row: (i) => e.mul(i, n), first: e.i32(0) };
 }

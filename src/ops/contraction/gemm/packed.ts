@@ -110,7 +110,11 @@ function waitingSums(
     const sums = tileSums(spec, { rows, vectors });
     return () => sums;
   }
-  const memory = memoryForSums(spec, product(lesser(m, blockRows), vectors * lanesOf(spec)));
+  const memory = memoryForSums(
+    spec,
+    { rows, vectors },
+    product(lesser(m, blockRows), vectors * lanesOf(spec)),
+  );
   return ({ i0 }, { start, width }) => {
     return { ...memory, row: (i) => e.mul(e.sub(i, i0), width), first: start };
   };

@@ -1,7 +1,7 @@
 import * as e from '../../../loop/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/nodes.js';
 import {
-  addBlock, addToLast, type BlockSums, blockSums, blockTerms, isLong, overBlocks, putBlock,
+  addBlock, addToLast, type BlockSums, blockSums, isLong, overBlocks, putBlock,
 } from './blocks.js'; // prettier-ignore
 import { tiled } from './cover.js';
 import { lanesOf, pieces, type TileShape } from './shape.js';
@@ -17,11 +17,21 @@ export interface Part {
   readonly waiting: WaitingSums | TileSums | null;
 }
 
+/**
+ * A tile adds the sums of so many blocks of so many terms to each other before it adds them to those of all of `k`,
+ * since carrying takes about as long as five steps of a tile. No term is rounded more often than in one block of
+ * `blockTerms` alone, and equal terms by no more.
+ */
+const tileBlock = 48;
+const tileGroup = 6 * tileBlock;
+
 /** Sums that wait in memory until the next stretch of `k`. */
 export interface WaitingSums {
   readonly buffer: Buffer;
   /** How far behind a sum its carry is; null where sums are short, and wait as they are. */
   readonly carry: Expr | null;
+  /** Where the sums of one tile wait between the blocks of a group; null where sums are short. */
+  readonly group: Buffer | null;
   /** Where the sums of a row begin. */
   row(i: Expr): Expr;
   /** The column that comes first in a row. */
@@ -30,23 +40,36 @@ export interface WaitingSums {
 
 /** Long sums of one tile, all of which are finished before those of the next: row by row, from the beginning. */
 export interface TileSums extends BlockSums {
+  readonly group: Buffer;
   readonly row: null;
 }
 
-/** Memory for so many sums: with their carries where they are long. */
+/** Memory for so many sums of tiles of at most such a shape: with their carries where they are long. */
 export function memoryForSums(
   spec: Contraction,
+  shape: TileShape,
   size: Expr,
-): Pick<WaitingSums, 'buffer' | 'carry'> {
-  if (isLong(spec)) return blockSums(spec, size);
+): Pick<WaitingSums, 'buffer' | 'carry' | 'group'> {
+  if (isLong(spec)) return { ...blockSums(spec, size), group: groupSums(spec, shape) };
   const { context, scalar } = spec;
-  return { buffer: context.scratch('partialSums', sumDTypes[scalar], size), carry: null };
+  const buffer = context.scratch('partialSums', sumDTypes[scalar], size);
+  return { buffer, carry: null, group: null };
 }
 
 /** Where the sums of tiles of at most such a shape wait between the blocks of all of `k`, if there may be several. */
-export function tileSums(spec: Contraction, { rows, vectors }: TileShape): TileSums | null {
+export function tileSums(spec: Contraction, shape: TileShape): TileSums | null {
   if (!isLong(spec)) return null;
-  return { ...blockSums(spec, e.i32(rows * vectors * lanesOf(spec))), row: null };
+  const sums = blockSums(spec, e.i32(sumsOf(spec, shape)));
+  return { ...sums, group: groupSums(spec, shape), row: null };
+}
+
+function groupSums(spec: Contraction, shape: TileShape): Buffer {
+  const { context, scalar } = spec;
+  return context.scratch('groupSums', sumDTypes[scalar], e.i32(sumsOf(spec, shape)));
+}
+
+function sumsOf(spec: Contraction, { rows, vectors }: TileShape): number {
+  return rows * vectors * lanesOf(spec);
 }
 
 /** The columns of a tile, in as few vectors as they make. */
@@ -95,13 +118,15 @@ export function tile(
   };
   const { waiting } = part;
   const starts = columns.map((_, c) => lanesIn(columns.slice(0, c)));
-  const place = (r: number, c: number): Expr => {
+  const inTile = (r: number, c: number): Expr => {
     const { lanes } = columns[c].type;
-    if (waiting!.row !== null)
-      return along(e.sub(waiting!.row(rows[r]), waiting!.first), columns[c]);
     const start = e.i32(r * lanesIn(columns) + starts[c]);
     return lanes === 1 ? start : e.ramp(start, 1, lanes);
   };
+  const place = (r: number, c: number): Expr =>
+    waiting!.row === null
+      ? inTile(r, c)
+      : along(e.sub(waiting!.row(rows[r]), waiting!.first), columns[c]);
   const each = (visit: (sum: Var, r: number, c: number) => Stmt): Stmt =>
     e.block(...sums.flatMap((row, r) => row.map((sum, c) => visit(sum, r, c))));
   const zeros = sums.flat().map(zero);
@@ -111,8 +136,8 @@ export function tile(
     );
   const store = each((sum, r, c) => spec.store(batch, rows[r], columns[c], sum));
   if (waiting === null) return e.block(...zeros, accumulate(part.from, part.to), store);
-  const { buffer, carry } = waiting;
-  if (carry === null)
+  const { buffer, carry, group } = waiting;
+  if (carry === null || group === null)
     return e.block(
       ...zeros,
       e.ifThen(
@@ -127,23 +152,44 @@ export function tile(
       ),
     );
   const memory = { buffer, carry };
-  return overBlocks(spec.k, { begin: part.from, end: part.to }, blockTerms, (from, to) =>
-    e.block(
-      ...zeros,
-      accumulate(from, to),
-      e.ifThen(
-        e.ge(to, spec.k),
-        e.block(
-          e.ifThen(
-            e.gt(from, 0),
-            each((sum, r, c) => addToLast(memory, place(r, c), sum)),
-          ),
-          store,
-        ),
+  const ofGroup = (r: number, c: number): Expr => e.load(group, inTile(r, c));
+  const keepInGroup = (from: Expr, first: Expr): Stmt =>
+    e.ifThen(
+      e.eq(from, first),
+      each((sum, r, c) => e.store(group, inTile(r, c), sum)),
+      each((sum, r, c) => e.store(group, inTile(r, c), e.add(ofGroup(r, c), sum))),
+    );
+  const endGroup = (first: Expr, last: Expr): Stmt =>
+    e.ifThen(
+      e.ge(last, spec.k),
+      e.block(
         e.ifThen(
-          e.eq(from, 0),
-          each((sum, r, c) => putBlock(memory, place(r, c), sum)),
-          each((sum, r, c) => addBlock(memory, place(r, c), sum)),
+          e.gt(first, 0),
+          each((sum, r, c) => addToLast(memory, place(r, c), sum)),
+        ),
+        store,
+      ),
+      e.ifThen(
+        e.eq(first, 0),
+        each((sum, r, c) => putBlock(memory, place(r, c), sum)),
+        each((sum, r, c) => addBlock(memory, place(r, c), sum)),
+      ),
+    );
+  return overBlocks(spec.k, { begin: part.from, end: part.to }, tileGroup, (first, last) =>
+    overBlocks(spec.k, { begin: first, end: last }, tileBlock, (from, to) =>
+      e.block(
+        ...zeros,
+        accumulate(from, to),
+        e.ifThen(
+          e.lt(to, last),
+          keepInGroup(from, first),
+          e.block(
+            e.ifThen(
+              e.gt(from, first),
+              each((sum, r, c) => e.assign(sum, e.add(ofGroup(r, c), sum))),
+            ),
+            endGroup(first, last),
+          ),
         ),
       ),
     ),
