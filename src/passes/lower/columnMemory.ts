@@ -2,15 +2,8 @@ import * as e from '../../loop/build.js';
 import { fastTwoSum } from '../../loop/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../loop/nodes.js';
 import type { Fold } from './fold.js';
-import {
-  type Blocks,
-  blocksOf,
-  emptySum,
-  isCarried,
-  mostStepsOfColumns,
-  oneBlock,
-  sumsIn,
-} from './longSums.js';
+import { emptySum, mostStepsOfColumns, sumsIn } from './longSums.js';
+import { type Blocks, blocksOf, isCarried, oneBlock } from './sumBlocks.js';
 import type { Stage } from './stages.js';
 
 /**

@@ -4,7 +4,8 @@ import { addIndex, mulIndex, one } from './access.js';
 import { ColumnMemory } from './columnMemory.js';
 import { copiesInFlight, declareState, type Fold, place, step } from './fold.js';
 import { foldTogether } from './foldTogether.js';
-import { nestInBlocks, termsTogether } from './longSums.js';
+import { termsTogether } from './longSums.js';
+import { nestInBlocks } from './sumBlocks.js';
 import type { Team } from '../../loop/team.js';
 import {
   elementsTogether,

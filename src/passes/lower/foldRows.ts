@@ -13,14 +13,8 @@ import {
 } from './fold.js';
 import type { Team } from '../../loop/team.js';
 import { foldTogether } from './foldTogether.js';
-import {
-  mostPlainBlocks,
-  mostStepsOf,
-  mostStepsOfRows,
-  nestInBlocks,
-  sumsIn,
-  termsTogether,
-} from './longSums.js';
+import { mostPlainBlocks, mostStepsOfRows, sumsIn, termsTogether } from './longSums.js';
+import { mostStepsOf, nestInBlocks } from './sumBlocks.js';
 import { type Loop, loopToShare, nest } from './nest.js';
 import { isScalar, RowTotals } from './rowTotals.js';
 import { cut, type Stage, stageInBlocks, stageLoop } from './stages.js';

@@ -1,17 +1,9 @@
 import * as e from '../../loop/build.js';
 import type { Stmt, Var } from '../../loop/nodes.js';
 import type { FoldStage } from './fold.js';
-import {
-  type Blocks,
-  blocksOf,
-  declareTotals,
-  joinSums,
-  mostScalarSteps,
-  mostStepsOfRows,
-  oneBlock,
-  sumsIn,
-  type Totals,
-} from './longSums.js';
+import { mostScalarSteps, mostStepsOfRows, sumsIn } from './longSums.js';
+import { type Blocks, blocksOf, oneBlock } from './sumBlocks.js';
+import { declareTotals, joinSums, type Totals } from './sumTotals.js';
 import type { Stage } from './stages.js';
 
 /** Whether a stage folds into the state of the whole row rather than into lanes and copies. */
