@@ -28,7 +28,7 @@ export const bounds: Readonly<Record<string, Bound>> = {
   cbrt: [once, 1], cos: [once, 1], cosh: [3, 3], deg2rad: [1, 1], digamma: [once, 3], elu: [1.5, 1.5], erf: [3, 3],
   erfc: [3, 3], exp: [1, 1], exp2: [1, 1], expm1: [1.5, 1], floorDivide: [once, 1], gelu: [3, 3], hardSigmoid: [2, 2],
   hardSwish: [2.5, 2.5], hypot: [2, 2], leakyRelu: [1, 1], lgamma: [once, 3], log: [1, 1], log10: [1, 1], log1p: [1, 1],
-  log2: [1, 1], logSigmoid: [2, 2], logaddexp: [3, 3], mish: [3, 3], 'polygamma(order: 1)': [once, 4], 'polygamma(order: 2)': [once, 8], pow: [once, 1],
+  log2: [1, 1], logSigmoid: [2, 2], logaddexp: [3, 3], mish: [3, 3], 'polygamma(order: 1)': [once, 4], 'polygamma(order: 2)': [once, 8], 'polygamma(order: 5)': [once, 20], pow: [once, 1],
   'pow(exponent: -2)': [2, 2], 'pow(exponent: -3)': [3, 3], 'pow(exponent: 3)': [2, 2], 'pow(exponent: 4)': [2, 2],
   rad2deg: [1, 1], rsqrt: [2, 2], selu: [2, 2], sigmoid: [2.5, 2.5], silu: [2.5, 2.5], sin: [once, 1], sinc: [once, 2],
   sinh: [3, 3], softplus: [2, 2], softsign: [2, 2], tan: [once, 2], tanh: [3, 3],

@@ -4,10 +4,11 @@ A function of elements is within 3 ulp (decision 5), computed in single precisio
 narrower and then rounded once. Other results are as near as the reference would be if each of its operators
 were within these 3 ulp, which are 6 roundings u (Higham, "Accuracy and Stability of Numerical Algorithms",
 2002, chapter 3). How far that moves a result is measured: the reference runs again, in double precision, with
-its operands and the result of every single operator, those of the derivatives among them, off by random signs.
-The root of the mean square of what comes out is the norm of all these errors for one rounding each; the root
-of the number of terms times that bounds their sum, where all have one sign. Adding up n terms in any order
-rounds log2(n) times more often.
+its operands and the result of every single operator, those of the derivatives among them, off by random numbers
+of variance 1; where they are denormal in the case's own precision, by as much as the least normal number is. The
+root of the mean square of what comes out is the norm of all these errors for one rounding each; the root of the
+number of terms times that bounds their sum, where all have one sign. Adding up n terms in any order rounds
+log2(n) times more often.
 """
 
 import contextlib
@@ -21,7 +22,10 @@ ulps = 3
 """The bound of decision 5."""
 
 disturbance = 2.0**-20
-draws = 6
+draws = 12
+
+exact = {torch.ops.aten.amax.default, torch.ops.aten.amin.default, torch.ops.aten.max.dim, torch.ops.aten.min.dim}
+"""Operators that give one of their operands, which has no error: next to the greatest, what is beyond it would be infinite."""
 
 formats = {torch.float16: (11, -14), torch.bfloat16: (8, -126), torch.float32: (24, -126), torch.float64: (53, -1022)}  # fmt: skip
 
@@ -55,17 +59,24 @@ def of_condition(value, sensitivity, terms, dtype):
     return steps * 2.0**-digits * (np.abs(value) + math.sqrt(max(1, terms)) * sensitivity) + steps * tiny(dtype)
 
 
-class Disturbed(TorchDispatchMode):
-    """Every operator's floating results are off by random signs, derivatives' too; views stay what they view."""
+def least_normal(dtypes):
+    """That of the coarsest float that is computed with; halves, and integers where floats come out, are computed in single precision."""
+    exponents = [formats[each][1] for each in dtypes if each in (torch.float32, torch.float64)]
+    return math.ldexp(1.0, max(exponents, default=formats[torch.float32][1]))
 
-    def __init__(self, generator):
+
+class Disturbed(TorchDispatchMode):
+    """Every operator's floating results are off by random numbers, derivatives' too; views stay what they view."""
+
+    def __init__(self, generator, least):
         super().__init__()
         self.generator = generator
+        self.least = least
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
         returned = [each.alias_info for each in function._schema.returns]
-        if any(each is not None and not each.is_write for each in returned):
+        if function in exact or any(each is not None and not each.is_write for each in returned):
             return result
         if any(each is not None for each in returned):
             result.copy_(self.off(result))
@@ -77,23 +88,24 @@ class Disturbed(TorchDispatchMode):
     def off(self, x):
         if not isinstance(x, torch.Tensor) or not x.dtype.is_floating_point or x._is_zerotensor() or x.is_meta:
             return x
-        return disturbed(x, self.generator)
+        return disturbed(x, self.generator, self.least)
 
 
-def disturbed(x, generator):
-    signs = torch.randint(0, 2, x.shape, generator=generator) * 2.0 - 1
-    return x * (1 + disturbance * signs)
+def disturbed(x, generator, least):
+    noise = disturbance * torch.randn(x.shape, generator=generator, dtype=torch.float64)
+    size = torch.where((x == 0) | ~torch.isfinite(x), 0, torch.clamp(x.abs(), min=least))
+    return x + noise * size
 
 
-def sensitivity(run, operands, generator, through):
+def sensitivity(run, operands, generator, least, through):
     """
     The norm of what operands and, `through` and through, operators that are off add to every element of a result.
     """
     exact = run(operands).detach().numpy()
     changes = []
     for _ in range(draws):
-        moved = [each if each is None or not each.dtype.is_floating_point else disturbed(each, generator) for each in operands]
-        with Disturbed(generator) if through else contextlib.nullcontext():
+        moved = [each if each is None or not each.dtype.is_floating_point else disturbed(each, generator, least) for each in operands]
+        with Disturbed(generator, least) if through else contextlib.nullcontext():
             near = run(moved).detach().numpy()
         with np.errstate(all='ignore'):
             change = (near - exact) / disturbance

@@ -112,7 +112,8 @@ class Whole:
             given = converted(case.inputs, self.operands, True)
             heads = [head.double() for head in case.heads]
             inputs = [None] * count if steady else given
-            return bounds.sensitivity(run, [*inputs, *heads], torch.Generator().manual_seed(1), not steady)
+            least = bounds.least_normal([each.dtype for each in case.inputs])
+            return bounds.sensitivity(run, [*inputs, *heads], torch.Generator().manual_seed(1), least, not steady)
         finally:
             torch.set_default_dtype(torch.float32)
 
@@ -183,8 +184,9 @@ def beyond_range(whole, a, e, dtype):
     if not np.isfinite(e).all() and whole.rule() == 'noise':
         # The reference itself has left the range of double precision.
         return ~np.isfinite(e) & (~np.isfinite(a) | (dtype == torch.float64))
-    terms = math.sqrt(max(1, whole.terms(e)))
-    return ~np.isfinite(a) & (np.abs(e) + terms * whole.sensitivity() >= most / 2)
+    terms = max(1, whole.terms(e))
+    sums = np.abs(e) + math.sqrt(terms) * whole.sensitivity()
+    return ~np.isfinite(a) & (sums * (terms if whole.entry.mean else 1) >= most / 2)
 
 
 def operands_at(whole, shape):
@@ -262,7 +264,7 @@ def term(whole, x, heads, k):
 
 
 def wider(whole, given, index):
-    """Left of 0 powers of a cotangent have more of its error: decision 5 gives `polygamma` 4 ulp there for order 1, 8 for order 2."""
+    """Left of 0 powers of a cotangent have more of its error: decision 5 gives `polygamma` 4 ulp there for each order."""
     if whole.operator != 'polygamma' or given[0][index] >= 0:
         return 1
     return 4 * whole.case.args[0] / bounds.ulps

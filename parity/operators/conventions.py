@@ -131,13 +131,34 @@ def angle_of_nothing(operator, case, part, about):
     return operator == 'atan2' and part in 'gs' and at_origin and about['actual'] != about['actual']
 
 
-@convention('A key that a query does not see has no influence on it, also where its elements are NaN or infinite; PyTorch multiplies them by 0.')
+@convention('Causal attention leaves out keys that none of a block of queries sees, whatever their elements are, and the scores of keys that one of them does not see; PyTorch multiplies what is NaN or infinite there by 0.')
 def unseen_keys(operator, case, part, about):
     if operator not in ('attention', 'attentionGradient') or part not in 'ygs' or not values(part, about):
         return False
     causal = any(isinstance(arg, dict) and arg.get('causal') for arg in case.args)
     some = any(not torch.isfinite(each).all() for each in case.inputs if each.dtype.is_floating_point)
     return causal and some and about['expected'] != about['expected']
+
+
+@convention('Where scores of attention are so large that their roundings exceed 1, and the greatest of a query are no further apart than these, which of the keys has the weight is chance, in PyTorch as here.')
+def weights_by_chance(operator, case, part, about):
+    if operator not in ('attention', 'attentionGradient') or part not in 'ygs' or not values(part, about):
+        return False
+    q, k, mask = case.inputs[0], case.inputs[1], case.inputs[{'attention': 3, 'attentionGradient': 4}[operator] :]
+    u = torch.finfo(torch.float64 if q.dtype == torch.float64 else torch.float32).eps / 2
+    scores = q.double() @ k.double().transpose(-1, -2)
+    errors = (q.double().abs() @ k.double().abs().transpose(-1, -2)) * u * (q.shape[-1] + 2)
+    options = next((arg for arg in case.args if isinstance(arg, dict) and '$' not in arg), {})
+    scale = options.get('scale') or max(q.shape[-1], 1) ** -0.5
+    scores, errors = scores * scale, (errors * abs(scale)).amax(-1)
+    for each in mask:
+        scores = scores.masked_fill(~each, -torch.inf) if each.dtype == torch.bool else scores + each.double()
+    if options.get('causal'):
+        scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -torch.inf)
+    if scores.shape[-1] < 2:
+        return False
+    first, second = scores.topk(2).values.unbind(-1)
+    return bool(((errors >= 1) & (first - second <= 2 * errors)).any())
 
 
 @convention('At -0 `polygamma` of an even order is +Infinity, which is its limit from the left; PyTorch drops the sign of zeros.')

@@ -63,6 +63,12 @@ const judge = new Judge(pythonOfOperators());
 const versions = await judge.versions();
 console.log(`${versions}, Node ${process.versions.node}; ${options.tier.join(', ')}; seed ${options.seed}\n`); // prettier-ignore
 
+// Rejected code leaves no results of its own to judge.
+const rejected = [];
+process.on('warning', ({ code, message }) => {
+  if (code === 'KAON_NATIVE_DIFFERS') rejected.push(message);
+});
+
 const folder = options.keep ?? mkdtempSync(join(tmpdir(), 'kaon-parity-'));
 mkdirSync(folder, { recursive: true });
 const rows = [];
@@ -98,4 +104,5 @@ try {
 const { text, summary, wrong } = scoreboard(rows, { versions, options });
 console.log(`\n${summary}`);
 if (options.write !== null) writeFileSync(resolve(root, options.write), text);
-if (wrong > 0) process.exitCode = 1;
+for (const message of rejected) console.log(`    REJECTED ${message}`);
+if (wrong + rejected.length > 0) process.exitCode = 1;

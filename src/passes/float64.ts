@@ -45,7 +45,10 @@ function widened(program: Program, noise: Noise | null, isRegion: boolean): Prog
       const kind = kindOf(node);
       const operands = narrow.map((operand) => {
         const value = moved(operand);
-        return kind === 'adds' ? off(value, operand.type.dtype) : value;
+        if (kind === 'adds') return off(value, operand.type.dtype);
+        return kind === 'rounds' && noise !== null && value.type.dtype === 'float64'
+          ? noise.on(value, operand.type.dtype, false)
+          : value;
       });
       const computed = into.withSource(node.source, () => callOf(node, narrow, operands, into, (region) => widened(region, noise, true))); // prettier-ignore
       results.push(
@@ -75,9 +78,10 @@ function callOf(
   return into.appendTyped(op, operands, attributes, found, { regions, source }).map(wide);
 }
 
-/** Whether a call adds numbers up, computes each from few, or only moves them. */
-function kindOf(call: CallNode): 'adds' | 'computes' | 'moves' {
-  const { lowering } = declarationOf(call.op);
+/** Whether a call adds numbers up, rounds on the way as well, computes each from few, or only moves them. */
+function kindOf(call: CallNode): 'adds' | 'rounds' | 'computes' | 'moves' {
+  const { lowering, family } = declarationOf(call.op);
+  if (lowering.kind === 'kernel' && family === 'normalisation') return 'rounds';
   if (lowering.kind === 'reduce' || lowering.kind === 'kernel') return 'adds';
   return lowering.kind === 'point' && lowering.elementwise ? 'computes' : 'moves';
 }
@@ -105,8 +109,8 @@ class Noise {
     this.#seed = seed;
   }
 
-  /** Whole numbers stay as far as they are exact: they count, label and choose, and their sums are exact, too. */
-  on(value: Value, dtype: DType): Value {
+  /** Unless told, whole numbers stay as far as they are exact: they count, label and choose, and their sums are exact, too. */
+  on(value: Value, dtype: DType, keepsWhole = true): Value {
     const bits = exactBits(dtype);
     const size = 2 ** -bits * (bits < exactBits('float32') ? narrowRoundings : roundings);
     const state = value.program.constant({
@@ -114,6 +118,7 @@ class Noise {
       data: BigInt64Array.of(BigInt(this.#seed), BigInt(this.#draws++)),
     });
     const error = randomUniform(state, value.type.shape, { low: -size, high: size, dtype: 'float64' }); // prettier-ignore
+    if (!keepsWhole) return mul(value, add(error, 1));
     const isExact = logicalAnd(equal(floor(value), value), less(abs(value), 2 ** bits));
     return mul(value, add(where(isExact, 0, error), 1));
   }

@@ -214,12 +214,14 @@ def gelu(x, o={}):
 
 @reference('pow', rule='ulp', mp=mpmath.power)
 def power(x, y):
-    x, y = tensor(x), tensor(y)
+    given, x, y = y, tensor(x), tensor(y)
     dtype = torch.result_type(x, y)
     if dtype == torch.bool:
         return x | ~y
     if dtype.is_floating_point:
-        return torch.pow(x.to(dtype), y.to(dtype))
+        # A number has no errors, and stays whole; of small ones PyTorch makes products, quotients and roots.
+        is_large = isinstance(given, int) and abs(given) > 4
+        return torch.pow(x.to(dtype), given if is_large else y.to(dtype))
     # Wide, since an exponent may be no number of the dtype. With negative ones the reciprocal truncated, which
     # PyTorch refuses for plain numbers.
     x, y = torch.broadcast_tensors(x.to(dtype).to(torch.int64), y.to(torch.int64))

@@ -124,10 +124,15 @@ def attention(q, k, v, o={}):
     if o.get('causal'):
         seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
         scores = scores.masked_fill(~seen, -torch.inf)
+    return weights_of(scores) @ v
+
+
+def weights_of(scores):
+    """A query that sees no key has no weights."""
     weights = torch.softmax(scores, -1)
-    if k.shape[-2]:
-        weights = torch.where((scores == -torch.inf).all(-1, keepdim=True), 0.0, weights)
-    return weights @ v
+    if not scores.shape[-1]:
+        return weights
+    return torch.where((scores == -torch.inf).all(-1, keepdim=True), 0.0, weights)
 
 
 @reference('attentionGradient', rule='noise', once=False)
@@ -143,7 +148,7 @@ def attention_gradient(q, k, v, g, mask, o):
         scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
     if o.get('causal'):
         scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -torch.inf)
-    weights = torch.softmax(scores, -1)
+    weights = weights_of(scores)
     flow = g @ v.transpose(-1, -2)
     inner = weights * (flow - (flow * weights).sum(-1, keepdim=True)) * factor
     return [inner @ k, inner.transpose(-1, -2) @ q, weights.transpose(-1, -2) @ g]

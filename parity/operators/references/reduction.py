@@ -30,14 +30,14 @@ def floating(x):
 
 
 reference('sum', rule='noise')(folded(lambda x, o: x.sum(-1)))
-reference('mean', rule='noise')(folded(lambda x, o: floating(x).mean(-1)))
+reference('mean', rule='noise', mean=True)(folded(lambda x, o: floating(x).mean(-1)))
 reference('prod', rule='noise', once=False)(folded(lambda x, o: product(x)))
 reference('all')(folded(lambda x, o: (x != 0).all(-1)))
 reference('any')(folded(lambda x, o: (x != 0).any(-1)))
 reference('countNonzero')(folded(lambda x, o: (x != 0).sum(-1)))
 reference('max', selects=True)(folded(lambda x, o: x.any(-1) if x.dtype == torch.bool else extreme(x, torch.amax)))
 reference('min', selects=True)(folded(lambda x, o: x.all(-1) if x.dtype == torch.bool else extreme(x, torch.amin)))
-reference('var', rule='noise', once=False)(folded(lambda x, o: variance(floating(x), o)))
+reference('var', rule='noise', once=False, mean=True)(folded(lambda x, o: variance(floating(x), o)))
 reference('std', rule='noise', once=False)(folded(lambda x, o: deviation(floating(x), o)))
 reference('logsumexp', rule='noise', once=False)(folded(lambda x, o: log_sum_exp(floating(x))))
 reference('norm', rule='noise', once=False)(folded(lambda x, o: torch.linalg.vector_norm(floating(x), order(o), -1)))

@@ -10,7 +10,6 @@ import {
 } from '../declare.js';
 import { inferElementwise } from '../infer.js';
 import { elementwise } from '../lowering.js';
-import { sigmoid } from './activation.js';
 import { decay } from './gradientTerms.js';
 import { add, mul, neg, square } from './arithmetic.js';
 import { greater } from './comparison.js';
@@ -21,12 +20,9 @@ import { type Constant, cubicLogisticProduct } from './expressions/logistic.js';
 import { withPlainForm } from './known.js';
 import { exp } from './exponential.js';
 import { exponentialMinusOne } from './expressions/exponential.js';
+import { bothSides } from './samples.js';
 import { where } from './selection.js';
-
-const bothSides = [
-  { args: [tensor(['n', 3], { low: -4, high: -0.1 })] },
-  { args: [tensor(['n', 3], { low: 0.1, high: 4 })] },
-];
+import { sigmoid } from './sigmoid.js';
 
 /** `leakyRelu(x, { slope })`. */
 export type LeakyRelu = <T extends Tensor = DefaultTensor>(

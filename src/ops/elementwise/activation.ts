@@ -1,8 +1,8 @@
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
-import { type OperatorFunction, type Sample, tensor } from '../declare.js';
+import { type OperatorFunction, tensor } from '../declare.js';
 import type { Unary } from '../signatures.js';
-import { add, div, mul, neg, square, sub } from './arithmetic.js';
+import { add, div, mul, neg, square } from './arithmetic.js';
 import { greater, less } from './comparison.js';
 import { decay } from './gradientTerms.js';
 import {
@@ -11,22 +11,16 @@ import {
   exponentialParts,
   leastArgument,
 } from './expressions/exponential.js';
-import { logarithmOfOnePlus } from './expressions/logarithm.js';
-import { logistic, logisticProduct } from './expressions/logistic.js';
 import { logicalAnd } from './logic.js';
 import { scaledBy } from './format.js';
-import { knownAs, withPlainForm } from './known.js';
+import { withPlainForm } from './known.js';
 import { unary } from './point.js';
+import { bothSides } from './samples.js';
 import { where } from './selection.js';
+import { sigmoid } from './sigmoid.js';
 import { abs } from './sign.js';
 
 /** Activations without options; those with options are in `activation-options.ts`. */
-
-const samples: readonly Sample[] = [
-  { args: [tensor(['n', 3], { low: -4, high: -0.1 })] },
-  { args: [tensor(['n', 3], { low: 0.1, high: 4 })] },
-];
-const withIntegers: readonly Sample[] = [...samples, { args: [tensor(['n'], { dtype: 'int32' })] }];
 
 /** `max(x, 0)`, integers too. The gradient at 0 is 0. */
 export const relu: OperatorFunction<Unary> = unary({
@@ -35,7 +29,7 @@ export const relu: OperatorFunction<Unary> = unary({
   value: (x) => e.max(x, 0),
   gradient: (g, _x, y) => where(greater(y, 0), g, 0),
   onnx: 'Relu',
-  samples: withIntegers,
+  samples: bothSides,
 });
 
 /** `min(max(x, 0), 6)`, integers too. The gradient at 0 and 6 is 0. */
@@ -44,46 +38,7 @@ export const relu6: OperatorFunction<Unary> = unary({
   domain: 'number',
   value: (x) => e.min(e.max(x, 0), 6),
   gradient: (g, _x, y) => where(logicalAnd(greater(y, 0), less(y, 6)), g, 0),
-  samples: withIntegers,
-});
-
-/** `1 / (1 + exp(-x))`, accurate in both tails. Integers become float32. */
-export const sigmoid: OperatorFunction<Unary> = unary({
-  name: 'sigmoid',
-  operands: 'float',
-  value: logistic,
-  gradient: (g, _x, y) => mul(g, mul(y, sub(1, y))),
-  samples: withIntegers,
-});
-
-/** `log(sigmoid(x))`, accurate in both tails. Integers become float32. */
-export const logSigmoid: OperatorFunction<Unary> = unary({
-  name: 'logSigmoid',
-  operands: 'float',
-  value: (x) => e.neg(softened(e.neg(x))),
-  gradient: (g, x) => mul(g, sigmoid(neg(x))),
-  samples: withIntegers,
-});
-
-/** `x * sigmoid(x)`, also called swish. Integers become float32. */
-export const silu: OperatorFunction<Unary> = unary({
-  name: 'silu',
-  operands: 'float',
-  value: logisticProduct,
-  gradient: (g, x, y) => {
-    const s = sigmoid(x);
-    return mul(g, add(s, mul(y, sub(1, s))));
-  },
-  samples: withIntegers,
-});
-
-/** `log(1 + exp(x))`, accurate in both tails. Integers become float32. */
-export const softplus: OperatorFunction<Unary> = unary({
-  name: 'softplus',
-  operands: 'float',
-  value: softened,
-  gradient: (g, x) => mul(g, sigmoid(x)),
-  samples: withIntegers,
+  samples: bothSides,
 });
 
 /** `x / (1 + abs(x))`. Integers become float32. */
@@ -98,7 +53,7 @@ export const softsign: OperatorFunction<Unary> = unary({
   },
   gradient: (g, x) => div(g, square(add(abs(x), 1))),
   onnx: 'Softsign',
-  samples: withIntegers,
+  samples: bothSides,
 });
 
 /** `x` times the hyperbolic tangent of `softplus(x)` (Misra 2019). Integers become float32. */
@@ -129,7 +84,7 @@ export const mish: OperatorFunction<Unary> = unary({
     return mul(g, add(tangent, mul(mul(x, s), square(div(mul(q, 2), whole)))));
   },
   onnx: ({ onnx, inputs: [x] }) => (onnx.opset < 18 ? null : onnx.node('Mish', [x])),
-  samples: withIntegers,
+  samples: bothSides,
 });
 
 /** `relu6(x + 3) / 6`. Integers become float32. */
@@ -171,7 +126,7 @@ export const selu: OperatorFunction<Unary> = unary({
   gradient: (g, x) => mul(g, where(greater(x, 0), seluScale, mul(decay(x), seluScale * seluAlpha))),
   // The scales are float32 there.
   onnx: ({ onnx, inputs: [x] }) => (x.dtype === 'float64' ? null : onnx.node('Selu', [x])),
-  samples: withIntegers,
+  samples: bothSides,
 });
 
 const seluAlpha = 1.6732632423543772;
@@ -179,11 +134,6 @@ const seluScale = 1.0507009873554805;
 
 const insideBend = <T extends Parameters<typeof abs>[0]>(x: T): T =>
   logicalAnd(greater(x, -3), less(x, 3)) as T;
-
-function softened(x: Expr): Expr {
-  const rest = logarithmOfOnePlus(exponential(e.neg(e.abs(x))));
-  return knownAs('Softplus', [x], e.add(e.max(x, 0), rest));
-}
 
 function hardLogistic(x: Expr): Expr {
   return e.mul(e.min(e.max(e.add(x, 3), 0), 6), 1 / 6);

@@ -14,7 +14,7 @@ import { inferElementwise } from '../infer.js';
 import { elementwise } from '../lowering.js';
 import type { Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
-import { formatOf, polynomial } from './format.js';
+import { exactProduct, exactSum, formatOf, polynomial } from './format.js';
 import { logarithm } from './expressions/logarithm.js';
 import { unary } from './point.js';
 import { cotangentOfHalfTurns, sineOfHalfTurns } from './expressions/trigonometric.js';
@@ -74,6 +74,7 @@ export const polygamma: OperatorFunction<Polygamma, false> = operator({
   samples: [
     { args: [1, tensor(['n', 3], { low: 0.1, high: 12 })] },
     { args: [2, tensor(['n'], { low: -1.9, high: -1.1 })] },
+    { args: [5, tensor(['n'], { low: 1, high: 15 })] },
   ],
 });
 
@@ -191,8 +192,12 @@ function logarithmicDerivative(x: Expr): Expr {
   const mirrored = e.sub(positive, e.mul(cotangentOfHalfTurns(x), Math.PI));
   const smaller = e.select(below, e.sub(positive, e.div(1, x)), positive);
   const value = exceptAtPoles(x, e.select(negative, mirrored, smaller));
-  const atZero = formatOf(x).withSignOf(e.constant('f64', Infinity), e.neg(x));
-  return e.select(e.eq(x, 0), atZero, e.select(e.eq(x, Infinity), x, value));
+  return e.select(e.eq(x, 0), oddPole(x), e.select(e.eq(x, Infinity), x, value));
+}
+
+/** What -1/x is at a zero: its limit from the side that the sign of zero tells. */
+function oddPole(x: Expr): Expr {
+  return formatOf(x).withSignOf(e.constant('f64', Infinity), e.neg(x));
 }
 
 /** digamma(1 + x) for 0 <= x < 7: by recurrence from between 1 and 2, where the root is a factor. */
@@ -220,39 +225,64 @@ function factorial(n: number): number {
   return n <= 1 ? 1 : n * factorial(n - 1);
 }
 
-function power(x: Expr, exponent: number): Expr {
+/** A number that is not quite a float: an unevaluated sum. */
+type Pair = readonly [Expr, Expr];
+
+function power(x: Pair, exponent: number): Pair {
   if (exponent === 1) return x;
-  const half = power(x, exponent >> 1);
-  const whole = e.mul(half, half);
-  return exponent % 2 === 0 ? whole : e.mul(whole, x);
+  const [half, lost] = power(x, exponent >> 1);
+  const [square, error] = exactProduct(half, half);
+  const rest = e.add(error, e.mul(e.mul(half, 2), lost));
+  if (exponent % 2 === 0) return [square, rest];
+  const [whole, last] = exactProduct(square, x[0]);
+  return [whole, e.add(last, e.add(e.mul(rest, x[0]), e.mul(square, x[1])))];
 }
 
-/** x^-exponent of a positive number, which is scaled where its power would be denormal and the inverse is not. */
-function inversePower(x: Expr, exponent: number): Expr {
+/**
+ * `factor` x^-exponent for a positive number, which is scaled where its power would leave the range and the
+ * result does not. A factor for numbers above 1 may be as great as there are.
+ */
+function inversePower([x, lost]: Pair, exponent: number, factor: Expr): Expr {
   const step = Math.floor(500 / exponent);
-  const small = e.lt(x, 2 ** -step);
-  const scaled = e.mul(x, e.select(small, e.constant('f64', 2 ** step), 1));
-  const inverse = e.div(1, power(scaled, exponent));
-  return e.mul(inverse, e.select(small, e.constant('f64', 2 ** (step * exponent)), 1));
+  const scale = (by: number): Expr =>
+    e.select(
+      e.lt(x, 2 ** -step),
+      e.constant('f64', 2 ** by),
+      e.select(e.gt(x, 2 ** step), e.constant('f64', 2 ** -by), 1),
+    );
+  const scaled: Pair = [e.mul(x, scale(step)), e.mul(lost, scale(step))];
+  const [whole, rest] = power(scaled, exponent);
+  const inverse = e.div(1, whole);
+  const [product, error] = exactProduct(whole, inverse);
+  const excess = e.add(e.add(e.sub(product, 1), error), e.mul(rest, inverse));
+  const isWithin = e.and(e.lt(inverse, Infinity), e.lt(whole, Infinity));
+  const corrected = e.select(isWithin, e.sub(inverse, e.mul(inverse, excess)), inverse);
+  return e.mul(e.mul(corrected, factor), scale(step * exponent));
 }
 
 /** The derivative of `digamma` of an order. */
 function derivative(order: number, x: Expr): Expr {
   const negative = e.lt(x, 0);
-  const argument = e.select(negative, e.sub(1, x), x);
+  const [mirrored, lost] = exactSum(e.constant('f64', 1), e.neg(x));
+  const argument = e.select(negative, mirrored, x);
+  const beyond = (steps: Expr): Pair => {
+    const [sum, error] = exactSum(argument, steps);
+    return [sum, e.add(error, e.select(negative, lost, 0))];
+  };
   const bound = farOff + order;
-  let far = argument;
+  const steps = e.max(e.ceil(e.sub(bound, argument)), 0);
+  // The least term first.
   let shifted: Expr = e.constant('f64', 0);
-  for (let i = 0; i < bound; i++) {
-    const near = e.lt(far, bound);
-    shifted = e.add(shifted, e.select(near, inversePower(far, order + 1), 0));
-    far = e.add(far, e.select(near, e.constant('f64', 1), 0));
+  for (let i = bound - 1; i >= 0; i--) {
+    const term = inversePower(beyond(e.constant('f64', i)), order + 1, e.constant('f64', 1));
+    shifted = e.add(shifted, e.select(e.gt(steps, i), term, 0));
   }
+  const [far, rest] = beyond(steps);
   const inverse = e.div(1, far);
   const z = e.mul(inverse, inverse);
   const series = bernoulli.map((b, i) => (b * factorial(2 * i + 1 + order)) / factorial(2 * i + 2));
   const head = e.add(e.mul(inverse, factorial(order) / 2), factorial(order - 1));
-  const tail = e.mul(power(inverse, order), e.add(head, e.mul(z, polynomial64(z, series))));
+  const tail = inversePower([far, rest], order, e.add(head, e.mul(z, polynomial64(z, series))));
   const sum = e.add(tail, e.mul(shifted, factorial(order)));
   const positive = order % 2 === 1 ? sum : e.neg(sum);
   const reflected = e.sub(
@@ -262,7 +292,9 @@ function derivative(order: number, x: Expr): Expr {
       Math.PI ** (order + 1),
     ),
   );
-  return exceptAtPoles(x, e.select(negative, reflected, positive));
+  const atZero = order % 2 === 1 ? e.constant('f64', Infinity) : oddPole(x);
+  const value = exceptAtPoles(x, e.select(negative, reflected, positive));
+  return e.select(e.eq(x, 0), atZero, value);
 }
 
 /** The derivative of cot(pi x) over pi^order, as a polynomial in the cotangent: c' is -(1 + c^2). */

@@ -1,15 +1,26 @@
 /** Terms of gradients, written in operators, that more than one file of functions needs. */
 import type { Tensor } from '../../ir/types.js';
-import { add, mul, square, sub } from './arithmetic.js';
+import { add, mul, neg, square, sub } from './arithmetic.js';
 import { greater, less } from './comparison.js';
 import { exp } from './exponential.js';
 import { logicalAnd, logicalOr } from './logic.js';
 import { where } from './selection.js';
+import { sigmoid } from './sigmoid.js';
 import { abs } from './sign.js';
 
 /** e^x below 0 and 1 elsewhere: where it is not chosen it must not overflow, nor must its gradient. */
 export function decay<T extends Tensor>(x: T): T {
   return exp(where(greater(x, 0), 0, x));
+}
+
+/**
+ * sigmoid(x), for where it is differentiated again: by its complement above 0, since the derivative of what is
+ * near 1 is made of what that lacks to 1.
+ */
+export function shareOf<T extends Tensor>(x: T): T {
+  const isMost = greater(x, 0);
+  const least = sigmoid(where(isMost, neg(x), x));
+  return where(isMost, sub(1, least), least);
 }
 
 /** 1 - x^2, which near 1 is a product lest it cancel, and near 0 none lest its derivative do. */

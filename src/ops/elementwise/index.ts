@@ -19,5 +19,7 @@ export * from './power.js';
 export * from './root.js';
 export * from './rounding.js';
 export * from './selection.js';
+export * from './sigmoid.js';
 export * from './sign.js';
+export * from './softplus.js';
 export * from './trigonometric.js';

@@ -2,13 +2,13 @@ import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import { type OperatorFunction, tensor } from '../declare.js';
 import type { Binary } from '../signatures.js';
-import { sigmoid } from './activation.js';
 import { mul, sub } from './arithmetic.js';
 import { isFinite } from './classification.js';
 import { equal } from './comparison.js';
 import { exponentialOfSum } from './expressions/exponential.js';
 import { logarithmOfOnePlus } from './expressions/logarithm.js';
 import { exactSum } from './format.js';
+import { shareOf } from './gradientTerms.js';
 import { logicalNot, logicalAnd } from './logic.js';
 import { binary } from './point.js';
 import { where } from './selection.js';
@@ -31,8 +31,8 @@ export const logaddexp: OperatorFunction<Binary> = binary({
     return e.select(e.eq(x, y), e.add(x, Math.LN2), sum);
   },
   gradient: [
-    (g, x, y) => mul(g, sigmoid(distanceOf(x, y))),
-    (g, x, y) => mul(g, sigmoid(distanceOf(y, x))),
+    (g, x, y) => mul(g, shareOf(distanceOf(x, y))),
+    (g, x, y) => mul(g, shareOf(distanceOf(y, x))),
   ],
   samples: [{ args: [tensor(['n', 3]), tensor([3])] }],
 });

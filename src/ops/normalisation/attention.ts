@@ -73,6 +73,7 @@ export const attention: OperatorFunction<
       ...(mask === undefined ? [] : [null]),
     ];
   },
+  precision: 'float32',
   lowering: { kind: 'kernel', kernel: attentionLoops, readsAnyOrder: true, divides: true },
   onnx: {
     composed: ({ inputs: [q, k, v, mask], attributes }) => [

@@ -3,7 +3,7 @@ import { sameShape } from '../../base/dim.js';
 import { ShapeError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
-import type { Expr, Stmt } from '../../loop/nodes.js';
+import type { Buffer, Expr, Stmt } from '../../loop/nodes.js';
 import { shareOf } from '../../loop/team.js';
 import { matmul } from '../contraction/matmul.js';
 import {
@@ -73,34 +73,31 @@ export const attentionGradient: OperatorFunction<
   gradient: ({ inputs: [q, k, v, g, mask], grads, needs, attributes: options }) => {
     const scale = scaleOf(q, options.scale);
     const turned = <T extends Tensor>(x: T): T => swapaxes(x, -1, -2);
-    const [ofQ, ofK, ofV] = grads;
-    const weights = weightsOf(q, k, mask, options);
-    /** The gradient of scores for that of weights. */
-    const through = (upstream: typeof q): typeof q =>
-      mul(weights, sub(upstream, alongRows(upstream, weights)));
-    const ofWeights = matmul(g, turned(v));
-    const ofScores = through(ofWeights);
-    // What the gradients of q and k are linear in, and what flows to it.
-    const terms = [
-      ofQ === null ? null : matmul(ofQ, turned(k)),
-      ofK === null ? null : matmul(q, turned(ofK)),
-    ].filter((term) => term !== null);
-    const toScores = terms.length === 0 ? null : mul(terms.reduce(add), scale);
-    const upstream = [
-      ofV === null ? null : matmul(g, turned(ofV)),
-      toScores === null
-        ? null
-        : sub(
-            mul(toScores, sub(ofWeights, alongRows(ofWeights, weights))),
-            mul(ofWeights, alongRows(toScores, weights)),
-          ),
-    ].filter((term) => term !== null);
-    const again = through(upstream.reduce(add));
-    const toWeights = toScores === null ? null : through(toScores);
     const total = (like: typeof q, ...parts: readonly (typeof q | null)[]): typeof q | null => {
       const there = parts.filter((part) => part !== null);
       return there.length === 0 ? null : sumTo(there.reduce(add), like.type.shape);
     };
+    const [ofQ, ofK, ofV] = grads;
+    const weights = weightsOf(q, k, mask, options);
+    // The gradients of q and k are products with that of the scores, which is the weights times how far
+    // those of the weights are from their mean. Differences from means come first, and are weighed before
+    // they meet: where all the weight is on one key they are zero, however large what they are made of.
+    const centred = (x: typeof q): typeof q => sub(x, alongRows(x, weights));
+    const ofWeights = centred(matmul(g, turned(v)));
+    const ofScores = mul(weights, ofWeights);
+    const terms = [
+      ofQ === null ? null : matmul(ofQ, turned(k)),
+      ofK === null ? null : matmul(q, turned(ofK)),
+    ].filter((term) => term !== null);
+    const toScores =
+      terms.length === 0 ? null : mul(weights, centred(mul(terms.reduce(add), scale)));
+    const both = toScores === null ? null : mul(toScores, ofWeights);
+    const again = [
+      ofV === null ? null : mul(weights, centred(matmul(g, turned(ofV)))),
+      both === null ? null : sub(both, mul(weights, sum(both, -1, { keepdims: true }))),
+    ]
+      .filter((part) => part !== null)
+      .reduce(add);
     return [
       needs[0]
         ? total(q, mul(matmul(again, k), scale), ofK && mul(matmul(ofScores, ofK), scale))
@@ -112,13 +109,14 @@ export const attentionGradient: OperatorFunction<
             ofQ && mul(matmul(turned(ofScores), ofQ), scale),
           )
         : null,
-      needs[2] ? total(v, toWeights && matmul(turned(toWeights), g)) : null,
-      needs[3] ? total(g, ofV && matmul(weights, ofV), toWeights && matmul(toWeights, v)) : null,
+      needs[2] ? total(v, toScores && matmul(turned(toScores), g)) : null,
+      needs[3] ? total(g, ofV && matmul(weights, ofV), toScores && matmul(toScores, v)) : null,
       ...(mask === undefined
         ? []
         : [needs[4] && mask.type.dtype !== 'bool' ? total(mask, again) : null]),
     ];
   },
+  precision: 'float32',
   lowering: { kind: 'kernel', kernel: gradientLoops, readsAnyOrder: true, divides: true },
   onnx: {
     composed: ({ inputs: [q, k, v, g, mask], outputTypes, attributes }) => {
@@ -202,8 +200,8 @@ function gradientLoops(context: KernelContext<AttentionAttributes>): Stmt {
           store: (i, j, value) => e.store(slopes, place(i, e.add(key, j)), value),
         }),
       ),
-      heads.weights(head, begin, height, weights, (row, total, end) =>
-        throughWeights(row, total, end, heads.seen(begin, height)),
+      heads.weights(head, begin, height, weights, (row, total, seen, end) =>
+        throughWeights(row, total, seen, end, heads.seen(begin, height)),
       ),
       sumsQ === null ? e.block() : sumsQ.clear(height),
       heads.overKeys(begin, height, (key, width) =>
@@ -240,18 +238,22 @@ function gradientLoops(context: KernelContext<AttentionAttributes>): Stmt {
         : flushed(height, size, sumsQ, (i, d, value) => toQueries(head, begin, i, d, value)),
     );
 
-  /** Weights of a row divided by their total, and the gradient of their scores. */
-  const throughWeights = (row: Expr, total: Expr, end: Expr, seen: Expr): Stmt => {
+  /**
+   * Weights of a row divided by their total, and the gradient of their scores. What its last vector holds
+   * of keys that the query does not see is neither, whatever came of their products.
+   */
+  const throughWeights = (row: Expr, total: Expr, seen: Expr, end: Expr, reach: Expr): Stmt => {
     const start = e.variable('begin', 'i32');
     const sum = new RowSum(scalar, lanes, keys);
     const mean = e.variable('mean', scalar);
     const divisor = e.variable('divisor', scalar);
+    const clear = (table: Buffer, to: Expr): Stmt =>
+      e.forLoop('tail', seen, to, (at) => e.store(table, e.add(start, at), e.constant(scalar, 0)));
     return e.block(
       e.declare(start, e.mul(row, stride)),
       e.declare(divisor, total),
       ...sum.begin,
-      // What lies beyond the keys was never written.
-      overTail(keys, end, (at) => e.store(slopes, e.add(start, at), e.constant(scalar, 0))),
+      clear(slopes, end),
       sum.over(start, end, (at, add) => {
         const weight = e.variable('weight', scalar, lanes);
         return e.block(
@@ -265,7 +267,8 @@ function gradientLoops(context: KernelContext<AttentionAttributes>): Stmt {
       overRow(start, end, lanes, (at) =>
         e.store(slopes, at, e.mul(e.load(weights, at), e.sub(e.load(slopes, at), mean))),
       ),
-      overTail(end, seen, (at) => e.store(slopes, e.add(start, at), e.constant(scalar, 0))),
+      clear(weights, end),
+      clear(slopes, reach),
     );
   };
 
@@ -296,8 +299,4 @@ function flushed(
   store: (row: Expr, column: Expr, value: Expr) => Stmt,
 ): Stmt {
   return overTable(rows, columns, (row, column) => store(row, column, from.at(row, column)));
-}
-
-function overTail(from: Expr, to: Expr, body: (at: Expr) => Stmt): Stmt {
-  return e.forLoop('tail', from, to, body);
 }

@@ -159,15 +159,15 @@ export class Heads {
 
   /**
    * The weights of a block of queries, before they are divided by their totals: rows of `stride` elements,
-   * zero beyond the keys. `finish` gets a row, its total (1 for a query that sees nothing) and the end of
-   * what may be other than zero.
+   * zero beyond the keys. `finish` gets a row, its total (1 for a query that sees nothing), how many keys it
+   * sees unless a mask hides some, and these in whole vectors.
    */
   weights(
     head: Expr,
     begin: Expr,
     height: Expr,
     scores: Buffer,
-    finish: (row: Expr, total: Expr, end: Expr) => Stmt,
+    finish: (row: Expr, total: Expr, seen: Expr, end: Expr) => Stmt,
   ): Stmt {
     const [q, k] = this.context.inputs;
     const { scale } = this;
@@ -210,7 +210,7 @@ export class Heads {
     height: Expr,
     row: Expr,
     scores: Buffer,
-    finish: (row: Expr, total: Expr, end: Expr) => Stmt,
+    finish: (row: Expr, total: Expr, seen: Expr, end: Expr) => Stmt,
   ): Stmt {
     const { lanes, scalar, stride, keys } = this;
     const start = e.variable('start', 'i32');
@@ -245,7 +245,7 @@ export class Heads {
       fill(end, this.seen(begin, height), 0),
       ...sum.finish,
       e.declare(total, sum.total),
-      finish(row, e.select(e.eq(total, 0), 1, total), end),
+      finish(row, e.select(e.eq(total, 0), 1, total), seen, end),
     );
   }
 }

@@ -109,3 +109,17 @@ test('the gamma family at its edges', () => {
   const [below, above] = map((x) => polygamma(2, x), 'float64', [-0.3, 0.7]);
   close(above - below, 2 / (-0.3) ** 3);
 });
+
+test('derivatives of the gamma function of any order are within 3 ulp right of 0', () => {
+  // By mpmath with 90 digits.
+  const cases: readonly (readonly [order: number, x: number, wanted: number])[] = [
+    [3, 2.995436783964213, 0.11956336666874698],
+    [4, 7.954466060814075, -0.0019145376660517853],
+    [12, 15.809992712077376, -2.3418357448765213e-7],
+    [20, 15.248331461144163, -4.7446931899292844e-7],
+  ];
+  for (const [order, x, wanted] of cases) {
+    const [got] = map((value) => operators.polygamma(order, value), 'float64', [x]);
+    assert.ok(Math.abs(got - wanted) <= 3 * ulp(wanted, 'float64'), `${order}, ${x}: ${got}`);
+  }
+});

@@ -226,6 +226,29 @@ test('sinc has its slopes near 0, at the change of formulas, and far off', () =>
   near(ops.sinc, [[1e8, 1e-8], [1e15, 1e-15], [1e30, 1e-30], [1e8 + 1, -1 / (1e8 + 1)]]);
 }); // prettier-ignore
 
+test('what is nearly straight bends by all its digits', () => {
+  // sigmoid(x) sigmoid(-x), by mpmath.
+  const bends = [
+    [30, 9.357622968838423e-14],
+    [3.82, 0.02099687443557835],
+    [0, 0.25],
+    [-3.82, 0.02099687443557835],
+    [-30, 9.357622968838423e-14],
+  ] as const;
+  const xs = bends.map(([x]) => x);
+  const [found] = slopes(twice(ops.softplus), xs);
+  const [ofLogs] = slopes(twice(ops.logSigmoid), xs);
+  const [ofSums] = slopes(
+    twice((x) => ops.logaddexp(x, 0)),
+    xs,
+  );
+  bends.forEach(([x, wanted], i) => {
+    for (const bend of [found[i], -ofLogs[i], ofSums[i]]) {
+      assert.ok(Math.abs(bend - wanted) <= 2e-15 * wanted, `at ${x}: ${bend}, not ${wanted}`);
+    }
+  });
+});
+
 test('mish and the tanh form of gelu bend as they should where they are nearly straight', () => {
   near(ops.mish, [[-30, -2.713710660963392e-12, -2.620134431274741e-12]], 1e-13);
   // Beyond, only what exceeds an ulp of 1 counts.

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { DTypeError, ShapeError } from '../../../src/base/errors.js';
 import { symbol } from '../../../src/base/dim.js';
 import { Program, type Value } from '../../../src/ir/program.js';
-import { add, attention, matmul, mul, onesLike, softmax, swapaxes, transpose, tril, where } from '../../../src/ops/index.js'; // prettier-ignore
+import { add, attention, attentionGradient, matmul, mul, onesLike, softmax, swapaxes, transpose, tril, where } from '../../../src/ops/index.js'; // prettier-ignore
 import { compile } from '../../../src/runtime/compile.js';
 import type { Operand } from '../../../src/runtime/executable.js';
 import { numbersOf, randomOperand } from '../../support/arrays.js';
@@ -221,6 +221,85 @@ test('extreme scores: large ones, equal ones, infinite ones and NaN', () => {
   ]);
   assertClose(numbersOf(got), [1, 7 / 3, 0, NaN], 1e-14);
   assertClose(numbersOf(got), numbersOf(wanted), 1e-14);
+});
+
+test('NaN in a value or in what enters reaches no gradient of scores that it has no part in', () => {
+  const random = generator(10);
+  const shapes = [[5, 3], [5, 3], [5, 2]]; // prettier-ignore
+  const [q, k, v] = shapes.map((shape) => randomOperand(random, shape, 'float32'));
+  const weights = randomOperand(random, [5, 2], 'float32');
+  const slopes = (values: Operand, entering: Operand): readonly number[][] =>
+    gradientsOf([q, k, values], (a, b, c) => attention<Value>(a, b, c, { causal: true }), entering)
+      .map((grad) => [...grad!]); // prettier-ignore
+  const broken = ({ shape, storage }: Operand, row: number): Operand => {
+    const elements = Array.from(storage.host as Float32Array);
+    elements.fill(NaN, row * 2, row * 2 + 2);
+    return operand('float32', shape, elements);
+  };
+  const [whole] = slopes(v, weights);
+  const [ofQueries] = slopes(broken(v, 2), weights);
+  assert.deepEqual(ofQueries.slice(0, 6), whole.slice(0, 6));
+  assert.deepEqual(ofQueries.slice(6), Array(9).fill(NaN));
+  const [, ofKeys] = slopes(v, broken(weights, 1));
+  assert.deepEqual(ofKeys.slice(0, 6), Array(6).fill(NaN));
+  assert.deepEqual(ofKeys.slice(6), slopes(v, weights)[1].slice(6));
+});
+
+test('gradients of 16 bits are rounded once, and so are gradients of a mask and of those gradients', () => {
+  const random = generator(11);
+  const shapes = [[3, 4, 4], [1, 5, 4], [5, 3], [4, 5]]; // prettier-ignore
+  const wide = shapes.map((shape) => randomOperand(random, shape, 'float16'));
+  const arrays = (dtype: 'float16' | 'float64'): Operand[] =>
+    wide.map((array) => operand(dtype, array.shape, numbersOf(array)));
+  const weights = randomOperand(random, [3, 4, 3], 'float16');
+  const inner = [[3, 4, 4], [3, 5, 4], [3, 5, 3]].map((shape) => randomOperand(random, shape, 'float16')); // prettier-ignore
+  const first = (dtype: 'float16' | 'float64'): (number[] | null)[] =>
+    gradientsOf(
+      arrays(dtype),
+      (q, k, v, mask) => attention<Value>(q, k, v, { mask }),
+      operand(dtype, weights.shape, numbersOf(weights)),
+    ).map((grad) => grad && [...grad]);
+  const second = (dtype: 'float16' | 'float64'): (number[] | null)[] =>
+    inner
+      .flatMap((entering, at) =>
+        gradientsOf(
+          [...arrays(dtype), operand(dtype, weights.shape, numbersOf(weights))],
+          (q, k, v, mask, g) => {
+            const grads = attentionGradient<Value>(q, k, v, g, mask, {
+              causal: false,
+              scale: null,
+            });
+            return [grads.q, grads.k, grads.v][at];
+          },
+          operand(dtype, entering.shape, numbersOf(entering)),
+        ),
+      )
+      .map((grad) => grad && [...grad]);
+  for (const slopes of [first, second]) {
+    const exact = slopes('float64');
+    slopes('float16').forEach((grad, i) => {
+      grad?.forEach((element, at) => {
+        const wanted = exact[i]![at];
+        // Half a unit in the last place of float16, and what float32 has lost before.
+        const bound = Math.max(2 ** -11 * Math.abs(wanted), 2 ** -25) + 1e-6;
+        assert.ok(Math.abs(element - wanted) <= bound, `${i}, ${at}: ${element}, not ${wanted}`);
+      });
+    });
+  }
+});
+
+test('where one key has all the weight, gradients of gradients are zero, however large their terms', () => {
+  const q = operand('float32', [1, 2], [1e6, 1]);
+  const k = operand('float32', [2, 2], [1e6, 0, -1e6, 0]);
+  const v = operand('float32', [2, 1], [1e15, -1e15]);
+  const g = operand('float32', [1, 1], [1e12]);
+  const entering = operand('float32', [1, 2], [1e6, 1]);
+  const slopes = gradientsOf(
+    [q, k, v, g],
+    (a, b, c, d) => attentionGradient<Value>(a, b, c, d, null, { causal: false, scale: 1 }).q,
+    entering,
+  );
+  for (const grad of slopes) assertClose(grad!, Array(grad!.length).fill(0), 0);
 });
 
 test('any size of an axis that only a run decides', () => {

@@ -6,6 +6,7 @@ import type { TensorType } from '../../../src/ir/types.js';
 import {
   add,
   argmax,
+  attentionGradient,
   cast,
   equal,
   flip,
@@ -139,6 +140,25 @@ test('what is nothing but rounding may come out differently where all operands a
   assert.equal(by(2e-7), null);
   // One term is a thousandth at least.
   for (const error of [0.001, -0.009]) assert.match(by(error)!, /wrong: element 4/);
+});
+
+test('a kernel that divides and takes powers rounds whole numbers, too', () => {
+  const four = floats(
+    [4, 4],
+    Array.from({ length: 16 }, (_, i) => (5 * i) % 3),
+  );
+  // All keys are equal, so that all gradients of queries are nothing but rounding.
+  const ones = floats([4, 4], Array(16).fill(1));
+  const types = { q: float(4, 4), k: float(4, 4), v: float(4, 4), g: float(4, 4) };
+  const slopes = compiled(types, ({ q, k, v, g }) => ({
+    y: attentionGradient<Value>(q, k, v, g, null, { causal: false, scale: null }).q,
+  }));
+  const by = (error: number): string | null => {
+    const next = altered(slopes, (elements) => void (elements[4] = Number(elements[4]) + error));
+    return trial(slopes, next, [four, ones, four, four]).objection;
+  };
+  assert.equal(by(3e-7), null);
+  for (const error of [0.01, -0.2]) assert.match(by(error)!, /wrong: element 4/);
 });
 
 test('whole numbers that choose excuse nothing', () => {

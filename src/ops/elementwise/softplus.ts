@@ -1,0 +1,34 @@
+import * as e from '../../loop/build.js';
+import type { Expr } from '../../loop/nodes.js';
+import type { OperatorFunction } from '../declare.js';
+import type { Unary } from '../signatures.js';
+import { mul, neg } from './arithmetic.js';
+import { exponential } from './expressions/exponential.js';
+import { logarithmOfOnePlus } from './expressions/logarithm.js';
+import { shareOf } from './gradientTerms.js';
+import { knownAs } from './known.js';
+import { unary } from './point.js';
+import { bothSides } from './samples.js';
+
+/** `log(1 + exp(x))`, accurate in both tails. Integers become float32. */
+export const softplus: OperatorFunction<Unary> = unary({
+  name: 'softplus',
+  operands: 'float',
+  value: softened,
+  gradient: (g, x) => mul(g, shareOf(x)),
+  samples: bothSides,
+});
+
+/** `log(sigmoid(x))`, accurate in both tails. Integers become float32. */
+export const logSigmoid: OperatorFunction<Unary> = unary({
+  name: 'logSigmoid',
+  operands: 'float',
+  value: (x) => e.neg(softened(e.neg(x))),
+  gradient: (g, x) => mul(g, shareOf(neg(x))),
+  samples: bothSides,
+});
+
+function softened(x: Expr): Expr {
+  const rest = logarithmOfOnePlus(exponential(e.neg(e.abs(x))));
+  return knownAs('Softplus', [x], e.add(e.max(x, 0), rest));
+}
