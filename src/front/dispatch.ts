@@ -74,8 +74,8 @@ export function link(
 ): void {
   const { capture } = mode;
   const session = mode.session === null ? null : openSession();
-  // Nothing is reached through it, as through `detach`: it is no part of what is recorded.
-  const stops = operation.declaration === stopGradient.declaration;
+  // Nothing is reached through it, as through `detach`, or there is nothing to reach: no part of what is recorded.
+  const stops = operation.declaration === stopGradient.declaration || operands.length === 0;
   const read = operands.map((operand) =>
     capture === null ? snapshot(operand) : asRead(operand, capture, session),
   );

@@ -95,7 +95,10 @@ export class Operands {
         ? sizes.every((size) => size >= least)
         : sizes.every((size, i) => size === bound[i]);
     });
-    const chosen = fitting.length > 0 ? this.#choices.pick(fitting) : (bound?.[0] ?? least);
+    // A size that differs from trial to trial meets 1 or nothing: captured code could not know that 0 and 1 meet 0.
+    const isSame = bound?.every((size) => size === bound[0]) ?? true;
+    const other = isSame ? (bound?.[0] ?? least) : 1;
+    const chosen = fitting.length > 0 ? this.#choices.pick(fitting) : other;
     const found = this.#sizes.map((size) => shapeAt([chosen], size)[0]);
     this.#names.set(name, { extent: found.join(), sizes: found });
     return chosen;

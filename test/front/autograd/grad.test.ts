@@ -52,6 +52,27 @@ test('zeros where nothing depends, an error for what took no part', () => {
   );
 });
 
+test('what is made of no array is no recorded computation, captured or not', () => {
+  const made: Record<string, () => kn.NDArray> = {
+    zeros: () => kn.zeros([]),
+    full: () => kn.full([2], 3),
+    arange: () => kn.arange(0, 3, 1, { dtype: 'float32' }),
+    eye: () => kn.eye(2),
+  };
+  for (const [name, make] of Object.entries(made)) {
+    const slope = (x: kn.NDArray): kn.NDArray => {
+      const y = autograd.record(() => (x.mul(2), make()));
+      return autograd.grad(y, x);
+    };
+    for (const run of [slope, kn.hybridize(slope)]) {
+      refuses(() => run(kn.ones([1])), kn.ArgumentError, 'not computed from recorded calls');
+      const sum = (x: kn.NDArray): kn.NDArray =>
+        autograd.grad(autograd.record(() => (x.mul(2), make().sum())), x); // prettier-ignore
+      assert.deepEqual((run === slope ? sum : kn.hybridize(sum))(kn.ones([1])).tolist(), [0], name);
+    }
+  }
+});
+
 test('createGraph makes gradients that can be differentiated', () => {
   const x = kn.array([2, 3], { dtype: 'float64' });
   const second = autograd.record(() => {
