@@ -81,6 +81,11 @@ export class Helpers {
     });
   }
 
+  /** What stands before the function of a kernel. */
+  ownFunction(): string {
+    return this.#define('k_kernel', ownFunctionText);
+  }
+
   /** What stands before a function whose sums are to stay in registers. */
   sumsInRegisters(): string {
     return this.#define('k_sums', registersText);
@@ -204,6 +209,9 @@ export class Helpers {
       if (stored === scalarTypes[type.scalar]) {
         return `${inline} ${vector} ${name}(const uint8_t *p, ptrdiff_t i) { ${vector} r; memcpy(&r, p + i * ${storageBytes(storage)}, sizeof r); return r; }`;
       }
+      if (this.#dialect.hasVectorArithmetic) {
+        return `${inline} ${vector} ${name}(const uint8_t *p, ptrdiff_t i) { ${storedVector(storage, type)} r; memcpy(&r, p + i * ${storageBytes(storage)}, sizeof r); return __builtin_convertvector(r, ${vector}); }`;
+      }
       const one = this.load(storage, { scalar: type.scalar, lanes: 1 });
       return this.#lanes(name, type, 'const uint8_t *p, ptrdiff_t i', `${one}(p, i + l)`);
     });
@@ -227,6 +235,9 @@ export class Helpers {
       }
       if (stored === scalarTypes[type.scalar])
         return `${head} { memcpy(p + i * ${storageBytes(storage)}, &a, sizeof a); }`;
+      if (this.#dialect.hasVectorArithmetic) {
+        return `${head} { ${storedVector(storage, type)} v = __builtin_convertvector(a, stored); memcpy(p + i * ${storageBytes(storage)}, &v, sizeof v); }`;
+      }
       const one = this.store(storage, { scalar: type.scalar, lanes: 1 });
       return `${head} { for (int l = 0; l < ${type.lanes}; l++) ${one}(p, i + l, ${this.#dialect.lane('a', 'l')}); }`;
     });
@@ -323,6 +334,12 @@ export class Helpers {
   }
 }
 
+/** Declares `stored`, a vector of elements as they lie in memory, as the type of a variable to come. */
+function storedVector(storage: Storage, { lanes }: ExprType): string {
+  const bytes = lanes * storageBytes(storage);
+  return `typedef ${storageTypes[storage]} stored __attribute__((vector_size(${bytes}))); stored`;
+}
+
 /** A text about lane `l`, for each lane. */
 function eachLane({ lanes }: ExprType, text: string): readonly string[] {
   return Array.from({ length: lanes }, (_, lane) => text.replaceAll(/\bl\b/g, String(lane)));
@@ -335,6 +352,19 @@ function eachLane({ lanes }: ExprType, text: string): readonly string[] {
  */
 const registersText = (name: string): string => `#if defined(__GNUC__) && !defined(__clang__)
 #define ${name} __attribute__((optimize("ira-loop-pressure", "no-tree-partial-pre")))
+#else
+#define ${name}
+#endif`;
+
+/**
+ * GCC (12.2) takes a loop that reads and writes memory in different strides for one that writes nothing, once it
+ * has made one pointer of both, and leaves out the calls of such a function: all results stay what they were.
+ * So it is told to conclude nothing about a kernel from its body.
+ */
+const ownFunctionText = (
+  name: string,
+): string => `#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
+#define ${name} __attribute__((noipa))
 #else
 #define ${name}
 #endif`;

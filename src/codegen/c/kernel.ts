@@ -56,7 +56,7 @@ class KernelPrinter {
     }
     this.#statement(body);
     const kept = this.#hasSums ? `${this.#helpers.sumsInRegisters()} ` : '';
-    const head = `${kept}static void ${this.#nameOf(this.#kernel)}(${['uint8_t *memory', ...list].join(', ')})`;
+    const head = `${kept}${this.#helpers.ownFunction()} static void ${this.#nameOf(this.#kernel)}(${['uint8_t *memory', ...list].join(', ')})`;
     return `${head} {\n${this.#lines.join('\n')}\n}\n`;
   }
 
