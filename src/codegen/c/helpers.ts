@@ -81,9 +81,9 @@ export class Helpers {
     });
   }
 
-  /** What stands before the function of a kernel. */
-  ownFunction(): string {
-    return this.#define('k_kernel', ownFunctionText);
+  /** What the body of a kernel begins with. */
+  writesMemory(): string {
+    return this.#define('k_writes', writesText);
   }
 
   /** What stands before a function whose sums are to stay in registers. */
@@ -209,9 +209,6 @@ export class Helpers {
       if (stored === scalarTypes[type.scalar]) {
         return `${inline} ${vector} ${name}(const uint8_t *p, ptrdiff_t i) { ${vector} r; memcpy(&r, p + i * ${storageBytes(storage)}, sizeof r); return r; }`;
       }
-      if (this.#dialect.hasVectorArithmetic) {
-        return `${inline} ${vector} ${name}(const uint8_t *p, ptrdiff_t i) { ${storedVector(storage, type)} r; memcpy(&r, p + i * ${storageBytes(storage)}, sizeof r); return __builtin_convertvector(r, ${vector}); }`;
-      }
       const one = this.load(storage, { scalar: type.scalar, lanes: 1 });
       return this.#lanes(name, type, 'const uint8_t *p, ptrdiff_t i', `${one}(p, i + l)`);
     });
@@ -236,7 +233,7 @@ export class Helpers {
       if (stored === scalarTypes[type.scalar])
         return `${head} { memcpy(p + i * ${storageBytes(storage)}, &a, sizeof a); }`;
       if (this.#dialect.hasVectorArithmetic) {
-        return `${head} { ${storedVector(storage, type)} v = __builtin_convertvector(a, stored); memcpy(p + i * ${storageBytes(storage)}, &v, sizeof v); }`;
+        return `${head} { ${narrowed(storage, type.lanes)} memcpy(p + i * ${storageBytes(storage)}, &v, sizeof v); }`;
       }
       const one = this.store(storage, { scalar: type.scalar, lanes: 1 });
       return `${head} { for (int l = 0; l < ${type.lanes}; l++) ${one}(p, i + l, ${this.#dialect.lane('a', 'l')}); }`;
@@ -334,10 +331,15 @@ export class Helpers {
   }
 }
 
-/** Declares `stored`, a vector of elements as they lie in memory, as the type of a variable to come. */
-function storedVector(storage: Storage, { lanes }: ExprType): string {
-  const bytes = lanes * storageBytes(storage);
-  return `typedef ${storageTypes[storage]} stored __attribute__((vector_size(${bytes}))); stored`;
+/** Declares `v`, the low bits of lanes of 32 bits. In two steps to bytes: GCC takes one of that width apart. */
+function narrowed(storage: Storage, lanes: number): string {
+  const bytes = storageBytes(storage);
+  const vector = (name: string, element: string, size: number): string =>
+    `typedef ${element} ${name} __attribute__((vector_size(${size * lanes})));`;
+  const stored = vector('stored', storageTypes[storage], bytes);
+  if (bytes === 2) return `${stored} stored v = __builtin_convertvector(a, stored);`;
+  const halves = vector('halves', 'int16_t', 2);
+  return `${halves} ${stored} stored v = __builtin_convertvector(__builtin_convertvector(a, halves), stored);`;
 }
 
 /** A text about lane `l`, for each lane. */
@@ -358,15 +360,13 @@ const registersText = (name: string): string => `#if defined(__GNUC__) && !defin
 
 /**
  * GCC (12.2) takes a loop that reads and writes memory in different strides for one that writes nothing, once it
- * has made one pointer of both, and leaves out the calls of such a function: all results stay what they were.
- * So it is told to conclude nothing about a kernel from its body.
+ * has made one pointer of both, and leaves out the calls of such a function: all results stay what they were. So
+ * each kernel says, in no instructions, that it writes.
  */
-const ownFunctionText = (
-  name: string,
-): string => `#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
-#define ${name} __attribute__((noipa))
+const writesText = (name: string): string => `#if defined(__GNUC__) && !defined(__clang__)
+#define ${name} __asm__ volatile("" ::: "memory")
 #else
-#define ${name}
+#define ${name} (void)0
 #endif`;
 
 const isFloat = (scalar: Scalar): boolean => scalar === 'f32' || scalar === 'f64';

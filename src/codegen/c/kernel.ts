@@ -43,6 +43,7 @@ class KernelPrinter {
 
   print(): string {
     const { params, body } = this.#kernel;
+    this.#line(`${this.#helpers.writesMemory()};`);
     const list = params.map((param) => {
       const name = this.#name(param);
       return param.kind === 'buffer' ? `int32_t ${name}_at` : `${this.#type(param.type)} ${name}`;
@@ -56,7 +57,7 @@ class KernelPrinter {
     }
     this.#statement(body);
     const kept = this.#hasSums ? `${this.#helpers.sumsInRegisters()} ` : '';
-    const head = `${kept}${this.#helpers.ownFunction()} static void ${this.#nameOf(this.#kernel)}(${['uint8_t *memory', ...list].join(', ')})`;
+    const head = `${kept}static void ${this.#nameOf(this.#kernel)}(${['uint8_t *memory', ...list].join(', ')})`;
     return `${head} {\n${this.#lines.join('\n')}\n}\n`;
   }
 
