@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { moduleToC } from '../../../src/codegen/c/index.js';
+import { c99, type Dialect, gnu, moduleToC } from '../../../src/codegen/c/index.js';
 import * as e from '../../../src/loop/build.js';
 import type { Expr, Kernel } from '../../../src/loop/nodes.js';
 import { commonFlags } from '../../../src/runtime/native/compiler.js';
@@ -63,8 +63,9 @@ const tried = narrow.flatMap((storage) =>
 );
 
 /** Each kernel works on every operand in a call of its own; where they lie is known when the program runs. */
-const source = (() => {
-  const { source: functions, nameOf } = moduleToC(e.moduleOf(tried.map(({ kernel }) => kernel)));
+function sourceIn(dialect: Dialect): string {
+  const module = e.moduleOf(tried.map(({ kernel }) => kernel));
+  const { source: functions, nameOf } = moduleToC(module, dialect);
   const runs = tried.map(({ kernel }) => {
     const each = Array.from({ length: calls }, (_, k) => `${nameOf(kernel)}(memory, from[${k}], to[${k}]);`); // prettier-ignore
     return `${each.join(' ')} fwrite(memory + to[0], 1, ${calls * bytesEach}, stdout);`;
@@ -83,16 +84,24 @@ ${runs.join('\n')}
   return 0;
 }
 `;
-})();
+}
+
+/** As native code is compiled for the processors that there are, and as exported C is by whoever has it. */
+const ways: readonly { readonly dialect: Dialect; readonly flags: readonly string[] }[] = [
+  ...['native', ...(process.arch === 'x64' ? ['x86-64-v3', 'x86-64'] : [])].map((processor) => ({
+    dialect: gnu,
+    flags: [...commonFlags.filter((flag) => flag !== '-shared'), `-march=${processor}`],
+  })),
+  ...['-O1', '-O2', '-O3'].map((level) => ({ dialect: c99, flags: ['-std=c99', level] })),
+];
 
 describe('narrow elements as vectors in C', () => {
   for (const compiler of compilers) {
-    for (const processor of ['native', 'x86-64-v3', 'x86-64']) {
-      if (processor !== 'native' && process.arch !== 'x64') continue;
-      it(`${compiler} for ${processor}: what is stored is what was computed, in every call`, () => {
+    for (const { dialect, flags } of ways) {
+      const last = flags.at(-1)!;
+      it(`${compiler}, ${dialect.name} with ${last}: each call stores what it has computed`, () => {
         const input = Uint8Array.from({ length: calls * bytesEach }, (_, i) => (i * 37) % 251);
-        const flags = [...commonFlags.filter((flag) => flag !== '-shared'), `-march=${processor}`];
-        const output = new Uint8Array(compileAndRun(compiler, source, flags, input));
+        const output = new Uint8Array(compileAndRun(compiler, sourceIn(dialect), flags, input));
         assert.equal(output.length, tried.length * calls * bytesEach);
         for (const [at, { from, to, kernel }] of tried.entries()) {
           for (let k = 0; k < calls; k++) {
