@@ -10,7 +10,7 @@ export interface ResidentMemory {
 }
 
 /** Results that nobody has on the host may take so much while nothing is known of the dead ones. */
-const uninformedBytes = 2 ** 25;
+const uninformedBytes = 2 ** 24;
 /** How many results stay in any case: the operands of what is computed next. */
 const leastResults = 2;
 /** No run has to make room for more than that, lest one of them takes very long. */

@@ -1,5 +1,5 @@
 /** Kept in any case: less than this is not worth moving. The first bucket of distances. */
-const leastBytes = 2 ** 25;
+const leastBytes = 2 ** 24;
 /** Buckets of distances, each twice as far as the one before. */
 const buckets = 16;
 /** A distance is worth memory where uses from so far back are at least this share of the bytes that come in. */

@@ -19,21 +19,21 @@ test('the window covers what is used again, and little more', () => {
     const window = new ReuseWindow();
     stream(window, 1500, distance);
     assert.ok(window.bytes >= distance * MiB, `${distance}: ${window.bytes}`);
-    assert.ok(window.bytes <= Math.max(32, 2 * distance) * MiB, `${distance}: ${window.bytes}`);
+    assert.ok(window.bytes <= Math.max(16, 2 * distance) * MiB, `${distance}: ${window.bytes}`);
   }
 });
 
 test('uses that memory cannot serve, and uses that are rare, do not widen it', () => {
   const window = new ReuseWindow();
   stream(window, 1000, 300, 200 * MiB);
-  assert.equal(window.bytes, 32 * MiB);
+  assert.equal(window.bytes, 16 * MiB);
   // One array of 8 MiB for each 512 that come in.
   for (let k = 0; k < 20; k++) {
     const usedAt = window.clock;
     for (let i = 0; i < 512; i++) window.advance(MiB);
     window.use(usedAt, 8 * MiB, 2 ** 30);
   }
-  assert.equal(window.bytes, 32 * MiB);
+  assert.equal(window.bytes, 16 * MiB);
 });
 
 test('what was observed is forgotten when the program does something else', () => {
@@ -41,5 +41,5 @@ test('what was observed is forgotten when the program does something else', () =
   stream(window, 1500, 500);
   assert.equal(window.bytes, 512 * MiB);
   stream(window, 6000, 10);
-  assert.equal(window.bytes, 32 * MiB);
+  assert.equal(window.bytes, 16 * MiB);
 });
