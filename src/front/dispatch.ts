@@ -33,6 +33,8 @@ function dispatch(declaration: Declaration, call: Call): readonly NDArray[] {
   const { attributes, regions = noRegions } = call;
   const operands = dtypes === null ? arrays : arrays.map((array, i) => convert(array, dtypes[i]));
   const { capture } = mode;
+  if (capture !== null && declaration.inPrograms !== undefined)
+    return declaration.inPrograms({ inputs: operands, attributes });
   return perform(
     { declaration, attributes, regions },
     capture === null ? operands : stretched(declaration, attributes, operands, capture),

@@ -139,6 +139,18 @@ export type Measure<A = Attributes> = <T extends Tensor>(context: {
  */
 export type Turned = (inputs: readonly Value[]) => Value | null;
 
+/** A call that is to be written in other operators. */
+export interface Expansion<T extends Tensor, A> {
+  readonly inputs: readonly T[];
+  readonly attributes: A;
+}
+
+/**
+ * The calls that programs, captured ones too, hold in the place of a call: it only saves work where calls run one
+ * by one.
+ */
+export type InPrograms<A = Attributes> = <T extends Tensor>(call: Expansion<T, A>) => readonly T[];
+
 export type Family =
   | 'elementwise'
   | 'reduction'
@@ -174,6 +186,7 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   readonly onnx?: OnnxMapping<AttributesOf<S>>;
   readonly batch?: Batching<AttributesOf<S>>;
   readonly turned?: Turned;
+  readonly inPrograms?: InPrograms<AttributesOf<S>>;
   /** What calls with one result are equal to, most useful first; none when absent. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];
@@ -219,6 +232,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly batch?: Batching<AttributesOf<S>>;
   /** Default none. */
   readonly turned?: Turned;
+  /** Default none: programs hold its calls. */
+  readonly inPrograms?: InPrograms<AttributesOf<S>>;
   /** Default `float32` for elementwise operators, reductions and normalizations, `own` for others. */
   readonly precision?: Precision;
   /** Default none. */
@@ -354,10 +369,12 @@ function invokeSymbolic(declaration: Declaration, call: Call, program: Program):
     }
     return input.type.dtype === dtypes[i] ? input : castValue(input, dtypes[i]);
   });
+  const { attributes } = call;
+  if (declaration.inPrograms !== undefined) return declaration.inPrograms({ inputs, attributes });
   return program.append(
     declaration,
     inputs,
-    call.attributes,
+    attributes,
     call.regions === undefined ? {} : { regions: call.regions },
   );
 }

@@ -91,6 +91,7 @@ export const operators: Readonly<Record<string, Maker>> = {
   dot: ({ v }) => [v, v],
   outer: ({ v }) => [v, v],
   matmul: ({ x, sq }) => [x, sq],
+  turnedProduct: ({ sq }) => [sq, sq, { left: false, right: true }],
   maxPool: ({ image }) => [image, 2],
   avgPool: ({ image }) => [image, 2],
   maxPool1d: ({ seq }) => [seq, 2],

@@ -30,6 +30,14 @@ def exact(function):
 reference('matmul', rule='noise', once=False)(exact(torch.matmul))
 
 
+@reference('turnedProduct', rule='noise', once=False)
+def turned_product(x, y, sides):
+    def turned(each, is_turned):
+        return each.transpose(-1, -2) if is_turned else each
+
+    return exact(torch.matmul)(turned(x, sides['left']), turned(y, sides['right']))
+
+
 @reference('einsum', rule='noise', once=False)
 def einsum(equation, *operands):
     return exact(lambda *each: torch.einsum(equation, *each))(*operands)

@@ -1,7 +1,7 @@
 import { zeros as zeroArray } from '../../front/creation.js';
 import { checkOptions, type OptionRules } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
-import { sigmoid, split, tanh } from '../../ops/index.js';
+import { sigmoid, split, tanh, turnedProduct } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { xavier } from '../initializer.js';
 import { Parameter } from '../parameter.js';
@@ -85,7 +85,8 @@ export abstract class Cell extends HybridBlock {
   unroll(x: NDArray): Unrolled {
     checkInput(this, 'x', x);
     this.resolve([x]);
-    const inputs = x.matmul(this.inputWeight.value.transpose()).add(this.inputBias.value);
+    const product = turnedProduct(x, this.inputWeight.value, { left: false, right: true });
+    const inputs = product.add(this.inputBias.value);
     const weight = this.stateWeight.value.transpose();
     const bias = this.stateBias.value;
     const step: Unrolled['step'] = (given, states) =>

@@ -2,6 +2,7 @@ import type { DType } from '../../base/dtype.js';
 import { checkOptions, flag, type OptionRules } from '../../base/options.js';
 import type { NDArray } from '../../front/ndarray.js';
 import { extentsOf } from '../../front/tracedshape.js';
+import { turnedProduct } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { type Initializer, xavier } from '../initializer.js';
 import { Parameter } from '../parameter.js';
@@ -70,7 +71,7 @@ export class Dense extends HybridBlock {
     checkInput(this, 'x', x);
     const weight = this.weight.value;
     const rows = this.#flatten ? x.reshape([extentsOf(x)[0], weight.shape[1]]) : x;
-    const product = rows.matmul(weight.transpose());
+    const product = turnedProduct(rows, weight, { left: false, right: true });
     const sum = this.bias === null ? product : product.add(this.bias.value);
     return this.#activation === null ? sum : this.#activation(sum);
   }
