@@ -100,6 +100,11 @@ export function viewOf(
   return facts[dtype].view(buffer, byteOffset, length);
 }
 
+/** Copies between arrays of one dtype. */
+export function copyElements(to: HostArray, from: HostArray): void {
+  (to as Float32Array).set(from as Float32Array); // one dtype on both sides: the cast only picks an overload
+}
+
 /** A JavaScript number among arrays: it has a kind, and takes its width from the arrays around it. */
 export type WeakKind = 'weak-bool' | 'weak-int' | 'weak-float';
 

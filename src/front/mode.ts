@@ -1,6 +1,7 @@
 import { ArgumentError, TraceError } from '../base/errors.js';
 import type { Capture } from './capture.js';
 import type { Session } from './history.js';
+import type { Scratch } from './eager/scratch.js';
 import type { StateLog } from './statelog.js';
 
 /** How operator calls are treated at this moment. JavaScript runs one call at a time, so one object is enough. */
@@ -17,6 +18,8 @@ export interface Mode {
   isBackward: boolean;
   /** Where the state is kept that the code which runs now has found; null when nobody asks. */
   stateLog: StateLog | null;
+  /** Where what calls make is noted that only the library sees; null where users may see it. */
+  scratch: Scratch | null;
   /** The line that captured calls are made for; null where each says its own. */
   source: string | null;
 }
@@ -28,6 +31,7 @@ export const mode: Mode = {
   isPaused: false,
   isBackward: false,
   stateLog: null,
+  scratch: null,
   source: null,
 };
 
@@ -38,7 +42,7 @@ export const mode: Mode = {
  * @throws TraceError in captured code and ArgumentError elsewhere, for an asynchronous function.
  */
 export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R {
-  const { capture, session, training, isPaused, isBackward, stateLog, source } = mode;
+  const { capture, session, training, isPaused, isBackward, stateLog, scratch, source } = mode;
   Object.assign(mode, changes);
   try {
     refuseAsync(fn, op);
@@ -55,6 +59,7 @@ export function withMode<R>(changes: Partial<Mode>, op: string, fn: () => R): R 
     mode.isPaused = isPaused;
     mode.isBackward = isBackward;
     mode.stateLog = stateLog;
+    mode.scratch = scratch;
     mode.source = source;
   }
 }

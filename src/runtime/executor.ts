@@ -1,4 +1,4 @@
-import type { HostArray } from '../base/dtype.js';
+import { copyElements, type HostArray } from '../base/dtype.js';
 import { DeviceError } from '../base/errors.js';
 import type { Program } from '../ir/program.js';
 import { type Plan, placeBytes, tableLength } from '../passes/lower/plan.js';
@@ -11,7 +11,7 @@ import type { LargePlaces } from './large.js';
 import { KeptMemory, runsUntilKept } from './kept.js';
 import { Lease } from './lease.js';
 import { copyOf } from './slab.js';
-import { copyElements, Storage } from './storage.js';
+import { Storage } from './storage.js';
 import { LostWorkerError } from './threads/lost.js';
 
 /** The memory of executables that were dropped. */

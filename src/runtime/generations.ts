@@ -17,12 +17,6 @@ const mostSilence = 32;
 const weighedBytes = 2 ** 26;
 const ballastBytes = 2 * weighedBytes;
 
-/**
- * What a result counts for at least: small ones take longer to compute byte for byte, so looking for dead ones
- * after fewer bytes of them takes no larger share of the time.
- */
-const leastCounted = 2 ** 19;
-
 /** Results that were made one after the other. */
 export interface Generation {
   readonly number: number;
@@ -85,7 +79,7 @@ export class Generations {
   /** Counts a result in. Its owner must hold the witness that is given back. */
   enroll(residence: Residence): object {
     const { bytes } = residence;
-    this.#bytesSinceLook += Math.max(bytes, leastCounted);
+    this.#bytesSinceLook += bytes;
     if (this.#bytesSinceLook >= Math.min(weighedBytes, this.budget / 8)) this.#look();
     let current = this.#current;
     if (current === null || current.bytes + bytes > generationBytes) current = this.#open();

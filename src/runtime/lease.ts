@@ -1,9 +1,9 @@
-import { bytesOf, type HostArray } from '../base/dtype.js';
+import { bytesOf, copyElements, type HostArray } from '../base/dtype.js';
 import { DeviceError } from '../base/errors.js';
 import type { Device } from './device.js';
 import type { Operand } from './executable.js';
 import type { LargePlaces, LargeResult } from './large.js';
-import { copyElements, Storage } from './storage.js';
+import { Storage } from './storage.js';
 
 /** The memory that large operands and results of one run lie in. To be ended in any case. */
 export class Lease {

@@ -1,4 +1,4 @@
-import { allocate, bytesOf, type DType, type HostArray } from '../base/dtype.js';
+import { allocate, bytesOf, copyElements, type DType, type HostArray } from '../base/dtype.js';
 import { type Generation, Generations } from './generations.js';
 import { type Linked, Recency } from './recency.js';
 import { ReuseWindow } from './reusewindow.js';
@@ -229,6 +229,6 @@ export class Residents {
 /** @throws DeviceError when the engine has no room. */
 function copyOf(dtype: DType, elements: HostArray): HostArray {
   const copy = allocate(dtype, elements.length);
-  (copy as Float32Array).set(elements as Float32Array); // one dtype: the cast only picks an overload
+  copyElements(copy, elements);
   return copy;
 }

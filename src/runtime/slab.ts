@@ -1,5 +1,5 @@
-import { bytesOf, type DType, type HostArray, viewOf } from '../base/dtype.js';
-import { copyElements } from './storage.js';
+import { bytesOf, copyElements, type DType, type HostArray, viewOf } from '../base/dtype.js';
+import { giveSpare, takeSpare } from './spare.js';
 
 /*
  * An engine keeps typed arrays of up to 64 bytes in its own heap; each larger one gets memory from the
@@ -19,7 +19,14 @@ let used = 0;
 /** A copy of elements of a dtype, which nothing else writes to. Its buffer may hold other arrays, too. */
 export function copyOf(dtype: DType, elements: HostArray): HostArray {
   const bytes = elements.byteLength;
-  if (bytes <= inHeapBytes || bytes > mostBytes) return elements.slice();
+  if (bytes <= inHeapBytes) return elements.slice();
+  if (bytes > mostBytes) {
+    const spare = takeSpare(bytes);
+    if (spare === undefined) return elements.slice();
+    const copy = viewOf(dtype, spare, 0, elements.length);
+    copyElements(copy, elements);
+    return copy;
+  }
   if (used + bytes > slab.byteLength) {
     slab = new ArrayBuffer(slabBytes);
     used = 0;
@@ -28,4 +35,10 @@ export function copyOf(dtype: DType, elements: HostArray): HostArray {
   used += Math.ceil(bytes / 8) * 8;
   copyElements(copy, elements);
   return copy;
+}
+
+/** Takes back what `copyOf` has given and nobody will read any more. */
+export function takeBack({ buffer, byteLength }: HostArray): void {
+  if (byteLength > mostBytes && buffer.byteLength === byteLength && buffer instanceof ArrayBuffer)
+    giveSpare(buffer);
 }

@@ -1,7 +1,8 @@
-import { allocate, bytesOf, type DType, type HostArray } from '../base/dtype.js';
-import { ArgumentError } from '../base/errors.js';
+import { allocate, bytesOf, copyElements, type DType, type HostArray } from '../base/dtype.js';
+import { ArgumentError, InternalError } from '../base/errors.js';
 import { cpu, type Device } from './device.js';
 import { type Claim, Residence } from './residents.js';
+import { takeBack } from './slab.js';
 
 /** Where a pinned storage lies. */
 class Berth {
@@ -89,7 +90,7 @@ export class Storage {
 
   /** The elements wherever they are, to be read at once. */
   get elements(): HostArray {
-    return this.#home ?? this.#berth?.view(this) ?? this.#claim!.residence.elements;
+    return this.#home ?? this.#berth?.view(this) ?? this.#residence.elements;
   }
 
   /** The elements in an array of their own. */
@@ -217,11 +218,28 @@ export class Storage {
     berth.device.release(berth.address);
   }
 
+  /**
+   * Gives the memory back at once: nobody may read the elements any more. For what the library has made for
+   * itself alone.
+   */
+  release(): void {
+    if (this.#berth !== null || this.#isWindow) return;
+    this.#leave();
+    const home = this.#home;
+    this.#home = null;
+    if (home !== null) takeBack(home);
+  }
+
   #fetched(): HostArray {
     if (this.#berth !== null) return this.#berth.view(this);
-    const elements = this.#claim!.residence.fetch();
+    const elements = this.#residence.fetch();
     if (!this.isResident) this.#leave();
     return (this.#home = elements);
+  }
+
+  get #residence(): Residence {
+    if (this.#claim !== null) return this.#claim.residence;
+    throw new InternalError('elements were read after their memory was given back');
   }
 
   #reside({ residents }: Device, address: number, isOnly: boolean): void {
@@ -240,8 +258,3 @@ export class Storage {
 
 /** How many versions of elements there have been of which anybody wanted to know. */
 let versions = 0;
-
-/** Copies between homes of one dtype. */
-export function copyElements(to: HostArray, from: HostArray): void {
-  (to as Float32Array).set(from as Float32Array); // one dtype on both sides: the cast only picks an overload
-}

@@ -1,14 +1,15 @@
 import { isFloat } from '../../base/dtype.js';
-import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
+import { ArgumentError, DeviceError, DTypeError, ShapeError } from '../../base/errors.js';
 import { add, onesLike, zerosLike } from '../../ops/index.js';
 import { reachedFrom } from '../followed.js';
 import { written } from '../gradientuse.js';
 import { ofShape } from '../meeting.js';
-import { withMode } from '../mode.js';
+import { mode, withMode } from '../mode.js';
 import { typeToString } from '../../ir/program.js';
 import { type BackwardOptions, NDArray } from '../ndarray.js';
+import type { Storage } from '../../runtime/storage.js';
 import { aliasOf, setGradient, gradOf, markGradient } from '../values.js';
-import { gradientsOf, layOutRecording, release, sessionsOf } from './tape.js';
+import { gradientsOf, layOutRecording, release, scratchFor, sessionsOf } from './tape.js';
 
 /**
  * Leaves the gradients of `head` on every array that took part in the recording and has one attached:
@@ -34,7 +35,8 @@ export function backward(
       advice: 'call x.attachGrad() before x is used inside autograd.record',
     });
   }
-  const grads = gradientsOf(op, tape, [{ array: head, grad }], reached, false);
+  const scratch = scratchFor(tape);
+  const grads = gradientsOf(op, tape, [{ array: head, grad }], reached, false, scratch);
   withMode({ session: null }, op, () => {
     const passed = new Set<NDArray>();
     for (const session of sessionsOf(tape.origins)) {
@@ -45,12 +47,38 @@ export function backward(
     for (const array of passed) {
       const found = flowing.get(array) ?? null;
       if (array.gradient!.req === 'write') {
-        setGradient(array, found === null ? zerosLike(array) : unshared(found, given));
+        if (found === null) setGradient(array, zerosLike(array));
+        else leave(array, found, given);
       } else if (found !== null) setGradient(array, add(gradOf(array)!, found));
       else markGradient(array, written);
     }
+    scratch?.release(given);
   });
   if (!retainGraph) release(tape);
+}
+
+/**
+ * Leaves what the pass has found as the gradient of an array. That of pinned elements lies beside them, where an
+ * update reads it in place and the next pass writes it anew; where there is no room for it, it is an array.
+ */
+function leave(array: NDArray, found: NDArray, given: Set<NDArray>): void {
+  const home = mode.capture === null ? homeOf(array) : null;
+  if (home === null) {
+    setGradient(array, unshared(found, given));
+    return;
+  }
+  home.write(found.storage.elements);
+  array.gradient!.wrote();
+  markGradient(array, written);
+}
+
+function homeOf(array: NDArray): Storage | null {
+  try {
+    return array.gradient!.home(array);
+  } catch (error) {
+    if (error instanceof DeviceError) return null;
+    throw error;
+  }
 }
 
 /** Two arrays never share one gradient object, and none is the user's own head gradient. */

@@ -6,7 +6,7 @@ import { mode, withMode } from '../mode.js';
 import { NDArray } from '../ndarray.js';
 import { aliasOf } from '../values.js';
 import { checkedHeadGrad } from './backward.js';
-import { gradientsOf, layOutRecording, release, sessionsOf } from './tape.js';
+import { gradientsOf, layOutRecording, release, scratchFor, sessionsOf } from './tape.js';
 
 /** How a pass through what was recorded begins, and what it leaves. */
 export interface GradOptions {
@@ -76,6 +76,7 @@ export function grad(
     });
   }
   const known = wrt.filter((x) => tape.valueOf.has(x));
+  const scratch = createGraph ? null : scratchFor(tape);
   const found = gradientsOf(
     op,
     tape,
@@ -85,12 +86,14 @@ export function grad(
     })),
     known,
     createGraph,
+    scratch,
   );
   const flowing = new Map(known.map((x, i) => [x, found[i]]));
   const result = wrt.map(
     (x) => flowing.get(x) ?? withMode({ session: null }, op, () => zerosLike(x)),
   );
   if (!retainGraph) release(tape);
+  scratch?.release(result);
   const own = result.map((each, i) => (result.indexOf(each) === i ? each : aliasOf(each)));
   return Array.isArray(xs) ? own : own[0];
 }

@@ -3,6 +3,7 @@ import { ArgumentError, currentSource } from '../../base/errors.js';
 import { Program, type Value } from '../../ir/program.js';
 import { add } from '../../ops/index.js';
 import { gradient } from '../../passes/gradient.js';
+import { Scratch } from '../eager/scratch.js';
 import { collectOrigins, type Origin, Session } from '../history.js';
 import { mode, withMode } from '../mode.js';
 import { NDArray } from '../ndarray.js';
@@ -64,7 +65,7 @@ export function layOutRecording(
 
 /**
  * The gradients of the tape's outputs with respect to `wrt`; null where nothing flows. With `record` the
- * pass itself is recorded, so that it can be differentiated in turn.
+ * pass itself is recorded, so that it can be differentiated in turn. `scratch` gets to know what the pass makes.
  */
 export function gradientsOf(
   op: string,
@@ -72,12 +73,13 @@ export function gradientsOf(
   outputs: readonly { readonly array: NDArray; readonly grad: NDArray }[],
   wrt: readonly NDArray[],
   record: boolean,
+  scratch: Scratch | null = null,
 ): readonly (NDArray | null)[] {
   const session = record ? (mode.session ?? new Session()) : null;
   const isPaused = record ? mode.isPaused : true;
   // Found once, not for every call of the pass, which is deep down the stack and has no line of its own.
   const line = mode.capture === null ? null : (currentSource() ?? null);
-  return withMode({ session, isPaused, isBackward: true, source: line }, op, () =>
+  return withMode({ session, isPaused, isBackward: true, scratch, source: line }, op, () =>
     gradient<NDArray>({
       program,
       outputs: outputs.map(({ array, grad }) => ({ value: valueOf.get(array)!, grad })),
@@ -95,6 +97,15 @@ export function gradientsOf(
       },
     }),
   );
+}
+
+/**
+ * For what a pass over a tape makes: all but the gradients is the library's own, unless a function of the user's
+ * takes part, or calls are captured and make nothing.
+ */
+export function scratchFor({ origins }: Tape): Scratch | null {
+  const isOurs = origins.every(({ declaration }) => declaration.isUsersGradient !== true);
+  return mode.capture === null && isOurs ? new Scratch() : null;
 }
 
 /** The recordings that a tape belongs to. */

@@ -35,6 +35,7 @@ function run(operation: Operation, operands: readonly NDArray[]): readonly NDArr
   for (let i = 0; i < results.length; i++) {
     const { storage, shape } = results[i];
     const type = plan.types === null ? arrayType(storage.dtype, shape) : plan.types[i];
+    mode.scratch?.note(storage);
     arrays.push(new NDArray(type, storage));
   }
   return arrays;
