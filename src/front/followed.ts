@@ -28,9 +28,7 @@ function follow(program: Program, isUsed: readonly boolean[]): readonly boolean[
     const node = program.node(id);
     const isStop = node.kind === 'call' && node.op === stopGradient.declaration;
     if (isLive[id] === 0 || isStop) continue;
-    graph.forEachPredecessor(id, (operand) => {
-      isLive[operand] = 1;
-    });
+    for (const operand of program.operands(id)) isLive[operand.node] = 1;
   }
   return program.inputs.map(({ node }) => isLive[node] === 1);
 }

@@ -5,6 +5,7 @@ import { GraphError } from '../base/errors.js';
 import { Graph, type NodeId } from '../graph/graph.js';
 import { conditionKey, type Require, requireOrKeep, type Requirement } from './requirement.js';
 import { SharedSizes } from './sharedsizes.js';
+import { SizeSources } from './sizesources.js';
 import { type ConstantData, type Shape, Tensor, type TensorType } from './types.js';
 
 /** What a program must know of an operator. The declarations of `ops/` are richer. */
@@ -71,6 +72,24 @@ export interface CallDetails {
 const noAttributes: Attributes = {};
 const noRegions: readonly Program[] = [];
 const noDetails: CallDetails = {};
+const noReads: readonly Value[] = [];
+
+/** An array that is read: the port of the node where the edge starts. In the order of the operands. */
+export interface DataEdge {
+  readonly kind: 'data';
+  readonly port: number;
+}
+
+/** A size that is spoken of, from the call whose data decides it. Made by the program, behind the operands. */
+export interface SizeEdge {
+  readonly kind: 'size';
+  readonly name: string;
+}
+
+export type Edge = DataEdge | SizeEdge;
+
+/** By port. */
+const dataEdges: DataEdge[] = [];
 
 export type ProgramNode = VariableNode | ConstantNode | CallNode;
 
@@ -101,8 +120,7 @@ export class Value extends Tensor {
  * order and every pass is a loop. Passes build a new program rather than edit one.
  */
 export class Program {
-  /** Edge weights are the port of the source that is read; in-edges are in operand order. */
-  readonly graph: Graph<ProgramNode, number>;
+  readonly graph: Graph<ProgramNode, Edge>;
   readonly #values: Value[][] = [];
   /** What each node reads, as it was given: passes ask again and again. */
   readonly #operands: (readonly Value[])[] = [];
@@ -121,10 +139,11 @@ export class Program {
   readonly #dimCounts: Map<string, number> = new Map();
   #origin: Program | undefined;
   readonly #sizes: SharedSizes = new SharedSizes();
+  readonly #sources: SizeSources = new SizeSources();
 
   /** @param capacity How many nodes and edges there is room for before more is made. */
   constructor(capacity?: number) {
-    this.graph = new Graph<ProgramNode, number>(Uint32Array, capacity);
+    this.graph = new Graph<ProgramNode, Edge>(Uint32Array, capacity);
   }
 
   /**
@@ -258,6 +277,22 @@ export class Program {
     return this.#operands[id];
   }
 
+  /** The sizes that data decides, by name: each with a result of the call that decides it, which tells it. */
+  get decidedSizes(): ReadonlyMap<string, Value> {
+    return this.#sources.decided;
+  }
+
+  /** What a node needs beside its operands: results of the calls that decide the sizes that it speaks of. */
+  sizeReads(id: NodeId): readonly Value[] {
+    if (this.decidedSizes.size === 0) return noReads;
+    const reads = new Set<Value>();
+    this.graph.forEachInEdge(id, (edge) => {
+      const weight = this.graph.edge(edge);
+      if (weight.kind === 'size') reads.add(this.decidedSizes.get(weight.name)!);
+    });
+    return [...reads];
+  }
+
   /**
    * Runs `build`, whose calls stand for one that has stated already what it needs: they are right for all
    * sizes that it accepts, so what they need themselves is not required.
@@ -321,8 +356,16 @@ export class Program {
   #add(node: ProgramNode, types: readonly TensorType[], operands: readonly Value[]): Value[] {
     for (const operand of operands) this.#own(operand);
     const id = this.graph.addNode(node);
-    for (const operand of operands) this.graph.addEdge(operand.node, id, operand.port);
+    for (const { node: source, port } of operands) {
+      this.graph.addEdge(source, id, (dataEdges[port] ??= { kind: 'data', port }));
+    }
+    if (node.kind === 'call') {
+      for (const name of this.#sources.decidedIn(node)) {
+        this.graph.addEdge(this.decidedSizes.get(name)!.node, id, { kind: 'size', name });
+      }
+    }
     const values = types.map((type, port) => new Value(this, id, port, type));
+    this.#sources.add(values, node.kind === 'variable');
     this.#values.push(values);
     this.#operands.push(operands);
     return values;

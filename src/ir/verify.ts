@@ -104,8 +104,14 @@ function checkOperands(program: Program, id: NodeId): void {
   for (const edge of graph.inEdges(id)) {
     const source = graph.source(edge);
     if (source >= id) fail(`node ${id} reads node ${source}, which does not precede it`);
-    if (program.results(source)[graph.edge(edge)] === undefined) {
-      fail(`node ${id} reads result ${graph.edge(edge)} of node ${source}, which has fewer`);
+    const weight = graph.edge(edge);
+    if (weight.kind === 'size') {
+      if (program.decidedSizes.get(weight.name)?.node !== source)
+        fail(
+          `node ${id} reads dimension ${weight.name} of node ${source}, which does not decide it`,
+        );
+    } else if (program.results(source)[weight.port] === undefined) {
+      fail(`node ${id} reads result ${weight.port} of node ${source}, which has fewer`);
     }
   }
 }

@@ -4,7 +4,6 @@ import type { CallNode, Program, Value } from '../ir/program.js';
 import { declarationOf } from './facets.js';
 import { inline } from './inline.js';
 import { withOutputs } from './outputs.js';
-import { ownSymbols } from './ownsymbols.js';
 import { isView, viewed } from './views.js';
 
 /** An operand whose elements an operator would refuse. */
@@ -35,7 +34,7 @@ export function checksOf(original: Program): Checks | null {
   const outputs = new Map<Value, number>();
   const cheap = new Map<NodeId, boolean>();
   const checked: Checked[] = [];
-  const own = ownSymbols(program);
+  const own = program.decidedSizes;
   const isOwn = ({ type }: Value): boolean =>
     [...symbolsOfTypes([type]).keys()].some((name) => own.has(name));
   for (const id of program.graph.nodes()) {

@@ -4,7 +4,6 @@ import type { Attributes } from '../base/schema.js';
 import { type KernelLowering, mostOperands } from '../ops/lowering.js';
 import { declarationOf } from './facets.js';
 import { isMeasured, measureFirst, withUnreadExtents } from './measure.js';
-import { ownSymbols } from './ownsymbols.js';
 import { throughRegions, transform } from './transform.js';
 
 /** No honest chain of decompositions is longer; one that is expands into itself. */
@@ -20,7 +19,7 @@ export function decompose(program: Program): Program {
     let current = withUnreadExtents(inner, region);
     for (let depth = 0; ; depth++) {
       let last: CallNode | undefined;
-      const introducers = new Set(ownSymbols(current).values());
+      const introducers = new Set([...current.decidedSizes.values()].map(({ node }) => node));
       const next = transform(
         current,
         ({ node, id, operands, into }) => {

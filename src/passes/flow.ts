@@ -5,7 +5,7 @@ import { declarationOf } from './facets.js';
 
 /** The ancestors of the outputs that are not older than the oldest of `wrt`, ascending. */
 export function nodesBetween(
-  { graph }: Program,
+  program: Program,
   wrt: readonly Value[],
   outputs: readonly Value[],
 ): readonly NodeId[] {
@@ -18,9 +18,8 @@ export function nodesBetween(
   for (let id = last; id >= first; id--) {
     if (seen[id - first] === 0) continue;
     found.push(id as NodeId);
-    graph.forEachPredecessor(id as NodeId, (operand) => {
-      if (operand >= first) seen[operand - first] = 1;
-    });
+    for (const { node } of program.operands(id as NodeId))
+      if (node >= first) seen[node - first] = 1;
   }
   return found.reverse();
 }

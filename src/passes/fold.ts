@@ -3,7 +3,6 @@ import type { CallNode, Program } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
 import { declarationOf } from './facets.js';
 import { isExtents, staticExtents } from './measure.js';
-import { ownSymbols } from './ownsymbols.js';
 import { KnownElements } from './simplify/elements.js';
 import { throughRegions, transform } from './transform.js';
 
@@ -30,7 +29,7 @@ export interface FoldOptions {
 export function foldConstants(program: Program, { evaluate, limit = 4096 }: FoldOptions): Program {
   return throughRegions(program, (inner, region) => {
     const elements = new KnownElements();
-    const introducers = new Set(ownSymbols(inner).values());
+    const introducers = new Set([...inner.decidedSizes.values()].map(({ node }) => node));
     return transform(
       inner,
       (site) => {

@@ -5,7 +5,6 @@ import { Costs } from './fuse/cost.js';
 import { inlinePoints } from './fuse/inline.js';
 import { mergeGroups } from './fuse/merge.js';
 import { isNumber } from './places.js';
-import { SizeReads } from './sizereads.js';
 import { viewed } from './views.js';
 
 /** Nodes that become one kernel. */
@@ -41,7 +40,6 @@ export interface Group {
 /** One group for every call that computes something: the program as written. */
 export function separate(program: Program): readonly Group[] {
   const groups: Group[] = [];
-  const sizes = new SizeReads(program);
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind !== 'call' || declarationOf(node.op).lowering.kind === 'view') continue;
@@ -50,7 +48,7 @@ export function separate(program: Program): readonly Group[] {
     groups.push({
       anchors: [id],
       members: [id],
-      reads: [...reads, ...sizes.of(id)],
+      reads: [...reads, ...program.sizeReads(id)],
       writes: program.results(id),
       beside: [],
       kept: [],

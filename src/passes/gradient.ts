@@ -261,8 +261,7 @@ export function differentiated(
     into.setOutputs(all.map((value, k) => ({ name: `o${k}`, value })));
   });
   const count = program.inputs.length;
-  // The gradients that come in tell sizes to the backward half only.
-  const joint = eliminateDeadCode(mergeLoops(eliminateCommonSubexpressions(raw)), count);
+  const joint = eliminateDeadCode(mergeLoops(eliminateCommonSubexpressions(raw)));
   const values = joint.outputs.map(({ value }) => value);
   const results = program.outputs.map(({ name }, k) => ({ name, value: values[k] }));
   const declared = namedInputs(program);

@@ -7,7 +7,6 @@ import { backwardBody, marker, type Role, withMarker, withRowsFirst } from './lo
 import { type Differentiate, loopFlow } from './loopflow.js';
 import { indicesOf } from './marks.js';
 import { nominalBytes } from './nominal.js';
-import { ownSymbols } from './ownsymbols.js';
 import { type JointRequest, split } from './split.js';
 
 /**
@@ -108,10 +107,9 @@ function invariants(
 }
 
 /** Rows have one shape: what has a size that the data of an iteration decides is computed again. */
-function isStackable({ joint, inputs }: JointRequest): (value: Value) => boolean {
-  const own = ownSymbols(joint, inputs);
-  if (own.size === 0) return () => true;
-  return ({ type }) => [...symbolsOfTypes([type]).keys()].every((name) => !own.has(name));
+function isStackable({ joint: { decidedSizes } }: JointRequest): (value: Value) => boolean {
+  if (decidedSizes.size === 0) return () => true;
+  return ({ type }) => [...symbolsOfTypes([type]).keys()].every((name) => !decidedSizes.has(name));
 }
 
 /** What a loop that reads nothing iterates over: anything that has a row for each iteration. */

@@ -43,11 +43,12 @@ export function isMeasured(call: CallNode): boolean {
  */
 export function withUnreadExtents(program: Program, region: (region: Program) => Program): Program {
   const read = new Set<NodeId>(program.outputs.map(({ value }) => value.node));
+  for (const id of program.graph.nodes())
+    for (const { node } of program.operands(id)) read.add(node);
   return transform(
     program,
     ({ node, id, operands, into }) => {
       if (node.kind !== 'call') return undefined;
-      program.graph.forEachSuccessor(id, () => read.add(id));
       if (!read.has(id)) return undefined;
       into.appendNode(node, operands);
       const { dtype, shape } = node.types[0];

@@ -10,7 +10,6 @@ import { isFree } from './effort.js';
 import { declarationOf } from './facets.js';
 import { isHostRun } from './hostrun.js';
 import { isExtents } from './measure.js';
-import { ownSymbols, symbolsOfCall } from './ownsymbols.js';
 import { viewed } from './views.js';
 
 /** Ordinary nodes that run together, as a program whose sizes are all known when it starts. */
@@ -48,8 +47,6 @@ export interface Stage {
 export interface Partition {
   readonly program: Program;
   readonly stages: readonly Stage[];
-  /** By symbol, the call whose data decides it. */
-  readonly own: ReadonlyMap<string, NodeId>;
 }
 
 /**
@@ -58,13 +55,13 @@ export interface Partition {
  * island that reads them. Null for a program without cuts.
  */
 export function partition(program: Program): Partition | null {
-  const own = ownSymbols(program);
+  const own = program.decidedSizes;
   const hostRun = new Set<NodeId>();
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind === 'call' && isHostRun(node, id, own)) hostRun.add(id);
   }
-  return own.size + hostRun.size === 0 ? null : new Partitioner(program, own, hostRun).run();
+  return own.size + hostRun.size === 0 ? null : new Partitioner(program, hostRun).run();
 }
 
 /** What is to be made in the island of a stage, and done behind it. */
@@ -77,16 +74,13 @@ interface Draft {
 
 class Partitioner {
   readonly #program: Program;
-  readonly #own: ReadonlyMap<string, NodeId>;
   readonly #hostRun: ReadonlySet<NodeId>;
   /** By node: the first stage that can read its results. */
   readonly #stageOf: Int32Array;
-  readonly #stageOfSymbol: Map<string, number> = new Map();
   readonly #drafts: Draft[] = [];
 
-  constructor(program: Program, own: ReadonlyMap<string, NodeId>, hostRun: ReadonlySet<NodeId>) {
+  constructor(program: Program, hostRun: ReadonlySet<NodeId>) {
     this.#program = program;
-    this.#own = own;
     this.#hostRun = hostRun;
     this.#stageOf = new Int32Array(program.graph.nodeCount);
   }
@@ -111,19 +105,16 @@ class Partitioner {
     for (let stage = this.#drafts.length - 1; stage >= 0; stage--) {
       stages.push(this.#stage(stage, this.#drafts[stage]));
     }
-    return { program, stages: stages.reverse(), own: this.#own };
+    return { program, stages: stages.reverse() };
   }
 
   #place(id: NodeId, call: CallNode): void {
     let ready = 0;
-    for (const { node } of this.#program.operands(id)) {
-      ready = Math.max(ready, this.#stageOf[node]);
-    }
-    const introduces: string[] = [];
-    for (const name of symbolsOfCall(call)) {
-      if (this.#own.get(name) === id) introduces.push(name);
-      else ready = Math.max(ready, this.#stageOfSymbol.get(name) ?? 0);
-    }
+    const { graph, decidedSizes } = this.#program;
+    graph.forEachPredecessor(id, (source) => {
+      ready = Math.max(ready, this.#stageOf[source]);
+    });
+    const introduces = [...decidedSizes].flatMap(([name, { node }]) => (node === id ? [name] : []));
     const draft = this.#draft(ready);
     if (this.#hostRun.has(id)) draft.calls.push(id);
     else if (introduces.length === 0) {
@@ -133,7 +124,6 @@ class Partitioner {
     else throw unplanned(call, introduces);
     this.#draft(ready + 1);
     this.#stageOf[id] = ready + 1;
-    for (const name of introduces) this.#stageOfSymbol.set(name, ready + 1);
   }
 
   #draft(stage: number): Draft {
@@ -164,7 +154,7 @@ class Partitioner {
   #checks(members: readonly NodeId[], reads: readonly Value[]): readonly BoundaryCheck[] {
     const program = this.#program;
     const isOwn = ({ type }: Value): boolean =>
-      [...symbolsOfTypes([type]).keys()].some((name) => this.#own.has(name));
+      [...symbolsOfTypes([type]).keys()].some((name) => program.decidedSizes.has(name));
     return members.flatMap((id) => {
       const call = program.node(id);
       if (call.kind !== 'call') return [];
@@ -180,7 +170,8 @@ class Partitioner {
     let latest = 0;
     for (const dim of dimsOf(requirement)) {
       for (const name of symbolsOf(dim)) {
-        latest = Math.max(latest, this.#stageOfSymbol.get(name) ?? 0);
+        const value = this.#program.decidedSizes.get(name);
+        if (value !== undefined) latest = Math.max(latest, this.#stageOf[value.node]);
       }
     }
     return latest;

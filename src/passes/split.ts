@@ -6,7 +6,6 @@ import { type Output, Program, type Value } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
 import { eliminateDeadCode } from './dce.js';
 import { chooseKept, type SavePolicy } from './keep.js';
-import { ownSymbols, symbolsOfCall } from './ownsymbols.js';
 import { type Again, Copies } from './copies.js';
 import { carryRequirements } from './transform.js';
 
@@ -73,7 +72,7 @@ export function split(
     if (isHeld(place) && !places.has(value)) places.set(value, place);
   });
   const held = [...places.keys()];
-  const finders = isKeepable === undefined ? noFinders : findersOf(joint, inputs, seen);
+  const finders = isKeepable === undefined ? noFinders : findersOf(joint, seen);
   const { again, values } = chooseKept({
     program: joint,
     isLate: (id) => id >= boundary,
@@ -82,7 +81,7 @@ export function split(
     policy,
     isRepeatable,
     ...(isKeepable !== undefined && { isKeepable }),
-    behind: (id) => behind(joint, id, finders),
+    behind: (id) => joint.sizeReads(id).filter((value) => finders.has(value)),
   });
   const made = [...joint.graph.nodes()].filter((id) => id >= boundary || again.has(id));
   const given = [...values.map(({ type }) => type), ...seen];
@@ -99,32 +98,22 @@ export function split(
       (id) => id >= boundary,
       { nodes: again, isApart },
       grads,
-      [...finders.values()].filter((id) => again.has(id)),
+      [...finders].map(({ node }) => node).filter((id) => again.has(id)),
     ),
     saved: saved.map((value) => places.get(value)!),
   };
 }
 
-/** By name, the forward calls that find sizes in data; in the order of the program. */
-type Finders = ReadonlyMap<string, NodeId>;
-const noFinders: Finders = new Map();
+/** The forward results that tell sizes which the data decides; in the order of the program. */
+type Finders = ReadonlySet<Value>;
+const noFinders: Finders = new Set();
 
 /** Those whose sizes do not come in with the gradients. */
-function findersOf(joint: Program, inputs: readonly Value[], seen: readonly TensorType[]): Finders {
+function findersOf(joint: Program, seen: readonly TensorType[]): Finders {
   const given = determinedSymbols(seen);
-  return new Map([...ownSymbols(joint, inputs)].filter(([name]) => !given.has(name)));
-}
-
-/** What finds the sizes that a call speaks of. */
-function behind(joint: Program, id: NodeId, finders: Finders): readonly Value[] {
-  const node = joint.node(id);
-  if (finders.size === 0 || node.kind !== 'call') return [];
-  const found: Value[] = [];
-  for (const name of symbolsOfCall(node)) {
-    const finder = finders.get(name);
-    if (finder !== undefined && finder !== id) found.push(joint.results(finder)[0]);
-  }
-  return found;
+  return new Set(
+    [...joint.decidedSizes].flatMap(([name, value]) => (given.has(name) ? [] : [value])),
+  );
 }
 
 /**

@@ -10,7 +10,6 @@ import { inline } from '../../passes/inline.js';
 import { mainName } from '../../passes/lower/main.js';
 import type { Plan } from '../../passes/lower/plan.js';
 import { withOutputs } from '../../passes/outputs.js';
-import { ownSymbols } from '../../passes/ownsymbols.js';
 import { viewed } from '../../passes/views.js';
 import { aligned } from '../layout.js';
 import { type Callee, type Decides, RoutineBuilder, type Surroundings } from './builder.js';
@@ -129,9 +128,9 @@ export function withOwnOutputs(program: Program): Program {
 function decidesIn(program: Program): Decides {
   return (size) => {
     const whole = inline(program);
-    const id = ownSymbols(whole).get(size);
-    if (id === undefined) return undefined;
-    const { op, source } = whole.node(id) as CallNode;
+    const value = whole.decidedSizes.get(size);
+    if (value === undefined) return undefined;
+    const { op, source } = whole.node(value.node) as CallNode;
     return { op: op.name, source };
   };
 }

@@ -2,7 +2,7 @@ import { type Dim, type DimExpr, symbol, symbolsOf } from '../../base/dim.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
 import { roomFor } from '../../passes/lower/room.js';
-import { symbolsOfCall } from '../../passes/ownsymbols.js';
+import { symbolsOfCall } from '../../ir/sizesources.js';
 
 /** A size that nothing bounds, and where it comes from. */
 export class Unbounded {

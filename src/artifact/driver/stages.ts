@@ -3,7 +3,6 @@ import type { Program, Value } from '../../ir/program.js';
 import { fuse } from '../../passes/fuse.js';
 import { lowerProgram, type Plan } from '../../passes/lower/plan.js';
 import { prepareControl } from '../../passes/lower/prepare.js';
-import { ownSymbols } from '../../passes/ownsymbols.js';
 import { type Island, partition, type Stage } from '../../passes/partition.js';
 import { passes, runPipeline } from '../../passes/pipeline.js';
 import { schedule } from '../../passes/schedule.js';
@@ -28,8 +27,6 @@ export interface PlannedStage {
 export interface Staged {
   readonly program: Program;
   readonly stages: readonly PlannedStage[];
-  /** By symbol that no input brings, the call whose data decides it. */
-  readonly own: ReadonlyMap<string, Value['node']>;
 }
 
 /** Cuts and plans a program as the runtime does, so that an artifact computes the same in the same order. */
@@ -40,7 +37,7 @@ export function stagesOf(program: Program, target: Target): Staged {
     const gives = lowest.outputs.map(({ value }) => viewed(lowest, value));
     const island = { plan: planned(lowest, target), reads: lowest.inputs, gives };
     const stage = { island, extents: [], calls: [], requirements: [] };
-    return { program: lowest, stages: [stage], own: ownSymbols(lowest) };
+    return { program: lowest, stages: [stage] };
   }
   const planIsland = ({ program: inner, reads, gives }: Island): PlannedStage['island'] => ({
     plan: planned(lowered(inner), target),
@@ -49,7 +46,6 @@ export function stagesOf(program: Program, target: Target): Staged {
   });
   return {
     program: parts.program,
-    own: parts.own,
     stages: parts.stages.map(({ island, extents, calls, requirements }) => ({
       island: island === null ? null : planIsland(island),
       extents,

@@ -1,6 +1,5 @@
 import type { Program, Value } from '../../ir/program.js';
 import { isNumber } from '../places.js';
-import { SizeReads } from '../sizereads.js';
 import { viewed } from '../views.js';
 import type { Draft } from './inline.js';
 
@@ -27,8 +26,7 @@ export class Clusters {
 
   /** One cluster for each draft. */
   constructor(program: Program, drafts: readonly Draft[]) {
-    const sizes = new SizeReads(program);
-    for (const draft of drafts) this.put(clusterOf(program, sizes, draft));
+    for (const draft of drafts) this.put(clusterOf(program, draft));
   }
 
   /** A snapshot, in the order in which they were put. */
@@ -160,7 +158,7 @@ export class Clusters {
   }
 }
 
-function clusterOf(program: Program, sizes: SizeReads, draft: Draft): Cluster {
+function clusterOf(program: Program, draft: Draft): Cluster {
   const reads = new Set<Value>();
   for (const id of draft.members) {
     for (const operand of program.operands(id)) {
@@ -168,7 +166,7 @@ function clusterOf(program: Program, sizes: SizeReads, draft: Draft): Cluster {
       if (draft.members.has(value.node) || isNumber(program, value)) continue;
       reads.add(value);
     }
-    for (const value of sizes.of(id)) reads.add(value);
+    for (const value of program.sizeReads(id)) reads.add(value);
   }
   return {
     draft,

@@ -2,7 +2,6 @@ import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type Output, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { ownSymbols, symbolsOfCall } from '../ownsymbols.js';
 import { carryRequirements } from '../transform.js';
 
 /** An input of a program that is cut out of another. */
@@ -81,7 +80,6 @@ export function nodesBehind(
   isGiven: (value: Value) => boolean = () => false,
 ): readonly NodeId[] {
   const needed = new Uint8Array(program.graph.nodeCount);
-  const own = ownSymbols(program);
   const mark = (value: Value): void => {
     if (!isGiven(value)) needed[value.node] = 1;
   };
@@ -91,12 +89,7 @@ export function nodesBehind(
     if (needed[id] === 0) continue;
     found.push(id as NodeId);
     program.operands(id as NodeId).forEach(mark);
-    const node = program.node(id as NodeId);
-    if (own.size === 0 || node.kind !== 'call') continue;
-    for (const name of symbolsOfCall(node)) {
-      const introducer = own.get(name);
-      if (introducer !== undefined) needed[introducer] = 1;
-    }
+    for (const { node } of program.sizeReads(id as NodeId)) needed[node] = 1;
   }
   return found.reverse();
 }

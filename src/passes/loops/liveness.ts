@@ -3,7 +3,8 @@ import type { CallNode, Program, Value } from '../../ir/program.js';
 import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../facets.js';
-import { ownSymbols, requiredOwnSymbols, symbolsOfCall } from '../ownsymbols.js';
+import { symbolsOfCall } from '../../ir/sizesources.js';
+import { sizesRequired } from '../sizesrequired.js';
 
 /*
  * What values need, told apart by result even of loops: a state that only feeds itself is not needed for
@@ -15,22 +16,12 @@ import { ownSymbols, requiredOwnSymbols, symbolsOfCall } from '../ownsymbols.js'
  * that another one speaks of, or of which the program requires something.
  */
 export function valuesBehind(program: Program, ends: readonly Value[]): ReadonlySet<Value> {
-  const needed = new Set(ends);
-  const own = ownSymbols(program);
-  for (const [name, introducer] of requiredOwnSymbols(program, own)) {
-    needed.add(firstWith(program.results(introducer), name));
-  }
+  const needed = new Set([...ends, ...sizesRequired(program)]);
   for (let id = program.graph.nodeCount - 1; id >= 0; id--) {
     const isRead = program.results(id as NodeId).map((value) => needed.has(value));
     if (!isRead.includes(true)) continue;
     const node = program.node(id as NodeId);
-    if (own.size > 0 && node.kind === 'call') {
-      for (const name of symbolsOfCall(node)) {
-        const introducer = own.get(name);
-        if (introducer === undefined || introducer === id) continue;
-        needed.add(firstWith(program.results(introducer), name));
-      }
-    }
+    for (const value of program.sizeReads(id as NodeId)) needed.add(value);
     const operands = program.operands(id as NodeId);
     const reads = node.kind === 'call' ? operandsRead(node, isRead) : null;
     operands.forEach((value, k) => {
@@ -70,10 +61,6 @@ export function sizeCarriers(
 
 function typesOf(values: readonly Value[]): readonly TensorType[] {
   return values.map(({ type }) => type);
-}
-
-function firstWith(values: readonly Value[], name: string): Value {
-  return values.find(({ type }) => symbolsOfTypes([type]).has(name))!;
 }
 
 /**

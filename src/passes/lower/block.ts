@@ -5,7 +5,6 @@ import type { TensorType } from '../../ir/types.js';
 import type { Group } from '../fuse.js';
 import type { Span } from '../places.js';
 import { isExtents } from '../measure.js';
-import { ownSymbols } from '../ownsymbols.js';
 import { instantiate } from '../transform.js';
 import { controlOf } from './control.js';
 
@@ -88,10 +87,10 @@ function inSurroundings(
   types: readonly TensorType[],
   rename: (name: string, bounds: Bounds) => Dim,
 ): Program {
-  const own = ownSymbols(region);
+  const own = region.decidedSizes;
   if (own.size === 0 && isUnchanged(region, types)) return region;
   const dims: Map<string, Dim> = bindTypes(namedInputs(region), types);
-  for (const id of new Set(own.values())) {
+  for (const id of new Set([...own.values()].map(({ node }) => node))) {
     for (const [name, bounds] of symbolsOfTypes(region.results(id).map(({ type }) => type))) {
       if (own.has(name)) dims.set(name, rename(name, bounds));
     }

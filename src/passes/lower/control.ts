@@ -1,12 +1,10 @@
 import { type Dim, sizeOf, symbolsOf } from '../../base/dim.js';
-import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { ControlLowering } from '../../ops/lowering.js';
 import type { Attributes } from '../../base/schema.js';
 import { dimsOf } from '../../ir/requirement.js';
 import { declarationOf } from '../facets.js';
 import { isExtents } from '../measure.js';
-import { ownSymbols } from '../ownsymbols.js';
 import { roomFor } from './room.js';
 
 /** How a call uses its regions; null for one that is no control flow. */
@@ -35,8 +33,7 @@ export function canCompile(call: CallNode, known: (symbol: string) => boolean): 
 
 /** Whether all sizes of a program follow from those of its inputs, or are at most some number. */
 function isBounded(program: Program): boolean {
-  const own = ownSymbols(program);
-  if (own.size > 0 && !boundsItself(program, own)) return false;
+  if (program.decidedSizes.size > 0 && !boundsItself(program)) return false;
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind === 'call' && !node.regions.every(isBounded)) return false;
@@ -45,10 +42,11 @@ function isBounded(program: Program): boolean {
 }
 
 /** Whether the sizes that a program makes of its data need neither checks nor room without a limit. */
-function boundsItself(program: Program, own: ReadonlyMap<string, NodeId>): boolean {
+function boundsItself(program: Program): boolean {
+  const own = program.decidedSizes;
   const isOwn = (dim: Dim): boolean => [...symbolsOf(dim)].some((name) => own.has(name));
-  for (const maker of own.values()) {
-    if (!isExtents(program.node(maker) as CallNode)) return false;
+  for (const { node } of own.values()) {
+    if (!isExtents(program.node(node) as CallNode)) return false;
   }
   // A kernel cannot refuse sizes, and must not run on wrong ones.
   if (program.requirements.some((requirement) => dimsOf(requirement).some(isOwn))) return false;

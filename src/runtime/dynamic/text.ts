@@ -10,7 +10,7 @@ import type { Regions } from './hostcall.js';
  * One line for each thing that happens when a partitioned program runs, in that order: islands with what
  * they read and give, the sizes that are bound behind them, and what the host runs.
  */
-export function partitionLines({ program, stages, own }: Partition): readonly string[] {
+export function partitionLines({ program, stages }: Partition): readonly string[] {
   const nameOf = ({ node: id, port, type }: Value): string => {
     const node = program.node(id);
     const name =
@@ -42,7 +42,7 @@ export function partitionLines({ program, stages, own }: Partition): readonly st
     for (const id of calls) {
       const call = program.node(id) as CallNode;
       const bound = new Set(call.types.flatMap(({ shape }) => shape.flatMap((dim) => [...symbolsOf(dim)]))); // prettier-ignore
-      const brings = [...bound].filter((name) => own.get(name) === id);
+      const brings = [...bound].filter((name) => program.decidedSizes.get(name)?.node === id);
       lines.push(
         `host ${call.op.name}#${id}: reads ${list(program.operands(id))}; gives ${list(program.results(id))}` +
           (brings.length === 0 ? '' : `; decides ${brings.join(', ')}`) +
