@@ -3,18 +3,23 @@ import { environmentVariable } from './node.js';
 
 /** What `KAON_DEBUG` can ask for. */
 export interface FlagInfo {
-  /** What is printed, in one line. */
+  /** What is printed, or done, in one line. */
   readonly doc: string;
   readonly default: boolean;
 }
 
-export type Flag = 'passes' | 'laws' | 'programs' | 'groups' | 'kernels' | 'memory' | 'stacks';
+export type Flag =
+  'verify' | 'passes' | 'laws' | 'programs' | 'groups' | 'kernels' | 'memory' | 'stacks';
 
 /**
  * Every debug flag: the environment variable `KAON_DEBUG` names those that are wanted, separated by
  * commas. What they print goes to the standard error stream.
  */
 export const flagTable: Readonly<Record<Flag, FlagInfo>> = {
+  verify: {
+    doc: 'nothing is printed: programs are verified before and after every pass of the compiler',
+    default: false,
+  },
   passes: {
     doc: 'every stage of every compilation: milliseconds, and nodes before and after or "(unchanged)"',
     default: false,

@@ -28,10 +28,12 @@ import type { ConstantData, TensorType } from './types.js';
  * 9. outputs are values of the program under distinct names;
  * 10. a requirement speaks of dimensions of the program.
  *
+ * Programs in `seen` have been checked; those that are checked now are added.
+ *
  * @throws GraphError for the first that does not hold, naming node, operator and source line; what an
  * operator's own inference refused is its cause.
  */
-export function verify(program: Program, seen: Set<Program> = new Set()): void {
+export function verify(program: Program, seen: Seen = new Set()): void {
   try {
     verifyAll(program, seen, () => requireNow);
   } catch (error) {
@@ -52,12 +54,17 @@ export function verifyAndRequire(program: Program): void {
   );
 }
 
+/** The programs that have been checked. */
+interface Seen {
+  has(program: Program): boolean;
+  add(program: Program): unknown;
+}
+
 /** What becomes of the requirements of a call; `isOwn` tells the program's dimensions from placeholders. */
 type RequireFor = (program: Program, call: CallNode, isOwn: (dim: Dim) => boolean) => Require;
 
-function verifyAll(program: Program, seen: Set<Program>, requireFor: RequireFor): void {
+function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
   if (seen.has(program)) return;
-  seen.add(program);
   const ranges = new Map<string, Bounds>();
   const variables: Value[] = [];
   for (const id of program.graph.nodes()) {
@@ -87,6 +94,7 @@ function verifyAll(program: Program, seen: Set<Program>, requireFor: RequireFor)
     outputs.add(name);
   }
   for (const requirement of program.requirements) checkRequirement(requirement, ranges);
+  seen.add(program);
 }
 
 function checkRequirement(requirement: Requirement, ranges: ReadonlyMap<string, Bounds>): void {

@@ -7,7 +7,10 @@ import { hasLoops, loopForms, loopPasses } from './loops/passes.js';
 import { mergeLoops } from './mergeloops.js';
 import { simplify } from './simplify/simplify.js';
 import { turnProducts } from './turn.js';
+import { InternalError } from '../base/errors.js';
+import { currentDebugging } from '../base/flags.js';
 import type { Program } from '../ir/program.js';
+import { verify } from '../ir/verify.js';
 import type { Law } from '../ops/law.js';
 
 /** What passes may ask of the floors above. */
@@ -69,20 +72,34 @@ export interface PassReport {
   readonly unchanged: boolean;
 }
 
+/** Programs that have been found to be sound, regions among them; only where they are to be verified. */
+const sound: WeakSet<Program> = new WeakSet();
+
+/** The program, verified if `KAON_DEBUG` asks for it. An unsound one is a fault of the pass that made it. */
+function checked(pass: string, program: Program, before?: Program): Program {
+  if (program === before || !currentDebugging().flags.verify) return program;
+  try {
+    verify(program, sound);
+  } catch (cause) {
+    throw new InternalError(`a pass has made an unsound program: ${pass}`, { op: 'verify', cause });
+  }
+  return program;
+}
+
 /** Runs passes one after another; `observe` hears of each. */
 export function runPipeline(
   program: Program,
   steps: readonly Pass[] = passes,
   { observe, ...context }: PassContext & { readonly observe?: (report: PassReport) => void } = {},
 ): Program {
-  let current = program;
+  let current = checked('what the compiler was given', program);
   /** What a pass has left as it was needs no look at it again. */
   const settled = new Map<Pass['run'], Program>();
   for (const { name, run, concerns } of steps) {
     if (concerns?.(current) === false) continue;
     const before = current;
     const start = performance.now();
-    if (settled.get(run) !== before) current = run(before, context);
+    if (settled.get(run) !== before) current = checked(name, run(before, context), before);
     if (current === before) settled.set(run, before);
     const milliseconds = performance.now() - start;
     observe?.({ name, milliseconds, before, after: current, unchanged: current === before });
