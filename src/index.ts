@@ -4,6 +4,7 @@ export { type DType, dtypes } from './base/dtype.js';
 export type { Dim } from './base/dim.js';
 export type { HostValue } from './ir/host.js';
 export { dim } from './front/dimension.js';
+export { sizeOf } from './front/dynamicsizes.js';
 export { type ArrayData, type BackwardOptions, type GradReq, NDArray } from './front/ndarray.js';
 // These stand in the place of the operators of the same names, which take symbolic sizes.
 export {

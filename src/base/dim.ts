@@ -9,7 +9,16 @@ export {
   sameShape,
 } from './dim/expression.js';
 export { type DimBindings, evaluateDim, fold } from './dim/fold.js';
-export { applyDim, ceilDivDim, floorDivDim, maxDim, minDim, modDim } from './dim/operations.js';
+export {
+  applyDim,
+  ceilDivDim,
+  floorDivDim,
+  isMultipleOf,
+  maxDim,
+  minDim,
+  minimumOf,
+  modDim,
+} from './dim/operations.js';
 export { addDim, mulDim, sizeOf, subDim } from './dim/polynomial.js';
 export { substituteDim, symbol, symbolsOf, symbolTable } from './dim/symbol.js';
 export { parseDim } from './dim/text.js';

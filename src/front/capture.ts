@@ -56,6 +56,8 @@ export interface HostNumber {
 
 export const hostNumberType: ArrayType = arrayType('float32', []);
 
+const noNames: ReadonlySet<string> = new Set();
+
 /** One run of user code whose operator calls are remembered instead of run. */
 export class Capture {
   readonly kind: CaptureKind;
@@ -100,6 +102,14 @@ export class Capture {
    */
   readonly sizesRead: Map<string, string | undefined>;
 
+  /** Names of the sizes that must stay symbols. */
+  declared: ReadonlySet<string>;
+  /**
+   * Names of the sizes that traced code was given as they are: it may compare them with numbers, and then does
+   * something else for some of them.
+   */
+  readonly sizesHandedOut: Set<string>;
+
   /** Sizes that only the data decides, by name, with an array whose shape tells each. */
   readonly decided: Map<string, NDArray> = new Map();
   readonly sharedSizes: SharedSizes = new SharedSizes(describeValue);
@@ -139,6 +149,8 @@ export class Capture {
     this.sizes = new Map(sizes);
     this.parent = parent;
     this.sizesRead = parent?.sizesRead ?? new Map();
+    this.declared = parent?.declared ?? noNames;
+    this.sizesHandedOut = parent?.sizesHandedOut ?? new Set();
   }
 
   /** Whether an array stands for a value that only a replay has. */
@@ -275,7 +287,12 @@ export class Capture {
     return size;
   }
 
-  /** The same for those who do not rely on it. */
+  /** Notes that traced code is given a size as it is. */
+  handOut(size: Dim): void {
+    symbolsOf(size, this.sizesHandedOut);
+  }
+
+  /** The number that a dimension is in the call at hand, for those who do not rely on it. */
   sizeOf(dim: Dim): number | undefined {
     for (const name of symbolsOf(dim)) if (!this.sizes.has(name)) return undefined;
     return evaluateDim(dim, this.sizes);
@@ -306,10 +323,13 @@ export function currentTrace(): Capture | null {
 export function withoutNotingSizes<R>(fn: () => R): R {
   const trace = currentTrace();
   if (trace === null) return fn();
+  const { declared } = trace;
   const before = new Set(trace.sizesRead.keys());
+  trace.declared = noNames;
   try {
     return fn();
   } finally {
+    trace.declared = declared;
     for (const name of trace.sizesRead.keys()) if (!before.has(name)) trace.sizesRead.delete(name);
   }
 }

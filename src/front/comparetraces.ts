@@ -2,8 +2,15 @@ import { type Dim, DimExpr } from '../base/dim.js';
 import { type Attributes, type AttributeSchema, encodeAttributes } from '../base/schema.js';
 import { sameStructure, type Structure, structureToString } from '../base/tree.js';
 import type { NodeId } from '../graph/graph.js';
-import { type CallNode, type Program, type ProgramNode, typeToString } from '../ir/program.js';
+import {
+  type CallNode,
+  type ConstantNode,
+  type Program,
+  type ProgramNode,
+  typeToString,
+} from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
+import { declarationOf } from '../ops/facets.js';
 import type { GraphParts, Holder, Outside } from './graph.js';
 import { NDArray } from './ndarray.js';
 import type { Segment } from './segments.js';
@@ -159,6 +166,7 @@ class ProgramComparison {
       const isSame = this.#sameType(a.data.type, b.data.type, false) && sameElements(a, b);
       return isSame ? null : 'another constant';
     }
+    if (b.kind === 'constant' && this.#isSize(a, b)) return null;
     if (b.kind !== 'call' || a.op.name !== b.op.name) return 'another operator';
     if (!sameOperands(id, first, second)) return 'an operator with other operands';
     if (!this.#sameAttributes(a.op.attributes, a.attributes, b.attributes)) {
@@ -169,6 +177,16 @@ class ProgramComparison {
       a.types.every((type, i) => this.#sameType(type, b.types[i], mayRename));
     if (!isTyped) return 'an operator with another result';
     return a.regions.length === b.regions.length ? null : 'an operator with other bodies';
+  }
+
+  /** Whether a call gives nothing but a size, which is a number in the second program. */
+  #isSize({ op, attributes, types: [type] }: CallNode, { data }: ConstantNode): boolean {
+    const size = declarationOf(op).size?.(attributes);
+    return (
+      size !== undefined &&
+      this.#sameType(type, data.type, false) &&
+      withSizes(size, this.#sizes) === Number(data.data[0])
+    );
   }
 
   /** The value that makes two nodes differ, where one can be named. */

@@ -1,5 +1,5 @@
 import { checkAttributes } from '../base/schema.js';
-import type { Dim } from '../base/dim.js';
+import { type Dim, DimExpr } from '../base/dim.js';
 import { allocate, type DType, isDType, isFloat, isWeak } from '../base/dtype.js';
 import { writeElement } from '../base/element.js';
 import { ArgumentError, DTypeError, ShapeError } from '../base/errors.js';
@@ -97,8 +97,8 @@ function fitted(shape: readonly number[], from: readonly number[]): readonly num
   return shape;
 }
 
-/** A shape as numbers, or as an integer array: in captured code, sizes that only the data decides. */
-export type CreationShape = number | readonly number[] | NDArray;
+/** A shape as numbers and sizes, or as an integer array: in captured code, sizes that the data may decide. */
+export type CreationShape = Dim | readonly Dim[] | NDArray;
 
 /**
  * An array of zeros.
@@ -156,8 +156,8 @@ function filled(
 }
 
 /**
- * `start, start + step, ...` below `stop`. `arange(stop)` starts at 0. Either end may be an array of one
- * element; the length is then, in captured code, a size that only the data decides.
+ * `start, start + step, ...` below `stop`. `arange(stop)` starts at 0. Either end may be a size of captured
+ * code or an array of one element; the length is then a size, too.
  * @throws ArgumentError when `step` is 0.
  */
 export function arange(stop: RangeEnd, options?: CreationOptions): NDArray;
@@ -181,7 +181,7 @@ export function arange(
     if (isRangeEnd(end)) continue;
     throw new ArgumentError('this is no end of a range', {
       op: 'arange',
-      expected: 'a number, or an array of one element',
+      expected: 'a number, a size, or an array of one element',
       actual: describe(end),
     });
   }
@@ -196,7 +196,7 @@ export function arange(
 }
 
 function isRangeEnd(value: unknown): value is RangeEnd {
-  return typeof value === 'number' || value instanceof NDArray;
+  return typeof value === 'number' || value instanceof DimExpr || value instanceof NDArray;
 }
 
 /** The step and the options among the last arguments of `arange`. */
@@ -228,7 +228,7 @@ function readStep(
 }
 
 function noLength(start: RangeEnd, stop: RangeEnd, step: number): ArgumentError {
-  const [from, to] = [start, stop].map((end) => (typeof end === 'number' ? String(end) : 'array'));
+  const [from, to] = [start, stop].map((end) => (end instanceof NDArray ? 'array' : String(end)));
   return new ArgumentError('the range has no length', {
     op: 'arange',
     expected: 'finite numbers, and a step other than 0',

@@ -24,6 +24,15 @@ export type ArgumentAxes =
   | readonly ArgumentAxes[]
   | { readonly [key: string]: ArgumentAxes };
 
+/** All names that a user gave. */
+export function namesIn(dynamic: unknown, names: Set<string> = new Set()): ReadonlySet<string> {
+  if (typeof dynamic === 'string') names.add(dynamic);
+  else if (typeof dynamic === 'object' && dynamic !== null) {
+    for (const part of Object.values(dynamic)) namesIn(part, names);
+  }
+  return names;
+}
+
 /**
  * The names that a user gave, axis by axis.
  * @throws ArgumentError for names where there is no axis.

@@ -4,7 +4,7 @@ import { inContext } from '../base/errors.js';
 import { bindTypes, substituteType } from '../ir/bind.js';
 import { namedInputs, type Program } from '../ir/program.js';
 import { type Checks, checksOf } from '../passes/checks.js';
-import { declarationOf } from '../passes/facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { compile } from '../runtime/compile.js';
 import type { Executable } from '../runtime/executable.js';
 import type { NDArray } from './ndarray.js';

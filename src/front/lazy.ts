@@ -1,5 +1,5 @@
 import { bindShapes } from '../ir/bind.js';
-import { type Dim, isStatic, substituteDim } from '../base/dim.js';
+import { type Dim, isStatic, mulDim, substituteDim, symbolsOf } from '../base/dim.js';
 import type { HostArray } from '../base/dtype.js';
 import { inContext, TraceError } from '../base/errors.js';
 import { mapAttributeDims } from '../base/schema.js';
@@ -57,15 +57,29 @@ class TracedSizes implements ArraySizes {
 
   get shape(): readonly number[] {
     const { shape } = this.#array.type;
-    const known = shape.map((dim) => this.#trace.sizeOf(dim) ?? NaN);
+    const known = shape.map((dim) =>
+      this.#isDeclared(dim) ? sizeItself(dim) : (this.#trace.sizeOf(dim) ?? NaN),
+    );
     return tracedShape(shape, known, (dim) => this.#read(dim));
   }
 
   get size(): number {
-    return this.#array.type.shape.reduce<number>((size, dim) => size * this.#read(dim), 1);
+    const { shape } = this.#array.type;
+    // Sizes that stay symbols have a product that does.
+    return sizeItself(shape.map((dim): Dim => this.#read(dim)).reduce(mulDim, 1));
+  }
+
+  /** Whether a size must stay a symbol. */
+  #isDeclared(dim: Dim): boolean {
+    const { declared } = this.#trace;
+    return !isStatic(dim) && [...symbolsOf(dim)].every((name) => declared.has(name));
   }
 
   #read(dim: Dim): number {
+    if (this.#isDeclared(dim)) {
+      this.#trace.handOut(dim);
+      return sizeItself(dim);
+    }
     const size = this.#trace.readSize(dim);
     if (size !== undefined) return size;
     const { origin, type } = this.#array;
@@ -75,6 +89,11 @@ class TracedSizes implements ArraySizes {
       advice: 'use shapeOf(x), which gives the sizes as an array',
     });
   }
+}
+
+/** A size in the place of a number: operators take it, and it throws where it is calculated with. */
+function sizeItself(dim: Dim): number {
+  return dim as unknown as number;
 }
 
 /**

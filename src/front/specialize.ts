@@ -1,6 +1,6 @@
 import { InternalError, KaonError, TraceError } from '../base/errors.js';
 import { compareTraces } from './comparetraces.js';
-import { namedAxes } from './dynamic.js';
+import { namedAxes, namesIn } from './dynamic.js';
 import { SizeHistory } from './generalize.js';
 import type { Facts } from './guards.js';
 import type { HybridizeOptions } from './hybridizeoptions.js';
@@ -51,6 +51,8 @@ export interface Specialized extends TracedRun {
 export class Specializer {
   readonly #fn: (...args: never[]) => unknown;
   readonly #options: HybridizeOptions;
+  /** The names of the sizes that the user wants to stay symbols. */
+  readonly #declared: ReadonlySet<string>;
   /** Whether a trace for all sizes is one for certain sizes of 0 and 1, too. */
   readonly #small: WeakMap<Trace, Map<string, boolean>> = new WeakMap();
 
@@ -64,6 +66,7 @@ export class Specializer {
   ) {
     this.#fn = fn;
     this.#options = options;
+    this.#declared = namesIn(options.dynamic);
     this.#mayRunCode = mayRunCode;
   }
 
@@ -91,6 +94,7 @@ export class Specializer {
       signature,
       types,
       sizes,
+      declared: this.#declared,
       nameOf,
       sideEffects,
       ...how,
@@ -122,22 +126,25 @@ export class Specializer {
     const symbolic = exactTypes(leaves);
     const run = this.#run(signature, symbolic, this.#mayRunCode ? 'run' : 'refuse');
     const obstacle =
-      found === null ? search.obstacle : 'at a size of 0 or 1 the code calls other operators';
+      found === null ? search.obstacle : 'at such a size the code calls other operators';
     return { ...run, symbolic, family: learned, obstacle };
   }
 
   /**
    * Whether a trace for all sizes is right for these. Sizes of 0 and 1 may be refused by an operator, or
-   * mean something else to it: the first time, what the code does with them is compared.
+   * mean something else to it, and with a size that it was given the code may do anything: the first time,
+   * what it does is compared.
    *
    * @throws whatever the code throws for such sizes.
    */
   holdsAt(trace: Trace, signature: Signature, sizes: ReadonlyMap<string, number>): boolean {
-    const small = [...sizes].filter(([, size]) => size <= 1);
-    if (small.length === 0) return true;
+    const doubtful = [...sizes].filter(
+      ([name, size]) => size <= 1 || trace.sizesHandedOut.has(name),
+    );
+    if (doubtful.length === 0) return true;
     let verdicts = this.#small.get(trace);
     if (verdicts === undefined) this.#small.set(trace, (verdicts = new Map<string, boolean>()));
-    const key = small.join(';');
+    const key = doubtful.join(';');
     let verdict = verdicts.get(key);
     if (verdict === undefined) {
       const types = exactTypes(signature.leaves);

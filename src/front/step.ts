@@ -2,7 +2,7 @@ import { substituteDim } from '../base/dim.js';
 import { mapAttributeDims } from '../base/schema.js';
 import { bindShapes, bindTypes } from '../ir/bind.js';
 import { namedInputs, type Program, type Value } from '../ir/program.js';
-import { declarationOf } from '../passes/facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { perform } from './dispatch.js';
 import { generatorState, setGeneratorState } from './generator.js';
 import { holderAmong } from './graphrunner.js';

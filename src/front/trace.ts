@@ -26,6 +26,8 @@ export interface Trace {
   readonly outputs: Structure;
   /** Names of symbolic sizes that the function looked at as numbers. */
   readonly sizesRead: SizesRead;
+  /** Names of symbolic sizes that the function was given as they are. */
+  readonly sizesHandedOut: ReadonlySet<string>;
   /** The gradients of arrays from outside that it takes for new, or not, to those who use each once. */
   readonly newGradients: readonly (NewGradient & { readonly name: string })[];
 }
@@ -44,6 +46,8 @@ export interface TraceRequest {
   readonly types: readonly TensorType[];
   /** The sizes of those symbols in this call. */
   readonly sizes: ReadonlyMap<string, number>;
+  /** Names of those that must stay symbols. Default none. */
+  readonly declared?: ReadonlySet<string>;
   /** A name for an array that the function uses from outside. */
   nameOf(array: NDArray): string | undefined;
   /** Default `refuse`. */
@@ -78,6 +82,7 @@ export interface TracedRun {
 /** Runs `fn` once with lazy arrays and lays out what it did. */
 export function traceFunction(fn: (...args: never[]) => unknown, request: TraceRequest): TracedRun {
   const capture = new Capture('trace', request.sizes);
+  if (request.declared !== undefined) capture.declared = request.declared;
   capture.fields = new FieldSnapshot();
   try {
     return traceInto(capture, fn, request);
@@ -152,7 +157,8 @@ function traceInto(
     ...each,
     name: `${nameOf(each.array) ?? 'captured'}_gradient`,
   }));
-  const trace = { ...layout, outputs, sizesRead: capture.sizesRead, newGradients };
+  const { sizesRead, sizesHandedOut } = capture;
+  const trace = { ...layout, outputs, sizesRead, sizesHandedOut, newGradients };
   const gradients = capture.gradientsFound;
   if (!live.hasRun) return { trace, firstRun: null, fields, gradients };
   const locals = [...distinct, ...stretches.flatMap(({ cut }) => cut?.results ?? [])];

@@ -1,5 +1,6 @@
 import { allocate, type DType, type HostArray, type WeakKind } from '../base/dtype.js';
 import { describe } from '../base/attribute.js';
+import type { DimExpr } from '../base/dim.js';
 import { writeElement } from '../base/element.js';
 import { integerRange } from '../base/numbers.js';
 import { ArgumentError, DTypeError, ShapeError } from '../base/errors.js';
@@ -29,9 +30,9 @@ export interface HostDescription {
 const greatestRank = 32;
 
 /** The shape and kind of plain data; ragged lists and foreign values are errors that name the place. */
-export function describeHost(value: HostValue, op?: string): HostDescription {
+export function describeHost(value: HostValue | DimExpr, op?: string): HostDescription {
   const shape: number[] = [];
-  for (let level: HostValue = value; Array.isArray(level); level = level[0]) {
+  for (let level: HostValue | DimExpr = value; Array.isArray(level); level = level[0]) {
     if (shape.length === greatestRank) {
       throw new ArgumentError('lists are nested too deeply', {
         ...(op === undefined ? {} : { op }),
@@ -147,7 +148,7 @@ function refuseDetached(value: HostTyped, op: string | undefined): void {
 }
 
 /** Plain data as a constant of the dtype. Numbers that the dtype cannot hold at all are errors. */
-export function hostConstant(value: HostValue, dtype: DType, op?: string): ConstantData {
+export function hostConstant(value: HostValue | DimExpr, dtype: DType, op?: string): ConstantData {
   const { shape } = describeHost(value, op);
   const data = allocate(
     dtype,
@@ -168,7 +169,7 @@ export function hostConstant(value: HostValue, dtype: DType, op?: string): Const
     checkRange(dtype, element, op);
     writeElement(dtype, data, at++, element);
   };
-  write(value);
+  write(value as HostValue); // a size was refused above
   return { type: { dtype, shape }, data: data satisfies HostArray };
 }
 

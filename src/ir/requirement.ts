@@ -105,6 +105,14 @@ export function words(
   return parts;
 }
 
+/** Several words one after the other. */
+export function joinedWords(all: readonly Words[], separator: string): Words {
+  return all.reduce((before, [first, ...rest]) => {
+    const seam = `${before.at(-1) as string}${separator}${first as string}`;
+    return [...before.slice(0, -1), seam, ...rest];
+  });
+}
+
 /** Settles what it can, and hands the rest to `keep`. */
 export function requireOrKeep(keep: (requirement: Requirement) => void): Require {
   return (condition, refusal) => {

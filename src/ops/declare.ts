@@ -7,6 +7,7 @@ import {
   type WeakKind,
 } from '../base/dtype.js';
 import { describe } from '../base/attribute.js';
+import { type Dim, DimExpr } from '../base/dim.js';
 import { ArgumentError, InternalError } from '../base/errors.js';
 import { checkOptionNames } from '../base/options.js';
 import type { Attributes, AttributeSchema, AttributesOf } from '../base/schema.js';
@@ -38,8 +39,8 @@ export interface Frontend {}
 /** The array type that an operator returns when no operand says otherwise. */
 export type DefaultTensor = Frontend extends { array: infer A extends Tensor } ? A : Tensor;
 
-/** An operand: an array, or plain data that becomes one. */
-export type Input<T extends Tensor = DefaultTensor> = T | HostValue;
+/** An operand: an array, or plain data, or a size of captured code, which become one. */
+export type Input<T extends Tensor = DefaultTensor> = T | HostValue | DimExpr;
 
 /** What a user's arguments mean. */
 export interface Call<A = Attributes> {
@@ -139,6 +140,24 @@ export type Measure<A = Attributes> = <T extends Tensor>(context: {
  */
 export type Turned = (inputs: readonly Value[]) => Value | null;
 
+/** What is known of a small array of integers: its elements in row-major order, null for what is not known. */
+export interface KnownArray {
+  readonly shape: readonly number[];
+  readonly elements: readonly (Dim | null)[];
+}
+
+/** The elements of the only result, given what is known of the operands. */
+export type Known<A = Attributes> = (context: {
+  readonly inputs: readonly KnownArray[];
+  readonly attributes: A;
+}) => readonly (Dim | null)[];
+
+/**
+ * What an elementwise operator makes of integers that are sizes, or numbers that go with them; null where that is
+ * no size. For those whose expressions take more than the ranges of sizes to decide.
+ */
+export type OnSizes = (sizes: readonly Dim[]) => Dim | null;
+
 /** A call that is to be written in other operators. */
 export interface Expansion<T extends Tensor, A> {
   readonly inputs: readonly T[];
@@ -187,6 +206,10 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   readonly batch?: Batching<AttributesOf<S>>;
   readonly turned?: Turned;
   readonly inPrograms?: InPrograms<AttributesOf<S>>;
+  readonly known?: Known<AttributesOf<S>>;
+  readonly onSizes?: OnSizes;
+  /** The size that the only element is, where the call is nothing else. */
+  readonly size?: (attributes: AttributesOf<S>) => Dim;
   /** What calls with one result are equal to, most useful first; none when absent. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];
@@ -234,6 +257,12 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly turned?: Turned;
   /** Default none: programs hold its calls. */
   readonly inPrograms?: InPrograms<AttributesOf<S>>;
+  /** Default what the lowering says, where that is one of points, a view or a reduction. */
+  readonly known?: Known<AttributesOf<S>>;
+  /** Default none. */
+  readonly onSizes?: OnSizes;
+  /** Default none: it is more than a size, whatever its dtype. */
+  readonly size?: (attributes: AttributesOf<S>) => Dim;
   /** Default `float32` for elementwise operators, reductions and normalizations, `own` for others. */
   readonly precision?: Precision;
   /** Default none. */
@@ -320,7 +349,7 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     if (options !== undefined && args[options.at] !== undefined) {
       checkOptionNames(spec.name, args[options.at], options.names);
     }
-    const meant = readCall(spec.name, spec.call, args);
+    const meant = withSizesAsArrays(declaration, readCall(spec.name, spec.call, args));
     const symbolic = meant.inputs.find((input) => input instanceof Value);
     const outputs =
       symbolic instanceof Value
@@ -417,11 +446,33 @@ function castValue(value: Value, dtype: DType): Value {
   return value.program.append(conversionOperator(), [value], { dtype })[0];
 }
 
+let sizeAsArray: SizeAsArray | undefined;
+
+/** A size as an array of rank 0; `like` is an array of the same program or capture, null where there is none. */
+export type SizeAsArray = (size: Dim, dtype: DType, like: Tensor | null) => Tensor;
+
+/** How sizes become operands; called once, by the file of the operator that does it. */
+export function useForSizes(convert: SizeAsArray): void {
+  sizeAsArray = convert;
+}
+
+/** A call whose operands are arrays and plain data: sizes count as whole numbers. */
+function withSizesAsArrays(declaration: Declaration, call: Call): Call {
+  if (!call.inputs.some((input) => input instanceof DimExpr)) return call;
+  const dtypes = operandDTypes(declaration, call);
+  const like = call.inputs.find((input) => input instanceof Tensor) ?? null;
+  const inputs = call.inputs.map((input, i) =>
+    input instanceof DimExpr ? sizeAsArray!(input, dtypes[i], like) : input,
+  );
+  return { ...call, inputs };
+}
+
 /** The dtype each operand of a call must have. */
 export function operandDTypes(declaration: Declaration, call: Call): readonly DType[] {
-  const kinds = call.inputs.map((input) =>
-    input instanceof Tensor ? input.type.dtype : describeHost(input, declaration.name).kind,
-  );
+  const kinds = call.inputs.map((input) => {
+    if (input instanceof Tensor) return input.type.dtype;
+    return input instanceof DimExpr ? 'weak-int' : describeHost(input, declaration.name).kind;
+  });
   const { operands } = declaration;
   if (typeof operands === 'function') return operands(kinds, call.attributes);
   if (kinds.length === 0) return [];

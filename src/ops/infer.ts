@@ -1,9 +1,17 @@
 import * as attr from '../base/attribute.js';
 import { describe } from '../base/attribute.js';
-import { type Dim, sameDim } from '../base/dim.js';
+import { boundsOf, type Dim, minimumOf, sameDim } from '../base/dim.js';
 import { ArgumentError, ShapeError } from '../base/errors.js';
 import type { InferContext } from '../ir/program.js';
-import { atLeast, type Require, requireNow, words } from '../ir/requirement.js';
+import {
+  atLeast,
+  equal,
+  joinedWords,
+  type Refusal,
+  type Require,
+  requireNow,
+  words,
+} from '../ir/requirement.js';
 import type { Shape, TensorType } from '../ir/types.js';
 
 /** Shape arithmetic that the operators' inference shares. `op` names the operator in errors. */
@@ -13,27 +21,51 @@ export function shapeToString(shape: Shape): string {
   return `[${shape.map(String).join(', ')}]`;
 }
 
-/** NumPy's broadcasting. A symbol stretches a literal 1 and meets only itself. */
-export function broadcastShapes(op: string, ...shapes: readonly Shape[]): Shape {
+/**
+ * NumPy's broadcasting. A symbol stretches a literal 1 and meets itself, and what can be 1 only when it is: that they
+ * are equal is required.
+ */
+export function broadcastShapes(op: string, shapes: readonly Shape[], require: Require): Shape {
   const rank = Math.max(0, ...shapes.map((shape) => shape.length));
   const result: Dim[] = [];
+  const different = (): Refusal => ({
+    error: 'shape',
+    op,
+    problem: words`the shapes do not broadcast`,
+    expected: words`equal extents, or 1, on every axis counted from the last`,
+    actual: joinedWords(
+      shapes.map((shape) => words`${shape}`),
+      ' and ',
+    ),
+  });
   for (let axis = 0; axis < rank; axis++) {
     let extent: Dim = 1;
     for (const shape of shapes) {
       const dim = shape[axis - rank + shape.length] ?? 1;
       if (dim === 1 || sameDim(dim, extent)) continue;
-      if (extent !== 1) {
-        throw new ShapeError('the shapes do not broadcast', {
-          op,
-          expected: 'equal extents, or 1, on every axis counted from the last',
-          actual: shapes.map(shapeToString).join(' and '),
-        });
-      }
-      extent = dim;
+      if (extent !== 1) require(areOneTogether(dim, extent) && equal(dim, extent), different);
+      // The simpler of two names for one size.
+      if (extent === 1 || minimumOf(extent) !== null) extent = dim;
     }
     result.push(extent);
   }
   return result;
+}
+
+/** Whether neither of two sizes can be 1 when the other is not. */
+function areOneTogether(a: Dim, b: Dim): boolean {
+  if (boundsOf(a).min > 1 && boundsOf(b).min > 1) return true;
+  return isLimited(a, b) || isLimited(b, a);
+}
+
+/** Whether `a` is the lesser of `b` and something that is more than 1. */
+function isLimited(a: Dim, b: Dim): boolean {
+  const minimum = minimumOf(a);
+  if (minimum === null) return false;
+  const { left, right } = minimum;
+  return (
+    (sameDim(left, b) && boundsOf(right).min > 1) || (sameDim(right, b) && boundsOf(left).min > 1)
+  );
 }
 
 /** An axis from -rank to rank - 1 as one from 0 to rank - 1. */
@@ -86,13 +118,17 @@ export function inferElementwise(
   op: string,
   dtype?: TensorType['dtype'],
 ): (context: InferContext) => readonly TensorType[] {
-  return ({ inputs }) => [
+  return ({ inputs, require }) => [
     {
       dtype: dtype ?? inputs[0].dtype,
       shape:
         inputs.length === 1
           ? inputs[0].shape
-          : broadcastShapes(op, ...inputs.map((input) => input.shape)),
+          : broadcastShapes(
+              op,
+              inputs.map((input) => input.shape),
+              require,
+            ),
     },
   ];
 }

@@ -279,7 +279,7 @@ export function elementwise<A = Attributes>(
 }
 
 /** The index into an operand whose axes are aligned with the result's from the right, size 1 repeating. */
-function broadcastIndex<A>(input: Access, context: PointContext<A>): Expr[] {
+export function broadcastIndex<A>(input: Access, context: PointContext<A>): Expr[] {
   const offset = context.index.length - input.shape.length;
   return input.shape.map((extent, axis) => {
     const repeats = extent.kind === 'const' && extent.value === 1;

@@ -1,7 +1,7 @@
 import type { NodeId } from '../graph/graph.js';
 import { symbolsOfTypes } from '../ir/bind.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { inline } from './inline.js';
 import { withOutputs } from './outputs.js';
 import { isView, viewed } from './views.js';

@@ -4,7 +4,7 @@ import { symbolsOfTypes } from '../ir/bind.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
 import type { ConstantData, TensorType } from '../ir/types.js';
 import { type Bits, bitsOf, hashOf, sameBits } from './bits.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { sameProgram, sizeKey } from './sameprogram.js';
 import { throughRegions, transform } from './transform.js';
 

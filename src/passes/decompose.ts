@@ -2,7 +2,7 @@ import { InternalError } from '../base/errors.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
 import type { Attributes } from '../base/schema.js';
 import { type KernelLowering, mostOperands } from '../ops/lowering.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { isMeasured, measureFirst, withUnreadExtents } from './measure.js';
 import { throughRegions, transform } from './transform.js';
 

@@ -3,7 +3,7 @@ import { symbolsOfAttributes } from '../base/schema.js';
 import { symbolsOfTypes } from '../ir/bind.js';
 import { type CallNode, Program } from '../ir/program.js';
 import { decompose } from './decompose.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { Costs } from './fuse/cost.js';
 import { isView } from './views.js';
 

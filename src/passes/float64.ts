@@ -4,7 +4,7 @@ import { type CallNode, Program, type Value } from '../ir/program.js';
 import type { TensorType } from '../ir/types.js';
 import { abs, add, cast, equal, floor, less, logicalAnd, mul, randomUniform, where } from '../ops/index.js'; // prettier-ignore
 import { decompose } from './decompose.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { inline } from './inline.js';
 
 /**

@@ -1,7 +1,7 @@
 import { isFloat } from '../base/dtype.js';
 import type { NodeId } from '../graph/graph.js';
 import type { Program, Value } from '../ir/program.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 
 /** The ancestors of the outputs that are not older than the oldest of `wrt`, ascending. */
 export function nodesBetween(

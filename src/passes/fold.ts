@@ -1,9 +1,9 @@
 import { isStatic, sizeOf } from '../base/dim.js';
 import type { CallNode, Program } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';
-import { declarationOf } from './facets.js';
-import { isExtents, staticExtents } from './measure.js';
-import { KnownElements } from './simplify/elements.js';
+import { declarationOf } from '../ops/facets.js';
+import { isExtents, knownExtents } from './measure.js';
+import { complete, constantOf, knownElementsOf } from '../ops/known/elements.js';
 import { throughRegions, transform } from './transform.js';
 
 /** Computes a call on constants; null when it would rather not. */
@@ -22,13 +22,12 @@ export interface FoldOptions {
 /**
  * Constant folding: a call whose operands are all constants and whose results are small becomes
  * constants, and so does one of few integers whose elements are known although its operands are not
- * constants, such as the size of a static axis beside symbolic ones. Sizes that constants decide become
- * numbers everywhere. Calls without operands stay, since
+ * constants, such as the size of a static axis beside symbolic ones. Sizes that an array holds become what is
+ * known of its elements, numbers or other sizes, everywhere. Calls without operands stay, since
  * they are compact already, and so do random ones, whose operand stands for their numbers.
  */
 export function foldConstants(program: Program, { evaluate, limit = 4096 }: FoldOptions): Program {
   return throughRegions(program, (inner, region) => {
-    const elements = new KnownElements();
     const introducers = new Set([...inner.decidedSizes.values()].map(({ node }) => node));
     return transform(
       inner,
@@ -37,8 +36,7 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
         if (node.kind !== 'call' || operands.length === 0 || node.regions.length > 0)
           return undefined;
         if (declarationOf(node.op).family === 'random') return undefined;
-        if (isExtents(node))
-          return introducers.has(site.id) ? staticExtents(node, site) : undefined;
+        if (isExtents(node)) return introducers.has(site.id) ? knownExtents(node, site) : undefined;
         const small = node.types.every(({ shape }) => {
           const size = sizeOf(shape);
           return typeof size === 'number' && size <= limit;
@@ -51,8 +49,15 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
         }
         if (data.length === operands.length)
           return evaluate(node, data)?.map((result) => into.constant(result));
-        const known = elements.fold(node, operands, () => site.copy()[0]);
-        return known === null ? undefined : [into.constant(known)];
+        if (node.types.length > 1) return undefined;
+        const [type] = node.types;
+        const declaration = declarationOf(node.op);
+        const { attributes } = node;
+        const found = knownElementsOf(into).ofResult(type, { declaration, attributes, operands });
+        const known = complete(type, found);
+        return known?.every(isStatic) === true
+          ? [into.constant(constantOf(type, known))]
+          : undefined;
       },
       mayFold(inner) ? { region } : { region, wanted: () => false },
     );

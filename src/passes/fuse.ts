@@ -1,6 +1,6 @@
 import type { NodeId } from '../graph/graph.js';
 import type { Program, Value } from '../ir/program.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { Costs } from './fuse/cost.js';
 import { inlinePoints } from './fuse/inline.js';
 import { mergeGroups } from './fuse/merge.js';

@@ -14,7 +14,7 @@ import { add } from '../ops/elementwise/arithmetic.js';
 import { fill } from '../ops/movement/fill.js';
 import { eliminateCommonSubexpressions } from './cse.js';
 import { eliminateDeadCode } from './dce.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { carriers, nodesBetween } from './flow.js';
 import { branchBackward } from './branchgradient.js';
 import { loopBackward } from './loopgradient.js';

@@ -1,7 +1,7 @@
 import type { Dim } from '../base/dim.js';
 import { bindTypes } from '../ir/bind.js';
 import { type CallNode, namedInputs, type Program } from '../ir/program.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { instantiate, throughRegions, transform } from './transform.js';
 
 /**

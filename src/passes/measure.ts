@@ -7,7 +7,8 @@ import { requireNow } from '../ir/requirement.js';
 import { extents } from '../ops/dynamic/extents.js';
 import { fill } from '../ops/movement/fill.js';
 import { reshape } from '../ops/movement/reshape.js';
-import { declarationOf } from './facets.js';
+import { knownElementsOf } from '../ops/known/elements.js';
+import { declarationOf } from '../ops/facets.js';
 import { type Site, transform } from './transform.js';
 
 /** Whether a call is nothing but the sizes that the elements of its operand are. */
@@ -15,21 +16,19 @@ export function isExtents({ op }: CallNode): boolean {
   return op === extents.declaration;
 }
 
-/** What stands for sizes that a constant decides; undefined where it cannot, or should not, decide them. */
-export function staticExtents(
+/** What stands for sizes whose numbers, or other sizes, are known; undefined where they are not, or may not fit. */
+export function knownExtents(
   { types: [{ dtype, shape }] }: CallNode,
   { operands: [sizes], into }: Site,
 ): readonly Value[] | undefined {
-  const node = into.node(sizes.node);
-  if (node.kind !== 'constant') return undefined;
-  const numbers = Array.from(node.data.data, Number);
-  const isPossible = numbers.every((size, axis) => {
-    const { min, max } = boundsOf(shape[axis]);
-    return size >= min && size <= max;
+  const known = knownElementsOf(into).all(sizes);
+  const isPossible = known?.every((size, axis) => {
+    const [actual, { min, max }] = [boundsOf(size), boundsOf(shape[axis])];
+    return actual.min >= min && actual.max <= max;
   });
   // What cannot be is refused when it happens.
-  if (!isPossible) return undefined;
-  return into.append(fill.declaration, [], { shape: numbers, value: 0, dtype });
+  if (isPossible !== true) return undefined;
+  return into.append(fill.declaration, [], { shape: known, value: 0, dtype });
 }
 
 /** Whether the data of a call may decide sizes, which are computed apart from its results. */

@@ -4,7 +4,7 @@ import { type CallNode, namedInputs, Program, sameType, type Value } from '../ir
 import type { ForeachForm, WhileForm } from '../ops/lowering.js';
 import { eliminateCommonSubexpressions } from './cse.js';
 import { eliminateDeadCode } from './dce.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { isLoop } from './loops/loop.js';
 import { withOutputs } from './outputs.js';
 import { sameProgram } from './sameprogram.js';

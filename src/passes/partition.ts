@@ -7,7 +7,7 @@ import { type CallNode, type ConstantNode, Program, type Value } from '../ir/pro
 import { dimsOf, type Requirement } from '../ir/requirement.js';
 import type { TensorType } from '../ir/types.js';
 import { isFree } from './effort.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { isHostRun } from './hostrun.js';
 import { isExtents } from './measure.js';
 import { viewed } from './views.js';

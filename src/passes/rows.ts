@@ -1,7 +1,7 @@
 import { type Dim, sameShape, sizeOf } from '../base/dim.js';
 import type { NodeId } from '../graph/graph.js';
 import type { CallNode, Program } from '../ir/program.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 import type { Group } from './fuse.js';
 import { sameButForOnes, viewed } from './views.js';
 

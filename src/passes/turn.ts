@@ -1,7 +1,7 @@
 import type { NodeId } from '../graph/graph.js';
 import { type CallNode, type Program, sameType } from '../ir/program.js';
 import { turnedFrom } from '../ops/movement/transpose.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 import { throughRegions, transform } from './transform.js';
 
 /**

@@ -1,7 +1,7 @@
 import { type Dim, sameDim } from '../base/dim.js';
 import type { NodeId } from '../graph/graph.js';
 import type { CallNode, Program, Value } from '../ir/program.js';
-import { declarationOf } from './facets.js';
+import { declarationOf } from '../ops/facets.js';
 
 /** Whether a node only gives its operand another shape. */
 export function isView(program: Program, id: NodeId): boolean {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../src/base/dim.js';
+import { minDim, symbol } from '../../src/base/dim.js';
 import { ArgumentError, ShapeError } from '../../src/base/errors.js';
+import { requireOrKeep } from '../../src/ir/requirement.js';
+import type { Shape } from '../../src/ir/types.js';
 import { Storage } from '../../src/runtime/storage.js';
 import { broadcastTo, sumTo } from '../../src/ops/reduction/sum.js';
 import {
@@ -19,24 +21,48 @@ import { generator } from '../support/samples.js';
 const n = symbol('n');
 const m = symbol('m');
 
+/** What is required of sizes that are not known yet, as conditions. */
+function broadcast(...shapes: readonly Shape[]): { shape: Shape; required: string[] } {
+  const required: string[] = [];
+  const require = requireOrKeep(({ condition: { dim, relation } }) =>
+    required.push(`${String(dim)} ${relation} 0`),
+  );
+  return { shape: broadcastShapes('add', shapes, require), required };
+}
+
 test('shapes broadcast from the last axis; a symbol stretches a 1 and meets only itself', () => {
-  assert.deepEqual(broadcastShapes('add'), []);
-  assert.deepEqual(broadcastShapes('add', [2, 1], [3]), [2, 3]);
-  assert.deepEqual(broadcastShapes('add', [1], [0]), [0]);
-  assert.deepEqual(broadcastShapes('add', [], [4], [5, 1, 1]), [5, 1, 4]);
-  assert.deepEqual(broadcastShapes('add', [n, 1], [1, m], [n, m]), [n, m]);
+  for (const [shapes, shape] of [
+    [[], []],
+    [[[2, 1], [3]], [2, 3]],
+    [[[1], [0]], [0]],
+    [[[], [4], [5, 1, 1]], [5, 1, 4]],
+    [[[n, 1], [1, m], [n, m]], [n, m]],
+  ] as const) {
+    assert.deepEqual(broadcast(...shapes), { shape, required: [] });
+  } // prettier-ignore
   for (const [a, b] of [
     [[2], [3]],
     [[n], [m]],
     [[n], [2]],
     [[0], [2]],
   ]) {
-    assert.throws(() => broadcastShapes('add', a, b), (error: Error) => {
+    assert.throws(() => broadcast(a, b), (error: Error) => {
       assert.ok(error instanceof ShapeError);
       assert.match(error.message, /^add: the shapes do not broadcast\n.*\n.* \[\w\] and \[\w\]/);
       return true;
     }); // prettier-ignore
   }
+});
+
+test('sizes that are 1 only together are required to be equal', () => {
+  const [some, more] = [symbol('some', { min: 2 }), symbol('more', { min: 2 })];
+  assert.deepEqual(broadcast([some], [more]), { shape: [some], required: ['more - some = 0'] });
+  // 20 is not 1, so that the lesser of it and n is 1 only where n is.
+  for (const shapes of [[[minDim(20, n)], [n]], [[n], [minDim(20, n)]]]) {
+    assert.deepEqual(broadcast(...shapes), { shape: [n], required: ['min(20, n) - n = 0'] });
+  } // prettier-ignore
+  assert.throws(() => broadcast([minDim(m, n)], [n]), ShapeError);
+  assert.throws(() => broadcast([some], [n]), ShapeError);
 });
 
 test('axes count from either end and are named once', () => {

@@ -16,8 +16,12 @@ const binary =
     broadcasts(x, y) ? f(x, y) : null;
 
 function broadcasts(x: Value, y: Value): boolean {
+  let isCertain = true;
   try {
-    return broadcastShapes('test', x.type.shape, y.type.shape).length >= 0;
+    broadcastShapes('test', [x.type.shape, y.type.shape], (condition) => {
+      isCertain &&= condition === true;
+    });
+    return isCertain;
   } catch {
     return false;
   }

@@ -1,3 +1,4 @@
+import { TraceError } from '../errors.js';
 import type { Interval } from '../interval.js';
 
 /**
@@ -51,6 +52,20 @@ export class DimExpr {
 
   toString(): string {
     return this.key;
+  }
+
+  /**
+   * Text where text is wanted, so that a size of captured code is never taken for a number.
+   * @throws TraceError for arithmetic and comparisons.
+   */
+  [Symbol.toPrimitive](hint: string): string {
+    if (hint === 'string') return this.key;
+    throw new TraceError('a dimension that was asked to stay symbolic is needed as a number', {
+      op: 'hybridize',
+      actual: this.key,
+      advice:
+        'calculate with operators, kn.mul(n, 2) or shapeOf(x), or leave the name out of dynamic',
+    });
   }
 
   toJSON(): string {

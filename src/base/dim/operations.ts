@@ -1,6 +1,6 @@
 import { GraphError } from '../errors.js';
 import { boundsOf } from './bounds.js';
-import { type Dim, type DimOperation, fromAtom, sameDim, termsOf } from './expression.js';
+import { type Dim, type DimOperation, fromAtom, isStatic, sameDim, termsOf } from './expression.js';
 import { operations } from './fold.js';
 import { addDim, exactQuotient, mulDim, subDim } from './polynomial.js';
 
@@ -14,6 +14,14 @@ export function floorDivDim(a: Dim, b: Dim): Dim {
   const multiple = withMultiples(a, b);
   const found = multiple === undefined ? undefined : exactQuotient(multiple, b);
   return found ?? operation('floorDiv', a, b);
+}
+
+/** Whether `a` is certainly a multiple of `b`, which must not be zero. */
+export function isMultipleOf(a: Dim, b: Dim): boolean {
+  if (isStatic(a) && isStatic(b)) return a % b === 0;
+  return (
+    exactQuotient(a, b) !== undefined || exactQuotient(withMultiples(a, b) ?? a, b) !== undefined
+  );
 }
 
 /**
@@ -64,6 +72,14 @@ export function minDim(a: Dim, b: Dim): Dim {
   if (difference.min >= 0) return y;
   if (difference.max <= 0) return x;
   return operation('min', x, y);
+}
+
+/** The two sides of a dimension that is the lesser of them; null for any other. */
+export function minimumOf(dim: Dim): { readonly left: Dim; readonly right: Dim } | null {
+  const [term, ...others] = termsOf(dim);
+  if (others.length > 0 || term?.coefficient !== 1 || term.atoms.length !== 1) return null;
+  const [atom] = term.atoms;
+  return atom.kind === 'min' ? atom : null;
 }
 
 /** One of the operations that polynomials lack, applied. */

@@ -7,7 +7,6 @@ import { symbolsOfTypes } from '../../ir/bind.js';
 import { mostLevels, mostRepeatedNodes } from '../../ir/limits.js';
 import * as ops from '../../ops/index.js';
 import { AttributeList } from './attributes.js';
-import { foldNode } from './fold.js';
 import { checkGraph, checkNodes, nodePlace, opsetsOf } from './model.js';
 import { ImportedNode, inNode, type Results } from './node.js';
 import { type Operand, TensorOperand } from './operand.js';
@@ -197,7 +196,7 @@ export class Importer {
     }
     return scope.region.program.withSource(`${place} (${proto.opType})`, () => {
       try {
-        return foldNode(node, rule.run) ?? listOf(rule.run(node));
+        return listOf(rule.run(node));
       } catch (error) {
         throw inNode(error, node);
       }

@@ -1,8 +1,9 @@
 import { type Dim, isStatic } from '../../base/dim.js';
-import { allocate, isFloat } from '../../base/dtype.js';
-import { readElement, writeElement } from '../../base/element.js';
+import { isFloat } from '../../base/dtype.js';
+import { readElement } from '../../base/element.js';
 import type { Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
+import { constantOf, knownElementsOf } from '../../ops/known/elements.js';
 import { type Element, elementOf } from './elements.js';
 import type { Region } from './region.js';
 
@@ -29,12 +30,12 @@ interface TensorParts {
   readonly type: TensorType;
   /** Its elements, where the file or the importer knows them. */
   readonly data?: ConstantData | undefined;
-  /** The elements of integers in row-major order, where they are numbers or sizes. */
-  readonly known?: readonly Dim[] | undefined;
   /** The value in the program of the region it belongs to, made when it is first used. */
   readonly make?: (() => Value) | undefined;
   /** Whether it is an input of the program with a bound value, although its elements are known. */
   readonly isParameter?: boolean;
+  /** Whether what follows of its elements from sizes is in terms of sizes that a region does not have. */
+  readonly hasForeignSizes?: boolean;
 }
 
 export class TensorOperand {
@@ -51,7 +52,6 @@ export class TensorOperand {
     this.type = parts.type;
     this.#parts = parts;
     this.#data = parts.data;
-    this.#known = parts.known;
   }
 
   /** A value of a program; of the element type that its dtype is unless said. */
@@ -74,25 +74,19 @@ export class TensorOperand {
 
   /** The elements as they lie in memory; null where only a run, or arithmetic, tells. */
   get data(): ConstantData | null {
-    if (this.#data !== undefined) return this.#data;
-    const { known } = this.#parts;
-    if (known === undefined || !known.every(isStatic)) return null;
-    const { dtype, shape } = this.type;
-    const data = allocate(dtype, known.length);
-    known.forEach((element, i) => {
-      writeElement(dtype, data, i, dtype === 'int64' ? BigInt(element) : element);
-    });
-    this.#data = { type: { dtype, shape: shape as readonly number[] }, data };
-    return this.#data;
+    if (this.#data === undefined) {
+      const known = this.#fromSizes();
+      if (known?.every(isStatic) === true) this.#data = constantOf(this.type, known);
+    }
+    return this.#data ?? null;
   }
 
   /** The elements of integers and truth values, where they are few, and numbers or sizes. */
   get known(): readonly Dim[] | null {
     if (this.#known !== undefined) return this.#known;
     const data = this.#data;
-    if (data === undefined || isFloat(data.type.dtype) || data.data.length > mostKnown) {
-      return (this.#known = null);
-    }
+    if (data === undefined) return (this.#known = this.#fromSizes());
+    if (isFloat(data.type.dtype) || data.data.length > mostKnown) return (this.#known = null);
     const { dtype } = data.type;
     const elements = Array.from({ length: data.data.length }, (_, i) =>
       Number(readElement(dtype, data.data, i)),
@@ -101,10 +95,22 @@ export class TensorOperand {
     return (this.#known = elements.every(Number.isSafeInteger) ? elements : null);
   }
 
+  /** What follows from the sizes of the inputs, for a computed value. */
+  #fromSizes(): readonly Dim[] | null {
+    const { make, data, hasForeignSizes } = this.#parts;
+    if (make === undefined || data !== undefined || hasForeignSizes === true) return null;
+    const value = (this.#value ??= make());
+    return knownElementsOf(value.program).all(value);
+  }
+
   /** As a value of a region's program. */
   valueIn(region: Region): Value {
     const { made } = this;
-    return made === null ? region.constant(this.data!) : region.use(made);
+    if (made === null) return region.constant(this.data!);
+    const value = region.use(made);
+    const known = value === made ? null : this.#fromSizes();
+    if (known !== null) knownElementsOf(value.program).learn(value, known);
+    return value;
   }
 
   /** The value that it is in the region it belongs to; null for what is a constant in any. */
@@ -121,20 +127,10 @@ export class TensorOperand {
 
   /** Without what is known of its elements in terms of sizes that a region may not have. */
   within(hasSymbols: (dim: Dim) => boolean): TensorOperand {
-    const { known } = this.#parts;
-    if (known === undefined || known.every(hasSymbols)) return this;
-    return new TensorOperand({ element: this.element, type: this.type, make: () => this.made! });
+    const known = this.#fromSizes();
+    if (known === null || known.every(hasSymbols)) return this;
+    return new TensorOperand({ ...this.#parts, make: () => this.made!, hasForeignSizes: true });
   }
-}
-
-/** Integers that are known, numbers or sizes; `make` gives the value where some are sizes. */
-export function knownOperand(
-  element: Element,
-  shape: readonly number[],
-  known: readonly Dim[],
-  make: () => Value,
-): TensorOperand {
-  return new TensorOperand({ element, type: { dtype: element.carrier, shape }, known, make });
 }
 
 /** Integers as a constant of rank 1, or of rank 0. */

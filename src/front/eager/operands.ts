@@ -1,7 +1,7 @@
 import type { DType } from '../../base/dtype.js';
 import { isFloat } from '../../base/dtype.js';
 import { hostConstant, type HostValue } from '../../ir/host.js';
-import { type Call, type Declaration, type Input, operandDTypes } from '../../ops/declare.js';
+import { type Call, type Declaration, operandDTypes } from '../../ops/declare.js';
 import { arrayOf, NDArray } from '../ndarray.js';
 import { arrayType } from '../arraytype.js';
 
@@ -14,7 +14,7 @@ export interface Operands {
 
 /** Plain data becomes arrays; which dtypes are wanted is the declaration's rule. */
 export function operandsOf(declaration: Declaration, call: Call): Operands {
-  const inputs = call.inputs as readonly Input<NDArray>[];
+  const inputs = call.inputs as readonly (NDArray | HostValue)[];
   const quick = quickly(declaration, inputs);
   if (quick !== null) return { arrays: quick, dtypes: null };
   const dtypes = operandDTypes(declaration, call);
@@ -30,7 +30,7 @@ export function operandsOf(declaration: Declaration, call: Call): Operands {
 /** The common cases, in which the rule's answer is plain: arrays of one dtype, and numbers beside floats. */
 function quickly(
   { operands }: Declaration,
-  inputs: readonly Input<NDArray>[],
+  inputs: readonly (NDArray | HostValue)[],
 ): readonly NDArray[] | null {
   if (typeof operands === 'function' || inputs.length === 0) return null;
   let dtype: DType | undefined;

@@ -1,5 +1,5 @@
 import { ShapeError } from '../../base/errors.js';
-import { equal, type Require, words } from '../../ir/requirement.js';
+import { equal, type Require, requireNow, words } from '../../ir/requirement.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 import { broadcastShapes, shapeToString } from '../infer.js';
 
@@ -24,7 +24,7 @@ export function inferProduct(x: TensorType, y: TensorType, require: Require): Te
     expected: words`${inner} rows on the right, as the left has ${inner} columns`,
     actual: words`${x.shape} and ${y.shape}`,
   }));
-  const full = productShape(left, right);
+  const full = productShape(left, right, require);
   const shape = full.filter(
     (_, axis) =>
       !(axis === full.length - 2 && x.shape.length === 1) &&
@@ -38,10 +38,10 @@ export const rowsShape = (shape: Shape): Shape => (shape.length === 1 ? [1, ...s
 /** A vector on the right is one column. */
 export const columnsShape = (shape: Shape): Shape => (shape.length === 1 ? [...shape, 1] : shape);
 
-/** The result's shape for operands of rank 2 or more. */
-export function productShape(left: Shape, right: Shape): Shape {
+/** The result's shape for operands of rank 2 or more. Without `require` what it states has been required before. */
+export function productShape(left: Shape, right: Shape, require: Require = requireNow): Shape {
   return [
-    ...broadcastShapes('matmul', left.slice(0, -2), right.slice(0, -2)),
+    ...broadcastShapes('matmul', [left.slice(0, -2), right.slice(0, -2)], require),
     left.at(-2)!,
     right.at(-1)!,
   ];

@@ -1,4 +1,4 @@
-import { type Dim, isStatic } from '../../base/dim.js';
+import { boundsOf, type Dim, isStatic } from '../../base/dim.js';
 import { kindOf } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
 import { Tensor } from '../../ir/types.js';
@@ -15,7 +15,7 @@ import { resolveRange } from '../movement/range.js';
 import { reshape } from '../movement/reshape.js';
 import { cumsum } from '../reduction/cumulative.js';
 import { dynamicSlice } from './dynamicSlice.js';
-import { knownSizes, sizesOf } from './extents.js';
+import { extents, knownSizes, sizesOf } from './extents.js';
 
 /*
  * Arrays among the indices of `slice`: one is a position whose place only the data knows, two are a range
@@ -33,6 +33,18 @@ export function takeOne<T extends Tensor>(x: T, index: T, axis: number): T {
   return take(x, oneInteger(index), { axis });
 }
 
+/** A position that an array holds, where captured code knows it. */
+export function knownPosition(index: Tensor): Dim | undefined {
+  return knownBound(index, false) ?? undefined;
+}
+
+/** A range that an array takes part in, where captured code knows its bounds. */
+export function knownRange([start, stop, step = 1]: ArrayRange):
+  readonly [Dim | null, Dim | null, number] | undefined {
+  const [from, to] = [knownBound(start, false), knownBound(stop, false)];
+  return from === undefined || to === undefined ? undefined : [from, to, step];
+}
+
 /** What Python's `start:stop:step` takes of `x` along an axis, where some of it are arrays. */
 export function takeRange<T extends Tensor>(x: T, range: ArrayRange, axis: number): T {
   const [start, stop, step = 1] = range;
@@ -44,9 +56,11 @@ export function takeRange<T extends Tensor>(x: T, range: ArrayRange, axis: numbe
     });
   }
   const extent = x.type.shape[axis];
-  const [from, to] = [knownBound(start), knownBound(stop)];
-  if (from !== undefined && to !== undefined && isStatic(extent)) {
-    const { start: first, length } = resolveRange(extent, from, to, step);
+  const [from, to] = [knownBound(start, true), knownBound(stop, true)];
+  const isNumber = (bound: Dim | null | undefined): boolean =>
+    bound === null || typeof bound === 'number';
+  if (isNumber(from) && isNumber(to) && isStatic(extent)) {
+    const { start: first, length } = resolveRange(extent, from!, to!, step);
     if (step === 1) return dynamicSlice(x, first as number, [length], axis);
     return strided(
       x,
@@ -57,7 +71,7 @@ export function takeRange<T extends Tensor>(x: T, range: ArrayRange, axis: numbe
     );
   }
   const { first, count } = resolved<T>(range as ArrayRange, step, extent, x);
-  const [length] = sizesOf(count, { most: [extent] });
+  const [length] = sizesOf(count, () => extents(count, { most: [extent] }).type.shape);
   return step === 1
     ? dynamicSlice(x, first, [length], axis)
     : strided(x, first, step, length, axis);
@@ -93,12 +107,13 @@ function resolved<T extends Tensor>(
   return { first, count: maximum(floorDivide(add(span, stride - 1), stride), 0) };
 }
 
-/** A bound as a number or an end, where that is known; undefined otherwise. */
-function knownBound(bound: RangeBound): number | null | undefined {
+/** A bound as a size or an end, where that is known; undefined otherwise. */
+function knownBound(bound: RangeBound, eagerly: boolean): Dim | null | undefined {
   if (bound === null || bound === undefined) return null;
-  if (!(bound instanceof Tensor)) return typeof bound === 'number' ? bound : undefined;
-  const [known] = knownSizes(oneInteger(bound)) ?? [];
-  return typeof known === 'number' ? known : undefined;
+  if (!(bound instanceof Tensor)) return bound;
+  const [known] = knownSizes(oneInteger(bound), eagerly) ?? [];
+  // A symbolic bound counts from the front, an element from where its sign says.
+  return known === undefined || isStatic(known) || boundsOf(known).min >= 0 ? known : undefined;
 }
 
 /** An integer array of one element, of rank 0. */

@@ -92,8 +92,11 @@ export function sizeOperands([kind]: readonly (DType | WeakKind)[]): readonly DT
   return [dtype === 'int8' || dtype === 'uint8' ? 'int32' : dtype];
 }
 
-/** The elements of an array of sizes where the code at hand may know them; null where it may not. */
-export type ReadSizes = (sizes: Tensor) => readonly Dim[] | null;
+/**
+ * The elements of an array of sizes that the code at hand may know, null for the others; null where it knows none.
+ * `eagerly` those of arrays that are there, which another call may find with others.
+ */
+export type ReadSizes = (sizes: Tensor, eagerly: boolean) => readonly (Dim | null)[] | null;
 
 let readSizes: ReadSizes = () => null;
 
@@ -102,12 +105,25 @@ export function installSizes(read: ReadSizes): void {
   readSizes = read;
 }
 
-/** The elements of an array of sizes where they may be known. */
-export function knownSizes(sizes: Tensor): readonly Dim[] | null {
-  return readSizes(sizes);
+/** The elements of an array of sizes, where all may be known. */
+export function knownSizes(sizes: Tensor, eagerly: boolean = true): readonly Dim[] | null {
+  const known = readSizes(sizes, eagerly);
+  return known === null || known.includes(null) ? null : (known as readonly Dim[]);
 }
 
-/** The elements of an integer array as dimensions: numbers where they may be known, new ones elsewhere. */
-export function sizesOf(sizes: Tensor, options?: ExtentsOptions): readonly Dim[] {
-  return knownSizes(sizes) ?? extents(sizes, options).type.shape;
+/**
+ * The elements of an integer array as dimensions: those that may be known as they are, new ones elsewhere, which
+ * `decide` gives. It is asked for all of them, and only where it has to be.
+ */
+export function sizesOf(
+  sizes: Tensor,
+  decide: () => readonly Dim[] = () => extents(sizes).type.shape,
+): readonly Dim[] {
+  const known = readSizes(sizes, true);
+  if (known?.includes(null) === false) return known as readonly Dim[];
+  return decide().map((dim, k) => {
+    const size = known?.[k] ?? dim;
+    // What is negative stands for something else, or is refused when all is known.
+    return boundsOf(size).min < 0 ? dim : size;
+  });
 }

@@ -7,6 +7,7 @@ import { exactProduct, formatOf } from './format.js';
 import { binary } from './point.js';
 import { trunc } from './rounding.js';
 import type { OnnxValue, OnnxWriter } from '../onnx.js';
+import { boundsOf, floorDivDim, modDim } from '../../base/dim.js';
 import { isFloat } from '../../base/dtype.js';
 
 /**
@@ -29,6 +30,7 @@ export const floorDivide: OperatorFunction<Binary> = binary({
   name: 'floorDivide',
   domain: 'number',
   value: (x, y) => (isFractional(x) ? fractionalQuotient(x, y) : integerQuotient(x, y)),
+  onSizes: ([x, y]) => (boundsOf(y).min >= 1 ? floorDivDim(x, y) : null),
   gradient: ['zero', 'zero'],
   onnx: ({ onnx, inputs, inputTypes: [{ dtype }] }) => {
     if (!isFloat(dtype)) return null;
@@ -49,6 +51,7 @@ export const mod: OperatorFunction<Binary> = binary({
   name: 'mod',
   domain: 'number',
   value: (x, y) => (isFractional(x) ? fractionalRemainder(x, y) : integerRemainder(x, y)),
+  onSizes: ([x, y]) => (boundsOf(y).min >= 1 ? modDim(x, y) : null),
   gradient: [(g) => g, (g, x, y) => neg(mul(g, floorDivide(x, y)))],
   onnx: ({ onnx, inputs: [x, y], inputTypes: [{ dtype }] }) => {
     if (!isFloat(dtype)) return null;

@@ -4,7 +4,7 @@ import type { Attributes } from '../../base/schema.js';
 import type { InferContext } from '../../ir/program.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import type { Expr } from '../../loop/nodes.js';
-import { type Conversion, operator, type OperatorFunction, type Sample } from '../declare.js';
+import { type Conversion, type OnSizes, operator, type OperatorFunction, type Sample } from '../declare.js'; // prettier-ignore
 import { inferElementwise } from '../infer.js';
 import type { Law } from '../law.js';
 import { elementwise, type PointContext } from '../lowering.js';
@@ -47,6 +47,8 @@ type Partial = 'zero' | (<T extends Tensor>(g: T, x: T, y: T, result: T) => T);
 interface BinarySpec extends PointSpec {
   value(x: Expr, y: Expr, context: PointContext<Attributes>): Expr;
   readonly gradient: 'none' | readonly [Partial, Partial];
+  /** Default none. */
+  readonly onSizes?: OnSizes;
 }
 
 /** Declares `f(x)`. */
@@ -93,6 +95,7 @@ export function binary(spec: BinarySpec): OperatorFunction<Binary> {
               return sumTo(partial(g!, inputs[0], inputs[1], result), inputs[i].type.shape);
             }),
     lowering: elementwise<Attributes>(([x, y], context) => spec.value(x, y, context)),
+    ...(spec.onSizes !== undefined && { onSizes: spec.onSizes }),
     ...(onnx !== undefined && { onnx }),
     simplify,
     samples,

@@ -46,10 +46,14 @@ export const where: OperatorFunction<Where> = operator({
     return ['bool', common, common];
   },
   call: (condition, x, y) => ({ inputs: [condition, x, y], attributes: {} }),
-  infer: ({ inputs }) => [
+  infer: ({ inputs, require }) => [
     {
       dtype: inputs[1].dtype,
-      shape: broadcastShapes('where', ...inputs.map((input) => input.shape)),
+      shape: broadcastShapes(
+        'where',
+        inputs.map((input) => input.shape),
+        require,
+      ),
     },
   ],
   gradient: ({ inputs: [condition, x, y], grads: [g], needs }) => [

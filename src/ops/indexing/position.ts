@@ -1,5 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { type Dim, isStatic } from '../../base/dim.js';
+import { type Dim, DimExpr, isStatic } from '../../base/dim.js';
 import {
   type DType,
   type HostArray,
@@ -73,7 +73,7 @@ export function checkIndexDType(op: string, dtype: DType): void {
 
 /** Refuses plain data that holds positions outside an axis of known extent. */
 export function checkHostIndices(op: string, indices: Input<Tensor>, extent: Dim): void {
-  if (indices instanceof Tensor || !isStatic(extent)) return;
+  if (indices instanceof Tensor || indices instanceof DimExpr || !isStatic(extent)) return;
   describeHost(indices, op);
   checkPositions(op, indices, extent);
 }
@@ -96,5 +96,6 @@ export function checkPositions(op: string, positions: HostValue | HostArray, ext
 
 /** The shape of an operand, plain data included. */
 export function shapeOfInput(op: string, input: Input<Tensor>): Shape {
+  if (input instanceof DimExpr) return [];
   return input instanceof Tensor ? input.type.shape : describeHost(input, op).shape;
 }

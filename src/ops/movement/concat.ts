@@ -10,6 +10,7 @@ import {
   type Input,
   operator,
   type OperatorFunction,
+  type KnownArray,
   tensor,
 } from '../declare.js';
 import { add } from '../elementwise/arithmetic.js';
@@ -76,6 +77,8 @@ export const concat: OperatorFunction<Join, false> = operator({
       return needs[i] ? reshaped(slice(g!, ...along(axis, [start, end])), type.shape) : null;
     });
   },
+  known: ({ inputs, attributes: { axis } }) =>
+    joined(inputs, normalizeAxis('concat', axis, inputs[0].shape.length)),
   lowering: {
     kind: 'kernel',
     kernel: ({ inputs, outputs: [sink], inputTypes, extent, attributes }) => {
@@ -142,6 +145,17 @@ export const concat: OperatorFunction<Join, false> = operator({
   ],
 });
 
+/** The elements of arrays one after the other along an axis, or along a new one in front of it. */
+function joined(arrays: readonly KnownArray[], axis: number): KnownArray['elements'] {
+  const outer = arrays[0].shape.slice(0, axis).reduce((count, extent) => count * extent, 1);
+  return Array.from({ length: outer }, (_, row) =>
+    arrays.flatMap(({ elements }) => {
+      const length = elements.length / outer;
+      return elements.slice(row * length, (row + 1) * length);
+    }),
+  ).flat();
+}
+
 /** The arrays, all of one shape, side by side along a new axis, which is `axis` of the result. */
 export const stack: OperatorFunction<Join, false> = operator({
   name: 'stack',
@@ -177,6 +191,8 @@ export const stack: OperatorFunction<Join, false> = operator({
       needs[i] ? reshaped(slice(g!, ...along(axis, i)), type.shape) : null,
     );
   },
+  known: ({ inputs, attributes: { axis } }) =>
+    joined(inputs, normalizeAxis('stack', axis, inputs[0].shape.length + 1)),
   lowering: {
     kind: 'decompose',
     decompose: ({ inputs, outputTypes: [{ shape }], attributes }) => {

@@ -12,6 +12,7 @@ import {
   operator,
   type OperatorFunction,
   tensor,
+  useForSizes,
 } from '../declare.js';
 import { checkShape } from '../infer.js';
 import { example, type LawCall } from '../law.js';
@@ -254,6 +255,7 @@ export const dimLike: OperatorFunction<
   }),
   infer: ({ inputs: [x], attributes: { dtype } }) => [{ dtype: dtype ?? x.dtype, shape: [] }],
   readsTypesOnly: true,
+  size: ({ dim }) => dim,
   gradient: 'none',
   lowering: {
     kind: 'point',
@@ -272,6 +274,8 @@ export const dimLike: OperatorFunction<
   ],
   samples: [{ args: [tensor(['n']), 3] }, { args: [tensor(['n']), 7, { dtype: 'int64' }] }],
 });
+
+useForSizes((size, dtype, like) => dimLike(like ?? fill<Tensor>([], 0, dtype), size, { dtype }));
 
 /**
  * A number everywhere, of nothing but its shape. Not of a symbolic shape: that may be known only once

@@ -20,7 +20,7 @@ import {
   tensor,
 } from '../declare.js';
 import { openExtents } from '../dynamic/completedSizes.js';
-import { knownSizes } from '../dynamic/extents.js';
+import { sizesOf } from '../dynamic/extents.js';
 import { checkShape, normalizeAxes, shapeToString } from '../infer.js';
 import { callOf, example, type Law } from '../law.js';
 import type { ViewLowering } from '../lowering.js';
@@ -97,7 +97,7 @@ export const reshape: OperatorFunction<
 /** The shape that an array holds. Where it is not known yet, what -1 stands for is worked out with it. */
 function shapeIn(shape: Tensor, x: Input<Tensor>): readonly Dim[] {
   const from = x instanceof Tensor ? x.type.shape : describeHost(x, 'reshape').shape;
-  return knownSizes(shape) ?? openExtents(shape, sizeOf(from)).type.shape;
+  return sizesOf(shape, () => openExtents(shape, sizeOf(from)).type.shape);
 }
 
 /** The shape with its -1 replaced, when it holds as many elements as `from`. */

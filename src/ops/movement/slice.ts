@@ -12,7 +12,13 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare.js';
-import { type ArrayRange, takeOne, takeRange } from '../dynamic/arrayIndices.js';
+import {
+  type ArrayRange,
+  knownPosition,
+  knownRange,
+  takeOne,
+  takeRange,
+} from '../dynamic/arrayIndices.js';
 import { normalizeAxis, shapeToString } from '../infer.js';
 import { callOf, example } from '../law.js';
 import { computeScalar } from '../lowering.js';
@@ -288,10 +294,18 @@ function takeByArrays<T extends Tensor>(
       if (index === '...') axis += Math.max(0, x.type.shape.length - used);
       else if (index !== null) axis++;
     } else if (index instanceof Tensor) {
+      const position = knownPosition(index);
+      if (position !== undefined) {
+        left.push(position);
+        axis++;
+        continue;
+      }
       taken = takeOne(taken, index as T, axisWithin(taken, axis));
     } else {
-      taken = takeRange(taken, index, axisWithin(taken, axis));
-      left.push(':');
+      const at = axisWithin(taken, axis);
+      const range = knownRange(index);
+      if (range === undefined) taken = takeRange(taken, index, at);
+      left.push(range ?? ':');
       axis++;
     }
   }

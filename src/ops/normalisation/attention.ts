@@ -58,8 +58,8 @@ export const attention: OperatorFunction<
       attributes: { causal, scale },
     };
   },
-  infer: ({ inputs: [q, k, v, mask] }) => [
-    { dtype: q.dtype, shape: attentionShape('attention', q, k, v, mask) },
+  infer: ({ inputs: [q, k, v, mask], require }) => [
+    { dtype: q.dtype, shape: attentionShape('attention', q, k, v, mask, require) },
   ],
   gradient: ({ inputs: [q, k, v, mask], grads: [g], needs, attributes: options }) => {
     if (mask !== undefined && needs[3] && mask.type.dtype !== 'bool') {

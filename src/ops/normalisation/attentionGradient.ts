@@ -55,9 +55,9 @@ export const attentionGradient: OperatorFunction<
     inputs: mask === null ? [q, k, v, g] : [q, k, v, g, mask],
     attributes: { causal, scale },
   }),
-  infer: ({ inputs: [q, k, v, g, mask] }) => {
+  infer: ({ inputs: [q, k, v, g, mask], require }) => {
     const op = 'attentionGradient';
-    const result = attentionShape(op, q, k, v, mask);
+    const result = attentionShape(op, q, k, v, mask, require);
     if (!sameShape(g.shape, result)) {
       throw new ShapeError('the gradient is not that of the result', {
         op,

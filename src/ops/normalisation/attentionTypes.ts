@@ -1,6 +1,7 @@
 import { type DType, isFloat, isWeak, promoteAll, type WeakKind } from '../../base/dtype.js';
 import { sameDim } from '../../base/dim.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
+import type { Require } from '../../ir/requirement.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 import { broadcastShapes, shapeToString } from '../infer.js';
 
@@ -29,6 +30,7 @@ export function attentionShape(
   k: TensorType,
   v: TensorType,
   mask: TensorType | undefined,
+  require: Require,
 ): Shape {
   const shapes = [q, k, v].map(({ shape }) => shape);
   const fits =
@@ -42,7 +44,11 @@ export function attentionShape(
       actual: shapes.map(shapeToString).join(', '),
     });
   }
-  const batch = broadcastShapes(op, ...shapes.map((shape) => shape.slice(0, -2)));
+  const batch = broadcastShapes(
+    op,
+    shapes.map((shape) => shape.slice(0, -2)),
+    require,
+  );
   if (mask !== undefined) {
     checkMask(op, mask.shape, [...batch, q.shape.at(-2)!, k.shape.at(-2)!]);
     if (mask.dtype !== 'bool' && !isFloat(mask.dtype)) {

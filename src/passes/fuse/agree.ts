@@ -1,7 +1,7 @@
 import { sameShape } from '../../base/dim.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import { viewed } from '../views.js';
 import type { Cluster } from './clusters.js';
 import type { Costs } from './cost.js';

@@ -4,9 +4,9 @@ import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
 import { visitExprs } from '../../loop/visit.js';
 import { type Access, computeScalar } from '../../ops/lowering.js';
-import { declarationOf } from '../facets.js';
-import { settle } from '../lower/elements.js';
-import { Extents } from '../lower/extents.js';
+import { declarationOf } from '../../ops/facets.js';
+import { settle } from '../../ops/elements.js';
+import { Extents } from '../../loop/extents.js';
 import { attributesKey } from '../lower/signature.js';
 
 /** What computing one element of a point operator takes, read off its lowered expression. */

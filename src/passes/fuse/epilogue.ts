@@ -4,7 +4,7 @@ import type { NodeId } from '../../graph/graph.js';
 import type { Program, Value } from '../../ir/program.js';
 import { scalarBytes } from '../../loop/build.js';
 import { computeScalar } from '../../ops/lowering.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import type { Costs } from './cost.js';
 
 /**

@@ -2,7 +2,7 @@ import { bytesOf } from '../../base/dtype.js';
 import { type Dim, floorDivDim, mulDim, sameShape, sizeOf } from '../../base/dim.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import type { Costs } from './cost.js';
 import { type Continuation, continuations, effortOf, fitsBehind, together } from './epilogue.js';
 import { isExtents } from '../measure.js';

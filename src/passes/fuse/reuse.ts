@@ -1,6 +1,6 @@
 import { sameShape } from '../../base/dim.js';
 import { type CallNode, type Program, sameType, type Value } from '../../ir/program.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import type { Group } from '../fuse.js';
 import { inputLevel, rowLevels } from '../rows.js';
 import { viewed } from '../views.js';

@@ -13,7 +13,7 @@ import { type BatchContext, rowShape } from '../../ops/batch.js';
 import { cast } from '../../ops/elementwise/conversion.js';
 import { reshape } from '../../ops/movement/reshape.js';
 import { broadcastTo, sum } from '../../ops/reduction/sum.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 
 /*
  * How a call is made for all rows at once: as its operator declares, or as follows from its lowering where

@@ -6,7 +6,7 @@ import {
   sameType,
   type Value,
 } from '../../ir/program.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import type { Make } from './carve.js';
 import { editLoops, type Entry, type Loop, loopAt, replace, type State } from './loop.js';
 import { specialised } from './specialise.js';

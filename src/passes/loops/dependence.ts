@@ -1,7 +1,7 @@
 import type { NodeId } from '../../graph/graph.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { Program, Value } from '../../ir/program.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import { nominalBytes } from '../nominal.js';
 import { isBatchable } from './batching.js';
 import { isMovable, surelyRuns } from './hoist.js';

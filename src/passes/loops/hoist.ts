@@ -3,7 +3,7 @@ import { symbolsOfAttributes } from '../../base/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import { Costs } from '../fuse/cost.js';
 import { nominalBytes } from '../nominal.js';
 import { instantiate } from '../transform.js';

@@ -2,7 +2,7 @@ import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import type { TensorType } from '../../ir/types.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import { symbolsOfCall } from '../../ir/sizesources.js';
 import { sizesRequired } from '../sizesrequired.js';
 

@@ -10,7 +10,7 @@ import {
   type Value,
 } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import { throughRegions, transform } from '../transform.js';
 import { carve, type CarvedInput, type Make } from './carve.js';
 

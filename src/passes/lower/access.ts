@@ -4,7 +4,7 @@ import type { DType } from '../../base/dtype.js';
 import * as e from '../../loop/build.js';
 import type { Buffer, Expr } from '../../loop/nodes.js';
 import { type Access, computeScalar, type Sink } from '../../ops/lowering.js';
-import { loadElement, settle, storeElement } from './elements.js';
+import { loadElement, settle, storeElement } from '../../ops/elements.js';
 
 const isConst = (expr: Expr, value: number): boolean =>
   expr.kind === 'const' && Number(expr.value) === value;

@@ -5,8 +5,8 @@ import * as e from '../../loop/build.js';
 import type { Buffer, Expr, Kernel, Stmt, Var } from '../../loop/nodes.js';
 import type { Team } from '../../loop/team.js';
 import type { Keeper, KeptRoom } from '../../ops/lowering.js';
-import { storageOf } from './elements.js';
-import { Extents } from './extents.js';
+import { storageOf } from '../../ops/elements.js';
+import { Extents } from '../../loop/extents.js';
 import type { Steady } from './steady.js';
 
 /** What a kernel must be called with, in the order of its parameters. */

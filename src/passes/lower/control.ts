@@ -3,7 +3,7 @@ import type { CallNode, Program } from '../../ir/program.js';
 import type { ControlLowering } from '../../ops/lowering.js';
 import type { Attributes } from '../../base/schema.js';
 import { dimsOf } from '../../ir/requirement.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import { isExtents } from '../measure.js';
 import { roomFor } from './room.js';
 

@@ -2,7 +2,7 @@ import { addDim, type Dim, floorDivDim, maxDim, minDim, mulDim, subDim } from '.
 import { loadedScalar, scalarBytes } from '../../loop/build.js';
 import type { Expr, For, Kernel, Stmt, Var, While } from '../../loop/nodes.js';
 import { ownExprs, visitExprs, visitStmts } from '../../loop/visit.js';
-import type { Extents } from './extents.js';
+import type { Extents } from '../../loop/extents.js';
 
 /** For how many threads a program is made. */
 export interface Division {

@@ -3,7 +3,7 @@ import * as e from '../../loop/build.js';
 import type { Expr, Stmt } from '../../loop/nodes.js';
 import type { Access, Sink } from '../../ops/lowering.js';
 import type { Group } from '../fuse.js';
-import { settle } from './elements.js';
+import { settle } from '../../ops/elements.js';
 import type { Scope } from './scope.js';
 
 /** What becomes of the results of a group's anchors: they are stored, continued, or both. */

@@ -5,7 +5,7 @@ import type { CallNode, Program } from '../../ir/program.js';
 import type { Stmt } from '../../loop/nodes.js';
 import type { Target } from '../../loop/target.js';
 import { alone, type Team } from '../../loop/team.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import type { Group } from '../fuse.js';
 import { isStaged } from '../rows.js';
 import { KernelBuilder, type LoweredKernel } from './builder.js';

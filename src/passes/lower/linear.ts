@@ -1,6 +1,6 @@
 import { addDim, type Dim, mulDim } from '../../base/dim.js';
 import type { Expr, Var } from '../../loop/nodes.js';
-import type { Extents } from './extents.js';
+import type { Extents } from '../../loop/extents.js';
 
 /** `base + steps[0] * index[0] + steps[1] * index[1] + ...`; steps that are left out are 0. */
 interface Linear {

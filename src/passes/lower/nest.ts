@@ -4,7 +4,7 @@ import type { Expr, For, Stmt, Var } from '../../loop/nodes.js';
 import { alone, shareOf, type Team } from '../../loop/team.js';
 import { children } from '../../loop/visit.js';
 import { mulIndex, zero } from './access.js';
-import type { Extents } from './extents.js';
+import type { Extents } from '../../loop/extents.js';
 import { stepsOf } from './linear.js';
 
 /** One loop of a nest: it runs over a group of adjacent axes of the domain. */

@@ -2,7 +2,7 @@ import type { Dim } from '../../base/dim.js';
 import * as e from '../../loop/build.js';
 import type { Expr, Stmt, Var } from '../../loop/nodes.js';
 import type { Sink } from '../../ops/lowering.js';
-import type { Extents } from './extents.js';
+import type { Extents } from '../../loop/extents.js';
 import type { Team } from '../../loop/team.js';
 import { elementsTogether, indexOf, type Loop, loopToShare, nest, planLoops } from './nest.js';
 import { loopsToTile, tileExtent, tiledNest } from './tile.js';

@@ -9,7 +9,7 @@ import type { Target } from '../../loop/target.js';
 import type { Team } from '../../loop/team.js';
 import { visitExprs } from '../../loop/visit.js';
 import type { ReduceContext, ReduceLowering } from '../../ops/lowering.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import { inOrder, mulIndex, one, zero } from './access.js';
 import type { Epilogue } from './epilogue.js';
 import type { Beside, Fold, Part } from './fold.js';

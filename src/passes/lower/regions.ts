@@ -12,7 +12,7 @@ import { symbolsOfTypes } from '../../ir/bind.js';
 import { type Block, controlCall, makesSizes } from './block.js';
 import type { LoweredKernel } from './builder.js';
 import { controlOf } from './control.js';
-import { storageOf } from './elements.js';
+import { storageOf } from '../../ops/elements.js';
 import { nothingAround, type Surrounding } from './steady.js';
 import type {
   BindStep,

@@ -15,7 +15,7 @@ import {
   rowMajorStrides,
   zero,
 } from './access.js';
-import { loadElement, settle, storeElement } from './elements.js';
+import { loadElement, settle, storeElement } from '../../ops/elements.js';
 import { besideDomain, type FoldLoops, type FoldStage, place } from './fold.js';
 import { foldRow } from './foldRows.js';
 import { loopToShare, nest, planLoops, type Probe } from './nest.js';

@@ -5,7 +5,7 @@ import type { CallNode, Program, Value } from '../../ir/program.js';
 import type { Expr } from '../../loop/nodes.js';
 import type { Access, Sink } from '../../ops/lowering.js';
 import { immediateAccess, computedAccess, memoryAccess, memorySink, viewAccess } from './access.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import { isImmediate } from '../places.js';
 import type { KernelBuilder } from './builder.js';
 

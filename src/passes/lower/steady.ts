@@ -1,5 +1,5 @@
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import type { Group } from '../fuse.js';
 import { isNumber, type Memory, type Places, type Span } from '../places.js';
 import { isView } from '../views.js';

@@ -2,7 +2,7 @@ import { InternalError } from '../../base/errors.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import type { Law } from '../../ops/law.js';
 import { eliminateDeadCode } from '../dce.js';
-import { declarationOf } from '../facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import { throughRegions, transform } from '../transform.js';
 
 /** No honest chain of laws on one call is longer; one that is goes round in a circle. */

@@ -4,7 +4,7 @@ import { inContext, InternalError, ShapeError } from '../../base/errors.js';
 import { bindShapes, substituteType } from '../../ir/bind.js';
 import type { CallNode } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { declarationOf } from '../../passes/facets.js';
+import { declarationOf } from '../../ops/facets.js';
 import type { BoundaryCheck } from '../../passes/partition.js';
 import type { Operand } from '../executable.js';
 import { Storage } from '../storage.js';

@@ -3,7 +3,16 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
 import { fromOnnx } from '../../../src/onnx.js';
-import { floats, type Graph, ints, model, type ModelFunction, node, value } from './models.js';
+import {
+  floats,
+  type Graph,
+  ints,
+  model,
+  type ModelFunction,
+  type Node,
+  node,
+  value,
+} from './models.js';
 
 /** `y = relu(x w + b)`, for any number of rows. */
 const dense = (): Uint8Array =>
@@ -98,6 +107,76 @@ test('what is computed from sizes stays a size', () => {
   assert.equal(String(graph.inferTypes({})['y'].shape), '2*n,2');
   const x = kn.arange(12).reshape([3, 4]);
   assert.deepEqual(graph.run({ x })['y'].shape, [6, 2]);
+});
+
+test('heads are split and joined by shapes that the graph computes', () => {
+  const at = (name: string, position: string): Node => node('Gather', ['s', position], name);
+  const graph = fromOnnx(
+    model({
+      node: [
+        node('Shape', ['x'], 's'),
+        at('b', 'first'),
+        at('t', 'second'),
+        node('Mul', ['b', 'heads'], 'bh'),
+        node('Concat', ['b', 't', 'heads', 'depth'], 'split', { axis: 0 }),
+        node('Reshape', ['x', 'split'], 'parts'),
+        node('Transpose', ['parts'], 'q', { perm: [0, 2, 1, 3] }),
+        node('Transpose', ['parts'], 'k', { perm: [0, 2, 3, 1] }),
+        node('MatMul', ['q', 'k'], 'scores'),
+        node('Cast', ['t'], 'count', { to: 1 }),
+        node('Div', ['scores', 'count'], 'scaled'),
+        node('Concat', ['bh', 't', 'minus'], 'flat', { axis: 0 }),
+        node('Reshape', ['scaled', 'flat'], 'rows'),
+        node('Softmax', ['rows'], 'weights', { axis: -1 }),
+        node('Concat', ['b', 'heads', 't', 'minus'], 'whole', { axis: 0 }),
+        node('Reshape', ['weights', 'whole'], 'again'),
+        node('MatMul', ['again', 'q'], 'mixed'),
+        node('Transpose', ['mixed'], 'back', { perm: [0, 2, 1, 3] }),
+        node('Div', ['s', 'ones'], 'joined'),
+        node('Reshape', ['back', 'joined'], 'merged'),
+        node('Add', ['merged', 'x'], 'y'),
+      ],
+      input: [value('x', ['b', 't', 4])],
+      output: [value('y', [null, null, null])],
+      initializer: [
+        ints('first', [1], [0]),
+        ints('second', [1], [1]),
+        ints('heads', [1], [2]),
+        ints('depth', [1], [2]),
+        ints('minus', [1], [-1]),
+        ints('ones', [3], [1, 1, 1]),
+      ],
+    }),
+  );
+  assert.equal(String(graph.inferTypes({})['y'].shape), 'b,t,4');
+  for (const [b, t] of [[2, 5], [3, 1], [1, 7]]) {
+    const x = kn.random.normal([b, t, 4]);
+    const q = x.reshape([b, t, 2, 2]).swapaxes(1, 2);
+    const weights = kn.matmul(q, q.swapaxes(2, 3)).div(t).softmax(-1);
+    const expected = kn.matmul(weights, q).swapaxes(1, 2).reshape([b, t, 4]).add(x);
+    assert.ok(Number(graph.run({ x })['y'].sub(expected).abs().max().item()) < 1e-5);
+  } // prettier-ignore
+});
+
+test('a size divided towards zero must not be negative, which a run is asked', () => {
+  const graph = fromOnnx(
+    model({
+      node: [
+        node('Shape', ['x'], 's'),
+        node('Sub', ['s', 'three'], 'less'),
+        node('Div', ['less', 'two'], 'half'),
+        node('Max', ['half', 'zero'], 'count'),
+        node('Slice', ['x', 'zero', 'count'], 'y'),
+      ],
+      input: [value('x', ['n'])],
+      output: [value('y', [null])],
+      initializer: [ints('three', [1], [3]), ints('two', [1], [2]), ints('zero', [1], [0])],
+    }),
+  );
+  for (const [n, count] of [[3, 0], [4, 0], [5, 1], [9, 3]]) {
+    assert.deepEqual(graph.run({ x: kn.ones([n]) })['y'].shape, [count]);
+  } // prettier-ignore
+  assert.throws(() => graph.run({ x: kn.ones([2]) }), kn.ShapeError);
 });
 
 test('extrema of nothing are the ends of what a type holds', () => {

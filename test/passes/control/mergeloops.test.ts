@@ -13,7 +13,7 @@ import { tanh } from '../../../src/ops/elementwise/hyperbolic.js';
 import { sin } from '../../../src/ops/elementwise/trigonometric.js';
 import { sum } from '../../../src/ops/reduction/sum.js';
 import { eliminateDeadCode } from '../../../src/passes/dce.js';
-import { declarationOf } from '../../../src/passes/facets.js';
+import { declarationOf } from '../../../src/ops/facets.js';
 import { backwardProgram, gradient } from '../../../src/passes/gradient.js';
 import { jointProgram } from '../../../src/passes/joint.js';
 import { mergeLoops } from '../../../src/passes/mergeloops.js';

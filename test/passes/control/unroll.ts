@@ -6,7 +6,7 @@ import { type CallNode, namedInputs, Program, type Value } from '../../../src/ir
 import { concat, stack } from '../../../src/ops/movement/concat.js';
 import { fill } from '../../../src/ops/movement/fill.js';
 import { slice } from '../../../src/ops/movement/slice.js';
-import { declarationOf } from '../../../src/passes/facets.js';
+import { declarationOf } from '../../../src/ops/facets.js';
 import { compile } from '../../../src/runtime/compile.js';
 import type { Executable, Operand } from '../../../src/runtime/executable.js';
 import { Storage } from '../../../src/runtime/storage.js';

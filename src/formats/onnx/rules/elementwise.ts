@@ -1,5 +1,7 @@
+import { boundsOf, isMultipleOf, isStatic } from '../../../base/dim.js';
 import { isFloat } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
+import { atLeast, requireOrKeep, words } from '../../../ir/requirement.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { logicalShift, ordered, truncated, wrapped } from './carriers.js';
@@ -64,7 +66,32 @@ function extremum(f: (a: Value, b: Value) => Value, isBetter: (a: Value, b: Valu
 
 /** Integers divide towards zero. */
 function quotient(a: Value, b: Value, node: ImportedNode): Value {
-  return isFloat(a.type.dtype) ? ops.div(a, b) : truncated(node.element(0), a, b).quotient;
+  if (isFloat(a.type.dtype)) return ops.div(a, b);
+  return dividesSizes(node) ? ops.floorDivide(a, b) : truncated(node.element(0), a, b).quotient;
+}
+
+/**
+ * Whether sizes are divided by one number, so that the quotient is a size. That none of them is negative is
+ * required of a run: then the truncated quotient is the floored one.
+ */
+function dividesSizes(node: ImportedNode): boolean {
+  const [sizes, [divisor, ...others] = []] = [node.operand(0).known, node.operand(1).known ?? []];
+  if (sizes === null || sizes.every(isStatic) || others.length > 0) return false;
+  if (divisor === undefined || boundsOf(divisor).min < 1) return false;
+  const { program } = node.region;
+  const require = requireOrKeep((requirement) => program.require(requirement));
+  for (const size of sizes) {
+    if (isMultipleOf(size, divisor)) continue;
+    require(atLeast(size, 0), () => ({
+      error: 'shape',
+      op: 'fromOnnx',
+      problem: words`${node.title} divides a size that is negative`,
+      expected: words`0 or more`,
+      actual: words`${size}`,
+      source: node.place,
+    }));
+  }
+  return true;
 }
 
 /** With `fmod` the remainder has the sign of the dividend, otherwise that of the divisor. */

@@ -5,11 +5,11 @@ import {
   fromFloat16Bits,
   toBFloat16Bits,
   toFloat16Bits,
-} from '../../../src/base/element.js';
-import * as e from '../../../src/loop/build.js';
-import { interpret } from '../../../src/loop/interpret.js';
-import type { Expr } from '../../../src/loop/nodes.js';
-import { loadElement, settle, storeElement } from '../../../src/passes/lower/elements.js';
+} from '../../src/base/element.js';
+import * as e from '../../src/loop/build.js';
+import { interpret } from '../../src/loop/interpret.js';
+import type { Expr } from '../../src/loop/nodes.js';
+import { loadElement, settle, storeElement } from '../../src/ops/elements.js';
 
 const base = 1024;
 

@@ -1,6 +1,6 @@
-import { addDim, type Dim, type DimExpr, floorDivDim, maxDim, minDim, mulDim, subDim } from '../../base/dim.js'; // prettier-ignore
-import * as e from '../../loop/build.js';
-import type { Expr, Var } from '../../loop/nodes.js';
+import { addDim, type Dim, type DimExpr, floorDivDim, maxDim, minDim, mulDim, subDim } from '../base/dim.js'; // prettier-ignore
+import * as e from './build.js';
+import type { Expr, Var } from './nodes.js';
 
 /**
  * The sizes that one kernel needs. A static extent is a constant; every distinct symbolic one becomes

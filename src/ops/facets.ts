@@ -1,6 +1,6 @@
 import { InternalError } from '../base/errors.js';
 import type { Operator } from '../ir/program.js';
-import type { Declaration } from '../ops/declare.js';
+import type { Declaration } from './declare.js';
 
 /** The full declaration behind a program's operator. Passes ask its facets, never its name. */
 export function declarationOf(op: Operator): Declaration {
