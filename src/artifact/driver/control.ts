@@ -1,10 +1,11 @@
 import { addDim, type Dim, floorDivDim, maxDim, minDim, mulDim, subDim, substituteDim, symbol } from '../../base/dim.js'; // prettier-ignore
-import { InternalError } from '../../base/errors.js';
-import type { CallNode } from '../../ir/program.js';
+import { InternalError, UnsupportedError } from '../../base/errors.js';
+import { type CallNode, typeToString } from '../../ir/program.js';
 import { words } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import type { ForeachForm, WhileForm } from '../../ops/lowering.js';
 import { controlOf } from '../../passes/lower/control.js';
+import { givesOwnSizes } from '../../passes/outputs.js';
 import { type Chunk, chunkOf, mostBytes } from '../../runtime/dynamic/chunks.js';
 import { leastCapacity } from '../../runtime/dynamic/rows.js';
 import { aligned } from '../layout.js';
@@ -240,8 +241,21 @@ class Loop {
 
   /** Rows as they are in all that is stacked: the results that come before the states. */
   #stacks(states: number): readonly Stack[] {
-    const { types, regions } = this.#call;
-    const { outputs } = regions[regions.length - 1];
+    const { types, regions, op, source } = this.#call;
+    const body = regions[regions.length - 1];
+    const { outputs } = body;
+    if (givesOwnSizes(body)) {
+      throw new UnsupportedError(
+        'rows whose sizes the data of each iteration decides stay in this process',
+        {
+          op: op.name,
+          expected: 'results of iterations whose sizes are known before the loop runs',
+          actual: types.map(typeToString).join(', '),
+          advice: 'pad them to a size that is known, or export to ONNX',
+          ...(source !== undefined && { source }),
+        },
+      );
+    }
     return types.slice(0, outputs.length - states).map(({ dtype, shape }) => {
       const rowShape = shape.slice(1);
       return { rowShape, rowBytes: bytesAt({ dtype, shape: rowShape }) };

@@ -56,7 +56,9 @@ export function checkedReturn(
   const returned = takeApart(op, states.what, value[1]);
   const after = arrangedLike(op, states, returned, 'changes its structure');
   const names = namesOf(states);
-  after.forEach((array, k) => checkState(op, names[k], before[k].type, array.type, requireNow));
+  after.forEach((array, k) =>
+    checkState(op, names[k], before[k].type, array.type, { require: requireNow, own: new Set() }),
+  );
   return { outputs, states: after };
 }
 

@@ -1,4 +1,5 @@
-import { refuseOwnSizes } from '../../ops/control/body.js';
+import { isStatic } from '../../base/dim.js';
+import { undecidedSizes } from '../../ops/control/body.js';
 import { customGradient } from '../autograd/custom.js';
 import { zeros } from '../creation.js';
 import { mode } from '../mode.js';
@@ -37,9 +38,9 @@ export function unrun(
   });
   const names = namesOf(outputs!);
   const stacked = names.map((name, k) => {
-    refuseOwnSizes(op, name, region.parts.program, k, { types: [], dims: new Map() });
     const { dtype, shape } = region.types[k];
-    return zeros([rows, ...(shape as readonly number[])], { dtype });
+    if (!shape.every(isStatic)) throw undecidedSizes(op, name, region.types[k]);
+    return zeros([rows, ...shape], { dtype });
   });
   if (mode.session === null) return { outputs: outputs!, stacked, states };
   const captured = region.parts.reads.flatMap((read) =>

@@ -1,6 +1,6 @@
-import { type Dim, sameDim, symbol, symbolsOf } from '../../base/dim.js';
+import { type Dim, sameDim, substituteDim, symbol, symbolsOf } from '../../base/dim.js';
 import { ArgumentError, DTypeError, GraphError, ShapeError } from '../../base/errors.js';
-import { bindTypes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import { bindTypes, determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import { type InferContext, namedInputs, type Program, typeToString } from '../../ir/program.js';
 import { dimsOf, equal, requireAt, words } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
@@ -15,6 +15,8 @@ export interface Instance {
   readonly types: readonly TensorType[];
   /** What became of the region's symbols; those that it introduces itself are not among them. */
   readonly dims: ReadonlyMap<string, Dim>;
+  /** The sizes in `types` that the data of a run of the region decides. */
+  readonly own: ReadonlySet<string>;
 }
 
 /** Which outputs of a region there must be, counted and refused by name. */
@@ -41,8 +43,13 @@ export function instanceOf(
     if (isKnown) requireAt(requirement, dims, require);
   }
   const types = region.outputs.map(({ value }) => value.type);
-  const all = new Map([...dims, ...ownSizes(types, dims, operands)]);
-  return { types: types.map((type) => substituteType(type, all)), dims };
+  const own = ownSizes(types, dims, operands);
+  const all = new Map([...dims, ...own]);
+  return {
+    types: types.map((type) => substituteType(type, all)),
+    dims,
+    own: new Set([...own.values()].map(String)),
+  };
 }
 
 /**
@@ -66,33 +73,58 @@ function ownSizes(
   return own;
 }
 
-/** Refuses results whose sizes only the data of an iteration decides: there is one array for them all. */
-export function refuseOwnSizes(
-  op: string,
-  what: string,
-  region: Program,
-  output: number,
-  { dims }: Instance,
-): void {
-  const { type } = region.outputs[output].value;
-  for (const name of symbolsOfTypes([type]).keys()) {
-    if (dims.has(name)) continue;
-    throw new ShapeError(`${what} has a size that the data of each iteration decides`, {
-      op,
-      expected: 'the same shape in every iteration',
-      actual: typeToString(type),
-      advice: 'reduce it, or write it into an array of fixed size, inside the body',
-    });
-  }
+/** What is said where it takes an iteration to know the sizes of a result. */
+export function undecidedSizes(op: string, what: string, type: TensorType): ShapeError {
+  return new ShapeError(`${what} has a size that the data of each iteration decides`, {
+    op,
+    expected: 'an iteration, which decides it',
+    actual: typeToString(type),
+    advice: 'write it into an array of fixed size inside the body, or do not loop over nothing',
+  });
 }
 
-/** Demands that a state leaves an iteration as it entered; `what` names it. */
+/**
+ * The types of the rows that iterations give. Sizes that the data of each decides are new ones of the surroundings:
+ * all iterations must agree on them, which is checked while they run.
+ */
+export function agreedRows(
+  { types, own }: Instance,
+  count: number,
+  fresh: InferContext['fresh'],
+): readonly TensorType[] {
+  const rows = types.slice(0, count);
+  if (own.size === 0) return rows;
+  const agreed = new Map<string, Dim>();
+  const told = determinedSymbols(rows);
+  for (const [name, bounds] of symbolsOfTypes(rows)) {
+    if (own.has(name) && told.has(name)) agreed.set(name, fresh(name, bounds));
+  }
+  return rows.map(({ dtype, shape }) => ({
+    dtype,
+    shape: shape.map((dim) => {
+      const size = substituteDim(dim, agreed);
+      if (!isOwnSize(size, own)) return size;
+      // It does not follow from the sizes of rows: it is one itself.
+      if (!agreed.has(String(dim))) agreed.set(String(dim), fresh('size'));
+      return agreed.get(String(dim))!;
+    }),
+  }));
+}
+
+function isOwnSize(dim: Dim, own: ReadonlySet<string>): boolean {
+  return own.size > 0 && [...symbolsOf(dim)].some((name) => own.has(name));
+}
+
+/**
+ * Demands that a state leaves an iteration as it entered; `what` names it. Sizes that the data of an iteration
+ * decides (`own`) are checked when it has.
+ */
 export function checkState(
   op: string,
   what: string,
   before: TensorType,
   after: TensorType,
-  require: InferContext['require'],
+  { require, own }: { readonly require: InferContext['require']; readonly own: Instance['own'] },
 ): void {
   if (before.dtype !== after.dtype) {
     throw new DTypeError(`${what} changes its dtype`, {
@@ -104,7 +136,7 @@ export function checkState(
   }
   if (before.shape.length !== after.shape.length) throw changedShape(op, what, before, after);
   before.shape.forEach((dim, axis) => {
-    if (sameDim(dim, after.shape[axis])) return;
+    if (sameDim(dim, after.shape[axis]) || isOwnSize(after.shape[axis], own)) return;
     const condition = equal(dim, after.shape[axis]);
     if (condition === false) throw changedShape(op, what, before, after);
     require(condition, () => ({

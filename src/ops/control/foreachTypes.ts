@@ -2,7 +2,7 @@ import { DTypeError, ShapeError } from '../../base/errors.js';
 import { type InferContext, typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { ForeachForm } from '../lowering.js';
-import { checkCount, checkState, instanceOf, lengthOf, refuseOwnSizes, regionAt } from './body.js';
+import { agreedRows, checkCount, checkState, instanceOf, lengthOf, regionAt } from './body.js';
 
 const op = 'foreach';
 
@@ -11,6 +11,7 @@ export function inferForeach({
   inputs,
   attributes: { data, states, counted },
   regions,
+  fresh,
   require,
 }: InferContext & {
   readonly attributes: Pick<ForeachForm, 'data' | 'states' | 'counted'>;
@@ -25,15 +26,13 @@ export function inferForeach({
     .slice(0, body.inputs.length)
     .map((type, k) => (k < data ? { dtype: type.dtype, shape: type.shape.slice(1) } : type));
   const instance = instanceOf(op, body, operands, require);
+  const { types, own } = instance;
   const outputs = body.outputs.length - states;
-  return instance.types.map((type, k) => {
-    if (k < outputs) {
-      refuseOwnSizes(op, `output ${k}`, body, k, instance);
-      return { dtype: type.dtype, shape: [length, ...type.shape] };
-    }
+  const stacked = agreedRows(instance, outputs, fresh);
+  return types.map((type, k) => {
+    if (k < outputs) return { dtype: type.dtype, shape: [length, ...stacked[k].shape] };
     const state = k - outputs;
-    refuseOwnSizes(op, `state ${state}`, body, k, instance);
-    checkState(op, `state ${state}`, operands[data + state], type, require);
+    checkState(op, `state ${state}`, operands[data + state], type, { require, own });
     return operands[data + state];
   });
 }

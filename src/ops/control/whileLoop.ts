@@ -13,11 +13,11 @@ import {
 } from '../declare.js';
 import { reshape } from '../movement/reshape.js';
 import {
+  agreedRows,
   checkCount,
   checkPredicate,
   checkState,
   instanceOf,
-  refuseOwnSizes,
   regionAt,
 } from './body.js';
 import { type LoopSave, runBackward } from './foreach.js';
@@ -175,14 +175,12 @@ function inferWhile({
   const instance = instanceOf(op, body, inputs, require);
   const outputs = body.outputs.length - states;
   const rows = outputs === 0 ? 0 : padded ? limit! : fresh('rows', boundsOf(limit));
+  const { own } = instance;
+  const stacked = agreedRows(instance, outputs, fresh);
   const types = instance.types.map((type, k) => {
-    if (k < outputs) {
-      refuseOwnSizes(op, `output ${k}`, body, k, instance);
-      return { dtype: type.dtype, shape: [rows, ...type.shape] };
-    }
+    if (k < outputs) return { dtype: type.dtype, shape: [rows, ...stacked[k].shape] };
     const state = k - outputs;
-    refuseOwnSizes(op, `state ${state}`, body, k, instance);
-    checkState(op, `state ${state}`, inputs[state], type, require);
+    checkState(op, `state ${state}`, inputs[state], type, { require, own });
     return inputs[state];
   });
   return [...types, { dtype: 'int32', shape: [] }];

@@ -38,11 +38,13 @@ function withoutDead(
   const results = inner.results(id);
   const isRead = results.map((value) => read.has(value));
   if (!isRead.includes(true)) return undefined;
-  const rows = loop.rows.filter((_, k) => isRead[k]);
-  const isLive = liveStates(
-    { ...loop, data: loop.data.length, states: loop.states.length },
-    isRead,
-  );
+  // What iterations must agree on is checked whether or not anybody reads it.
+  const isWanted = loop.rows.map((row, k) => isRead[k] || loop.agreed.has(row.value));
+  const rows = loop.rows.filter((_, k) => isWanted[k]);
+  const isLive = liveStates({ ...loop, data: loop.data.length, states: loop.states.length }, [
+    ...isWanted,
+    ...isRead.slice(loop.rows.length),
+  ]);
   const states = loop.states.filter((_, k) => isLive.states[k]);
   const kept = keptOperands(loop, rows, states);
   const isSame =

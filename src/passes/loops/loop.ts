@@ -11,6 +11,7 @@ import {
 } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/facets.js';
+import { givesOwnSizes } from '../outputs.js';
 import { throughRegions, transform } from '../transform.js';
 import { carve, type CarvedInput, type Make } from './carve.js';
 
@@ -53,6 +54,8 @@ export interface Loop {
   readonly dims: ReadonlyMap<string, Dim>;
   /** The same of the condition. */
   readonly conditionDims: ReadonlyMap<string, Dim>;
+  /** The types in the surrounding program of rows whose sizes the data of an iteration decides. */
+  readonly agreed: ReadonlyMap<Value, TensorType>;
   /** What is made anew inside, in place of an input. */
   readonly made: ReadonlyMap<Value, Make>;
 }
@@ -131,6 +134,11 @@ function parts({ node, into, operands, regions, data, states, count, lead, rever
     reverse,
     dims: bound(body),
     conditionDims: condition === null ? new Map() : bound(condition),
+    agreed: new Map(
+      givesOwnSizes(body)
+        ? body.outputs.slice(0, rows).map(({ value }, k) => [value, rowOf(node.types[k])])
+        : [],
+    ),
     made: new Map(),
   };
 }
@@ -141,8 +149,8 @@ function rowOf({ dtype, shape }: TensorType): TensorType {
 }
 
 /** The type of a value of the body in the surrounding program. */
-function typeOutside({ dims }: Loop, value: Value): TensorType {
-  return substituteType(value.type, dims);
+function typeOutside({ dims, agreed }: Loop, value: Value): TensorType {
+  return agreed.get(value) ?? substituteType(value.type, dims);
 }
 
 /** What a loop that was built gives. */

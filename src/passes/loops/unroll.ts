@@ -4,6 +4,7 @@ import { concat } from '../../ops/movement/concat.js';
 import { fill } from '../../ops/movement/fill.js';
 import { expandDims } from '../../ops/movement/reshape.js';
 import { slice } from '../../ops/movement/slice.js';
+import { givesOwnSizes } from '../outputs.js';
 import { instantiate } from '../transform.js';
 import { editLoops, type Loop } from './loop.js';
 
@@ -21,6 +22,7 @@ export function unrollLoops(program: Program): Program {
   return editLoops(program, (loop) => {
     const { condition, count, lead, body } = loop;
     if (condition !== null || count !== null || typeof lead !== 'number') return undefined;
+    if (givesOwnSizes(body)) return undefined;
     const isShort = lead <= 1 || (lead <= mostIterations && lead * callsIn(body) <= mostCalls);
     return isShort ? unrolled(loop, lead) : undefined;
   });

@@ -5,6 +5,7 @@ import type { Attributes } from '../../base/schema.js';
 import { dimsOf } from '../../ir/requirement.js';
 import { declarationOf } from '../../ops/facets.js';
 import { isExtents } from '../measure.js';
+import { givesOwnSizes } from '../outputs.js';
 import { roomFor } from './room.js';
 
 /** How a call uses its regions; null for one that is no control flow. */
@@ -28,7 +29,7 @@ export function canCompile(call: CallNode, known: (symbol: string) => boolean): 
   const isKnown = call.types.every(({ shape }) =>
     shape.every((dim) => [...symbolsOf(dim)].every(known)),
   );
-  return isKnown && call.regions.every(isBounded);
+  return isKnown && call.regions.every((region) => isBounded(region) && !givesOwnSizes(region));
 }
 
 /** Whether all sizes of a program follow from those of its inputs, or are at most some number. */

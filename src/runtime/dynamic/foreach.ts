@@ -5,8 +5,8 @@ import type { ForeachForm } from '../../ops/lowering.js';
 import type { Executable, Operand } from '../executable.js';
 import type { Storage } from '../storage.js';
 import { type HostCall, within } from './hostcall.js';
-import { copyOf, Rows, StackedRows } from './rows.js';
-import { shapeAt } from './sizes.js';
+import { ReturnedStates, rowHomes } from './iterations.js';
+import { copyOf, Rows } from './rows.js';
 
 /** A loop over rows that the host runs, one call of the body for each. */
 export class HostForeach implements HostCall {
@@ -29,9 +29,8 @@ export class HostForeach implements HostCall {
     const count = counted ? this.#countIn(operands[end], length) : length;
     const slices = operands.slice(0, data).map((operand) => new Rows(operand));
     const captures = operands.slice(data + states, end);
-    const stacked = types.slice(0, outputs).map((type) => {
-      return new StackedRows(type.dtype, shapeAt(type, sizes).slice(1), length);
-    });
+    const stacked = rowHomes(this.#call, outputs, length, sizes);
+    const returned = new ReturnedStates(this.#call, outputs, sizes);
     let current = operands.slice(data, data + states);
     /** Where the states go: to storages of the loop's own, once there are any. */
     let homes: readonly (Storage | null)[] = current.map(() => null);
@@ -42,8 +41,9 @@ export class HostForeach implements HostCall {
           [...slices.map((slice) => slice.at(row)), ...current, ...captures],
           [...stacked.map((rows) => rows.at(row)), ...homes],
         );
+        stacked.forEach((rows, k) => rows.keep(row, results[k]));
         current = results.slice(outputs);
-        homes = current.map(({ storage }) => storage);
+        homes = returned.homesOf(current);
       } catch (error) {
         throw within(error, `iteration ${iteration}`, this.#call);
       }

@@ -1,4 +1,8 @@
 import { allocate, bytesOf, type DType, type HostArray } from '../../base/dtype.js';
+import { inContext, ShapeError } from '../../base/errors.js';
+import type { CallNode } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import { undecidedSizes } from '../../ops/control/body.js';
 import type { Operand } from '../executable.js';
 import { Storage } from '../storage.js';
 
@@ -35,8 +39,67 @@ export class Rows {
 /** The least number of rows that room is made for where nobody knows how many there will be. */
 export const leastCapacity = 64;
 
+/** What is written row by row, for as many rows as there is room for. */
+export interface RowHome {
+  readonly rowBytes: number;
+  /** Where a row is to be written; null where `keep` takes it when it has been made. */
+  at(row: number, count?: number): Storage | null;
+  keep(row: number, made: Operand): void;
+  /** The first rows as an array. */
+  first(rows: number): Operand;
+}
+
+/** Rows whose sizes the first one decides; the others must have the same. */
+export class AgreedRows implements RowHome {
+  readonly rowBytes = 0;
+  readonly #type: TensorType;
+  readonly #what: string;
+  readonly #call: CallNode;
+  readonly #capacity: number;
+  #shape: readonly number[] | null = null;
+  #rows: StackedRows | null = null;
+
+  /** @param what How messages name it. @param capacity How many rows are likely. */
+  constructor(type: TensorType, what: string, call: CallNode, capacity: number) {
+    this.#type = type;
+    this.#what = what;
+    this.#call = call;
+    this.#capacity = capacity;
+  }
+
+  at(): null {
+    return null;
+  }
+
+  keep(row: number, { storage, shape }: Operand): void {
+    this.#rows ??= new StackedRows(storage.dtype, shape, this.#capacity);
+    this.#shape ??= shape;
+    const wanted = this.#shape;
+    if (shape.length !== wanted.length || shape.some((size, axis) => size !== wanted[axis])) {
+      throw new ShapeError(`${this.#what} changes its shape`, {
+        op: this.#call.op.name,
+        expected: `[${wanted.join(', ')}], as in the iterations before`,
+        actual: `[${shape.join(', ')}]`,
+        advice: 'reduce it, or write it into an array of fixed size, inside the body',
+      });
+    }
+    this.#rows.at(row).fill(storage.host);
+  }
+
+  first(rows: number): Operand {
+    if (this.#rows === null) {
+      const { op, source } = this.#call;
+      throw inContext(undecidedSizes(op.name, this.#what, this.#type), 'without an iteration', {
+        op: op.name,
+        ...(source !== undefined && { source }),
+      });
+    }
+    return this.#rows.first(rows);
+  }
+}
+
 /** An array that is written row by row, which grows where it has to. Rows that nobody writes are zero. */
-export class StackedRows {
+export class StackedRows implements RowHome {
   readonly #dtype: DType;
   readonly #shape: readonly number[];
   readonly #length: number;
@@ -61,6 +124,9 @@ export class StackedRows {
     const home = this.#home.subarray(row * this.#length, (row + count) * this.#length);
     return Storage.window(this.#dtype, home);
   }
+
+  /** Nothing: it was written where it belongs. */
+  keep(): void {}
 
   /** The first rows as an array. */
   first(rows: number): Operand {

@@ -4,8 +4,8 @@ import type { WhileForm } from '../../ops/lowering.js';
 import type { Executable, Operand } from '../executable.js';
 import { Storage } from '../storage.js';
 import { type HostCall, within } from './hostcall.js';
-import { copyOf, StackedRows } from './rows.js';
-import { shapeAt } from './sizes.js';
+import { ReturnedStates, rowHomes } from './iterations.js';
+import { copyOf } from './rows.js';
 
 /** A loop that a condition ends and that the host runs, one call of condition and body after the other. */
 export class HostWhile implements HostCall {
@@ -27,10 +27,8 @@ export class HostWhile implements HostCall {
     const outputs = types.length - states - 1;
     const most = limit === null ? Infinity : evaluateDim(limit, sizes);
     const captures = operands.slice(states);
-    const stacked = types.slice(0, outputs).map(({ dtype, shape }) => {
-      const row = shapeAt({ shape: shape.slice(1) }, sizes);
-      return new StackedRows(dtype, row, padded ? most : 0);
-    });
+    const stacked = rowHomes(this.#call, outputs, padded ? most : 0, sizes);
+    const returned = new ReturnedStates(this.#call, outputs, sizes);
     let current = operands.slice(0, states);
     /** Where the states go: to storages of the loop's own, once there are any. */
     let homes: readonly (Storage | null)[] = current.map(() => null);
@@ -44,8 +42,9 @@ export class HostWhile implements HostCall {
           ...stacked.map((rows) => rows.at(count)),
           ...homes,
         ]);
+        stacked.forEach((rows, k) => rows.keep(count, results[k]));
         current = results.slice(outputs);
-        homes = current.map(({ storage }) => storage);
+        homes = returned.homesOf(current);
       } catch (error) {
         throw within(error, `iteration ${count}`, this.#call);
       }

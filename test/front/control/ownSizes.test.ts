@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { toModule } from '../../../src/artifact/index.js';
 import * as kn from '../../../src/index.js';
+import { fromOnnx, toOnnx } from '../../../src/onnx.js';
 
 test('a loop over rows of a size that a branch decides is captured once: names of such sizes are not compared', () => {
   const body = (choice: kn.NDArray, a: kn.NDArray, b: kn.NDArray): [kn.NDArray, kn.NDArray] => {
@@ -14,4 +16,116 @@ test('a loop over rows of a size that a branch decides is captured once: names o
     const texts = [captured, body].map((f) => f(choice, a, b).map((array) => array.tolist()));
     assert.deepEqual(texts[0], texts[1]);
   }
+});
+
+const rows = kn.arange(12).reshape([3, 4]);
+const masks = (...lists: readonly string[]): kn.NDArray =>
+  kn.array(lists.map((list) => [...list].map((bit) => bit === '1')));
+const equal = masks('1010', '1100', '0011');
+const unequal = masks('1010', '1110', '0011');
+
+/** What a mask selects of each row, which must be equally many. */
+const selected = (x: kn.NDArray, mask: kn.NDArray): kn.NDArray =>
+  kn.foreach(
+    ([row, bits]: [kn.NDArray, kn.NDArray]) => [kn.booleanMask(row, bits).mul(row.sum()), []],
+    [x, mask] as [kn.NDArray, kn.NDArray],
+    [],
+  )[0];
+
+/** `a` times the powers of `base` up to `n`, in three goes. */
+const powers = (n: kn.NDArray, base: kn.NDArray): kn.NDArray =>
+  kn.whileLoop(
+    (i: kn.NDArray) => i.less(3),
+    (i: kn.NDArray, a: kn.NDArray) => {
+      const [row, [, b]] = kn.whileLoop(
+        (j: kn.NDArray) => j.less(n),
+        (j: kn.NDArray, b: kn.NDArray) => [b.mul(2), [j.add(1), b.mul(base)]],
+        [kn.array(0), a],
+      );
+      return [row, [i.add(1), b]];
+    },
+    [kn.array(0), kn.array(1)],
+  )[0];
+
+test('rows may have a size that the data of each iteration decides, if all agree', () => {
+  const captured = kn.hybridize(selected, { dynamic: [['n', null], ['n', null]] }); // prettier-ignore
+  assert.deepEqual(captured(rows, equal).tolist(), [[0, 12], [88, 110], [380, 418]]); // prettier-ignore
+  const [few, fewMasks] = [rows.slice([0, 2]), masks('0111', '1011')];
+  assert.deepEqual(captured(few, fewMasks).tolist(), selected(few, fewMasks).tolist());
+  assert.equal(captured.explain().traces.length, 1);
+  for (const f of [selected, captured, kn.hybridize(selected)]) {
+    assert.throws(() => f(rows, unequal), (error) => {
+      assert.ok(error instanceof kn.ShapeError);
+      assert.match(error.message, /iteration 1: .*output( 0)? changes its shape/);
+      assert.match(error.message, /ownSizes\.test/);
+      return true;
+    }); // prettier-ignore
+    // Without an iteration nobody knows.
+    assert.throws(() => f(rows.slice([0, 0]), equal.slice([0, 0])), kn.ShapeError);
+  }
+});
+
+test('gradients of any order through such rows', () => {
+  const loss = (x: kn.NDArray, mask: kn.NDArray): kn.NDArray => selected(x, mask).square().sum();
+  const first = (x: kn.NDArray, mask: kn.NDArray): kn.NDArray => kn.grad(loss, [0])(x, mask)[0];
+  const second = (x: kn.NDArray, mask: kn.NDArray): kn.NDArray =>
+    kn.grad((y: kn.NDArray) => first(y, mask).square().sum())(x);
+  for (const f of [first, second]) {
+    const expected = f(rows, equal);
+    assert.deepEqual(kn.hybridize(f)(rows, equal).tolist(), expected.tolist());
+  }
+  // d/dx of the sum of (s x_k)^2 over selected k, where s = sum x: 2 s (sum of x_k^2) + 2 s^2 x_j where j is selected.
+  const [x, bits] = [rows.tolist() as number[][], equal.tolist() as boolean[][]];
+  const expected = x.map((row, i) => {
+    const sum = row.reduce((a, b) => a + b);
+    const squares = row.reduce((total, each, k) => total + (bits[i][k] ? each * each : 0), 0);
+    return row.map((each, k) => 2 * sum * squares + (bits[i][k] ? 2 * sum * sum * each : 0));
+  });
+  assert.deepEqual(first(rows, equal).tolist(), expected);
+});
+
+test('loops within loops have as many rows as they have iterations', () => {
+  const captured = kn.hybridize(powers);
+  for (const n of [4, 2, 1]) {
+    const expected = Array.from({ length: 3 }, (_, i) => Array.from({ length: n }, (_, j) => 2 * 1.5 ** (n * i + j))); // prettier-ignore
+    assert.deepEqual(captured(kn.array(n), kn.array(1.5)).tolist(), expected);
+  }
+  const slope = (n: kn.NDArray, base: kn.NDArray): kn.NDArray =>
+    kn.grad((b: kn.NDArray) => powers(n, b).sum())(base);
+  // The sum of 2 b^k for k below 12 has the slope 2 k b^(k - 1).
+  const expected = Array.from({ length: 12 }, (_, k) => 2 * k * 1.5 ** (k - 1)).reduce((a, b) => a + b); // prettier-ignore
+  for (const f of [slope, kn.hybridize(slope)]) {
+    assert.ok(Math.abs(Number(f(kn.array(4), kn.array(1.5)).item()) / expected - 1) < 1e-6);
+  }
+});
+
+test('a state whose size the data of an iteration decides must come back as it was', () => {
+  const carried = (x: kn.NDArray, mask: kn.NDArray): kn.NDArray =>
+    kn.foreach(
+      (bits: kn.NDArray, state: kn.NDArray) => [[], kn.booleanMask(x, bits).mul(state.sum())],
+      mask,
+      kn.ones([2]),
+    )[1];
+  const x = kn.arange(4);
+  for (const f of [carried, kn.hybridize(carried)]) {
+    assert.deepEqual(f(x, equal).tolist(), [8, 12]);
+    assert.throws(() => f(x, unequal), (error) => {
+      assert.ok(error instanceof kn.ShapeError);
+      assert.match(error.message, /iteration 1: .*state( 0)? changes its shape/);
+      return true;
+    }); // prettier-ignore
+  }
+});
+
+test('graphs with such loops travel as JSON and as ONNX; modules and C refuse them', () => {
+  const captured = kn.hybridize(powers);
+  captured(kn.array(4), kn.array(1.5));
+  const graph = captured.graphFor(kn.array(4), kn.array(1.5));
+  const [n, base] = graph.inputNames;
+  const inputs = { [n]: kn.array(2), [base]: kn.array(1.5) };
+  const again = kn.StaticGraph.fromJSON(JSON.parse(JSON.stringify(graph)));
+  for (const each of [again, fromOnnx(toOnnx(graph))]) {
+    assert.deepEqual(each.run(inputs)['output'].tolist(), [[2, 3], [4.5, 6.75], [10.125, 15.1875]]); // prettier-ignore
+  }
+  assert.throws(() => toModule(graph), kn.UnsupportedError);
 });

@@ -238,11 +238,11 @@ function loopBody(
 
 /**
  * Rows of a loop that may have none, in their full shape: without iterations onnxruntime takes sizes that
- * it does not know for 0.
+ * it does not know for 0. So it does where only an iteration could have told them.
  */
 function withTrailing(onnx: Writer, rows: OnnxValue, { shape }: TensorType): OnnxValue {
   const trailing = shape.slice(1);
-  if (trailing.every(isStatic)) return rows;
+  if (trailing.every(isStatic) || !onnx.scope.knows(trailing)) return rows;
   const count = onnx.node('Shape', [rows], { start: 0, end: 1 }, 'int64');
   const whole = onnx.node('Concat', [count, onnx.sizes(trailing)], { axis: 0 });
   return onnx.node('Reshape', [rows, whole], { allowzero: 1 });
@@ -259,7 +259,10 @@ function padded(
   const end = onnx.node('Reshape', [count, onnx.ints([])]);
   const numbers = onnx.node('Range', [onnx.scalar('int64', 0), end, onnx.scalar('int64', 1)]);
   const places = last === null ? numbers : onnx.node('Sub', [last, numbers]);
-  const zeros = onnx.node('Expand', [onnx.scalar(dtype, 0), onnx.sizes(shape)]);
+  const whole = onnx.scope.knows(shape)
+    ? onnx.sizes(shape)
+    : onnx.node('Concat', [onnx.sizes([shape[0]]), onnx.node('Shape', [rows], { start: 1 }, 'int64')], { axis: 0 }); // prettier-ignore
+  const zeros = onnx.node('Expand', [onnx.scalar(dtype, 0), whole]);
   return onnx.node('ScatterND', [zeros, onnx.node('Unsqueeze', [places, onnx.ints([1])]), rows]);
 }
 
