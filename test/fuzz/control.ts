@@ -140,6 +140,7 @@ function stacked(
   const padding = (like: kn.NDArray): kn.NDArray =>
     kn.zeros([wanted - rows.length, ...like.shape], { dtype: like.dtype });
   if (rows.length === 0) {
+    if (body.decides === true) throw new kn.ShapeError('no iteration decides', { op: 'byHand' });
     return kn.autograd.pause(() => enter(body, trial, true)).outputs.map(padding);
   }
   return rows[0].map((first, k) => {

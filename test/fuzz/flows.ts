@@ -60,11 +60,16 @@ export class Flows {
       {
         op: 'foreach',
         args: [refs(data), refs(states.map(({ outside }) => outside)), this.#saving()],
-        regions: [regionOf(body, [...slices, ...states])],
+        regions: [{ ...regionOf(body, [...slices, ...states]), decides: this.#decided(body) > 0 }],
         nesting: this.#nesting(),
       },
-      0,
+      this.#decided(body),
     );
+  }
+
+  /** How many results have sizes that the data of iterations decides. */
+  #decided({ outputs }: Made): number {
+    return outputs.some(({ sized }) => sized > this.#scene.depth) ? outputs.length : 0;
   }
 
   /** The loop ends since something grows up to a threshold, since there is a limit, or both. */
@@ -102,12 +107,12 @@ export class Flows {
           { ...this.#saving(), ...(isLimited && { maxIterations }), ...(padded && { padded }) },
         ],
         regions: [
-          regionOf(body, states),
+          { ...regionOf(body, states), decides: this.#decided(body) > 0 },
           regionOf({ steps: condition.steps, outputs: [condition.made], states: [] }, params),
         ],
         nesting: this.#nesting(),
       },
-      padded ? 0 : body.outputs.length,
+      padded ? this.#decided(body) : body.outputs.length,
     );
   }
 
@@ -210,7 +215,9 @@ export class Flows {
     const { choices } = this.#scene.setting;
     const next = states.map((state, k) => k === 0 && grown !== undefined ? grown : this.#nextState(state, states)); // prettier-ignore
     const { pool, depth } = this.#scene;
-    const fit = pool.filter(({ sized, arrays }) => sized < depth && arrays.every(({ size, ndim }) => size <= 20 && ndim < 4)); // prettier-ignore
+    // Rows whose sizes the body decides are stacked if all iterations agree, which some do.
+    const mayDecide = choices.chance(0.4);
+    const fit = pool.filter(({ sized, arrays }) => (sized < depth || mayDecide) && arrays.every(({ size, ndim }) => size <= 20 && ndim < 4)); // prettier-ignore
     const outputs: Known[] = [];
     const count = choices.pick([0, 1, 1, 2, 2, 3]);
     for (let k = 0; k < count && fit.length > 0; k++) {

@@ -6,7 +6,7 @@ import { allSteps, type Ref, type Step } from './program.js';
 export const wantedForms: readonly string[] = [
   'foreach over no rows', 'foreach over one row', 'foreach over rows', 'whileLoop of no iterations', 'whileLoop of iterations',
   'padded', 'limited', 'save all', 'save none', 'save auto', 'no states', 'no outputs', 'predicate by a function',
-  'state written inside', 'numbers drawn inside', 'sizes decided inside', 'three bodies deep',
+  'state written inside', 'numbers drawn inside', 'sizes decided inside', 'rows of sizes decided inside', 'three bodies deep',
 ]; // prettier-ignore
 
 /** What there is of it in a step; nothing where it is none. */
@@ -18,10 +18,13 @@ export function formsOf(step: Step, values: ReadonlyMap<number, NDArray>): strin
   const forms = [
     ...(inside.some((one) => one.op === 'assign') ? ['state written inside'] : []),
     ...(inside.some((one) => /^random|dropout/.test(one.op)) ? ['numbers drawn inside'] : []),
-    ...(inside.some((one) => registry.get(one.op)?.measure) ? ['sizes decided inside'] : []),
+    ...(inside.some(isDeciding) ? ['sizes decided inside'] : []),
     ...(depthOf(step) === 3 ? ['three bodies deep'] : []),
   ];
   if (op === 'cond') return [...forms, ...(args[0] === null ? ['predicate by a function'] : [])];
+  const isDecided = (id: number): boolean =>
+    regions[0].steps.some((one) => one.results.includes(id) && isDeciding(one));
+  if (outputs.some(isDecided)) forms.push('rows of sizes decided inside');
   const { save, padded, maxIterations } = args.at(-1) as Readonly<Record<string, unknown>>;
   forms.push(`save ${String(save)}`);
   if (padded === true) forms.push('padded');
@@ -34,6 +37,10 @@ export function formsOf(step: Step, values: ReadonlyMap<number, NDArray>): strin
     forms.push(`foreach over ${['no rows', 'one row'][Number(count)] ?? 'rows'}`);
   else forms.push(`whileLoop of ${Number(count) === 0 ? 'no iterations' : 'iterations'}`);
   return forms;
+}
+
+function isDeciding({ op }: Step): boolean {
+  return registry.get(op)?.measure !== undefined;
 }
 
 function depthOf({ regions = [] }: Step): number {

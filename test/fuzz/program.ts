@@ -49,6 +49,8 @@ export interface Region {
   readonly outputs: readonly number[];
   /** The new states of a loop, in the order of the old ones. */
   readonly states: readonly number[];
+  /** Of a loop: whether the data of iterations decides sizes of outputs, so that there must be one. */
+  readonly decides?: boolean;
 }
 
 /** How control flow is handed arrays, and hands them back. */
