@@ -1,14 +1,16 @@
-import { addDim, type Bounds, type Dim, substituteDim, symbolsOf } from '../base/dim.js'; // prettier-ignore
+import { addDim, type Bounds, type Dim, isStatic, substituteDim, symbolsOf } from '../base/dim.js';
 import type { DType, HostArray } from '../base/dtype.js';
 import { ArgumentError } from '../base/errors.js';
 import type { GraphParts, Outside } from '../front/graph.js';
 import { withoutGradients } from '../front/graphjson.js';
 import { checkGraph, type StaticGraph } from '../front/staticgraph.js';
 import { namedInputs, type Program } from '../ir/program.js';
-import { dimsOf, type Requirement } from '../ir/requirement.js';
+import { dimsOf, type Requirement, type Words, words } from '../ir/requirement.js';
 import type { Shape } from '../ir/types.js';
 import type { Module } from '../loop/nodes.js';
 import type { Target } from '../loop/target.js';
+import { inline } from '../passes/inline.js';
+import { type Watched, watching, whether } from '../passes/watch.js';
 import { type RoutineBuilder, bytesAt } from './driver/builder.js';
 import { Composer, withOwnOutputs } from './driver/composer.js';
 import { control } from './driver/control.js';
@@ -95,7 +97,9 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
       advice: 'export what predictMode computes, or pass { train: true }',
     });
   }
-  const program = withOwnOutputs(parts.program);
+  const own = withOwnOutputs(parts.program);
+  const telling = watching(inline(own), whether);
+  const program = telling?.program ?? own;
   const declared = namedInputs(program);
   const given = declared.length - parts.reads.length;
   const composer = new Composer(target, base);
@@ -108,7 +112,11 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
   });
   const { staged, addresses } = runWith(builder, given);
   const results = builder.outputs();
-  const nextOf = updates(parts, program);
+  telling?.watched.forEach((each, k) => {
+    const flag = builder.load('foreign', results[own.outputs.length + k].at, 'bool');
+    builder.emit({ kind: 'require', test: { relation: '=', dim: flag }, problem: foreign(each) });
+  });
+  const nextOf = updates(parts, own);
   for (const [read, output] of nextOf) {
     const { address, data } = states[read];
     builder.emit({ kind: 'move', to: address, from: results[output].at, bytes: data.byteLength });
@@ -120,9 +128,11 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
   // What runs need begins where everything ends that is there before.
   const frame = new Map([[String(builder.base), composer.end]]);
   const settled = (dim: Dim): Dim => substituteDim(dim, frame);
-  const outputs = results.flatMap(({ at, type }, k): OutputPort[] =>
-    isUpdate.has(k) ? [] : [{ name: program.outputs[k].name, ...type, address: settled(at) }],
-  );
+  const outputs = results
+    .slice(0, own.outputs.length)
+    .flatMap(({ at, type }, k): OutputPort[] =>
+      isUpdate.has(k) ? [] : [{ name: own.outputs[k].name, ...type, address: settled(at) }],
+    );
   const returned = outputs.flatMap(({ address, shape }) => [address, ...shape]);
   const symbols = builder.givenSizes;
   const isGiven = (dim: Dim): boolean => [...symbolsOf(dim)].every((name) => symbols.has(name));
@@ -149,6 +159,15 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     requirements: program.requirements.filter((each) => dimsOf(each).every(isGiven)),
     bytes: fromMost([builder.bytes], (bytes) => addDim(composer.end, bytes)),
   };
+}
+
+/** What is wrong where a call is given elements that it does not accept. */
+function foreign({ call: { op }, accepted: { least, most } }: Watched): Words {
+  if (most === null && isStatic(least)) return words`${op.name}: an element is less than ${least}`;
+  if (most === null || !isStatic(least) || !isStatic(most)) {
+    return words`${op.name}: an index is outside the axis`;
+  }
+  return words`${op.name}: an element is outside ${least} to ${most}`;
 }
 
 /**

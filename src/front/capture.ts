@@ -109,6 +109,8 @@ export class Capture {
    * something else for some of them.
    */
   readonly sizesHandedOut: Set<string>;
+  /** Sizes as they are handed out, by key: code that compares two finds equal ones to be one. */
+  readonly #handedOut: Map<string, Dim>;
 
   /** Sizes that only the data decides, by name, with an array whose shape tells each. */
   readonly decided: Map<string, NDArray> = new Map();
@@ -151,6 +153,7 @@ export class Capture {
     this.sizesRead = parent?.sizesRead ?? new Map();
     this.declared = parent?.declared ?? noNames;
     this.sizesHandedOut = parent?.sizesHandedOut ?? new Set();
+    this.#handedOut = parent === null ? new Map<string, Dim>() : parent.#handedOut;
   }
 
   /** Whether an array stands for a value that only a replay has. */
@@ -287,9 +290,18 @@ export class Capture {
     return size;
   }
 
-  /** Notes that traced code is given a size as it is. */
-  handOut(size: Dim): void {
+  /** A size as traced code is given it, which is noted. */
+  handOut(size: Dim): Dim {
+    if (isStatic(size)) return size;
     symbolsOf(size, this.sizesHandedOut);
+    return this.asHandedOut(size);
+  }
+
+  /** The one object for equal sizes. */
+  asHandedOut(size: Dim): Dim {
+    const known = this.#handedOut.get(String(size));
+    if (known === undefined) this.#handedOut.set(String(size), size);
+    return known ?? size;
   }
 
   /** The number that a dimension is in the call at hand, for those who do not rely on it. */

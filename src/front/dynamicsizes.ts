@@ -86,8 +86,7 @@ export function sizeOf(x: NDArray, axis: number): Dim {
   if (capture === null) return x.shape[normalizeAxis('sizeOf', axis, x.ndim)];
   const { shape } = capture.current(x).type;
   const size = shape[normalizeAxis('sizeOf', axis, shape.length)];
-  capture.handOut(size);
-  return size;
+  return capture.handOut(size);
 }
 
 /** Lets operators read sizes. Called once, when the front floor is loaded. */

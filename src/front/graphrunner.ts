@@ -32,12 +32,16 @@ export class GraphRunner {
   /** How many of the program's outputs are returned. */
   readonly #returned: number;
   readonly #callable: Callable;
+  /** The same, which tells of elements that nobody could check before. */
+  #telling: Callable | undefined;
   /** Null where only a run tells. */
   readonly #draws: number | null;
   readonly #save: SavePolicy;
   readonly #tier: Tier | undefined;
   #executable: Executable | undefined;
   #checks: ElementChecks | undefined;
+  /** Of the program as it is run where nothing is recorded. */
+  #keptChecks: ElementChecks | undefined;
   /** The types of the program's results in the run before. */
   readonly #types: ArrayType[] = [];
 
@@ -47,14 +51,18 @@ export class GraphRunner {
     this.#tier = tier;
     const { program, writes } = parts;
     this.#returned = program.outputs.length - writes.length;
-    // What is written to the outside is a value there, never a path for gradients.
-    this.#callable = new Callable(program, {
-      flows: (output) => output < this.#returned,
-      save,
-      tier,
-    });
+    this.#callable = this.#callableOf(program);
     const random = writes.find((write) => write.kind === 'random');
     this.#draws = random?.kind === 'random' ? random.draws : 0;
+  }
+
+  #callableOf(program: Program): Callable {
+    // What is written to the outside is a value there, never a path for gradients.
+    return new Callable(program, {
+      flows: (output) => output < this.#returned,
+      save: this.#save,
+      tier: this.#tier,
+    });
   }
 
   run(given: readonly NDArray[]): readonly NDArray[] {
@@ -112,11 +120,15 @@ export class GraphRunner {
     // In a recording, arrays take part that the code has read, also for nothing.
     const touched = mode.session === null ? undefined : this.parts.touched;
     const takesPart = touched === undefined ? null : new Set(touched.map((of) => holder(of)));
-    const results = this.#callable.call(
+    const checks = mode.capture === null ? this.#checks! : null;
+    const isTold = checks?.isTold === true;
+    if (isTold) this.#telling ??= this.#callableOf(checks.program);
+    const results = (isTold ? this.#telling! : this.#callable).call(
       operands.map((operand) =>
         written.has(operand) || takesPart?.has(operand) === false ? plain(operand) : operand,
       ),
     );
+    if (isTold) checks.look(results, this.parts.program.outputs.length, operands);
     for (const array of takesPart ?? []) joinRecording(array);
     writes.forEach((target, i) => {
       const value = plain(results[this.#returned + i]);
@@ -130,20 +142,24 @@ export class GraphRunner {
 
   /** At once, and pinned state is computed where it lies. */
   #runInPlace(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
-    const { program, writes } = this.parts;
-    this.#executable ??= compile(this.#kept(program), {
-      replaced: this.#replaced(),
+    const { writes } = this.parts;
+    const checks = (this.#keptChecks ??= this.#checksOfKept());
+    this.#executable ??= compile(checks.program, {
+      // What a run may yet refuse, it must not have overwritten.
+      replaced: checks.isTold ? [] : this.#replaced(),
       tier: this.#tier,
     });
     for (const operand of operands) operand.computed();
     if (writes.length === 0 && this.parts.marks === undefined) {
-      return this.#arrays(this.#executable.run(operands));
+      return this.#arrays(this.#looked(checks, this.#executable.run(operands), operands));
     }
-    const homes = writes.map((write) => homeOf(write, holder));
+    const homes = writes.map((write) => (checks.isTold ? null : homeOf(write, holder)));
     const into = homes.some((home) => home !== null)
       ? [...Array<null>(this.#returned).fill(null), ...homes]
       : undefined;
-    const arrays = this.#arrays(this.#executable.run(operands, into));
+    const arrays = this.#arrays(
+      this.#looked(checks, this.#executable.run(operands, into), operands),
+    );
     writes.forEach((write, i) => {
       if (write.kind !== 'array' && write.kind !== 'gradient') {
         if (this.#draws === null) continueFrom(arrays[this.#returned + i]);
@@ -159,6 +175,24 @@ export class GraphRunner {
     });
     this.#markGradients(holder);
     return arrays.slice(0, this.#returned);
+  }
+
+  /** The results of the program, when nothing of what the run has told is wrong. */
+  #looked(
+    checks: ElementChecks,
+    results: readonly Operand[],
+    operands: readonly NDArray[],
+  ): readonly Operand[] {
+    if (!checks.isTold) return results;
+    const own = this.parts.program.outputs.length;
+    checks.look(results, own, operands);
+    return results.slice(0, own);
+  }
+
+  #checksOfKept(): ElementChecks {
+    const { program } = this.parts;
+    const kept = this.#kept(program);
+    return kept === program ? this.#checks! : new ElementChecks(kept);
   }
 
   #markGradients(holder: HolderLookup): void {

@@ -58,7 +58,9 @@ class TracedSizes implements ArraySizes {
   get shape(): readonly number[] {
     const { shape } = this.#array.type;
     const known = shape.map((dim) =>
-      this.#isDeclared(dim) ? sizeItself(dim) : (this.#trace.sizeOf(dim) ?? NaN),
+      this.#isDeclared(dim)
+        ? sizeItself(this.#trace.asHandedOut(dim))
+        : (this.#trace.sizeOf(dim) ?? NaN),
     );
     return tracedShape(shape, known, (dim) => this.#read(dim));
   }
@@ -77,8 +79,7 @@ class TracedSizes implements ArraySizes {
 
   #read(dim: Dim): number {
     if (this.#isDeclared(dim)) {
-      this.#trace.handOut(dim);
-      return sizeItself(dim);
+      return sizeItself(this.#trace.handOut(dim));
     }
     const size = this.#trace.readSize(dim);
     if (size !== undefined) return size;

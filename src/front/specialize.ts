@@ -164,15 +164,19 @@ export class Specializer {
   /** A trace with the symbols that were asked for; null where side-effect code has to run. */
   #named(signature: Signature, symbolic: SymbolicTypes, asked: AxisNames): Attempt | null {
     let sizesRead: SizesRead = new Map();
+    let hasSizes = false;
     try {
-      const note = (read: SizesRead): void => void (sizesRead = read);
+      const note = (read: SizesRead, handedOut: ReadonlySet<string>): void => {
+        sizesRead = read;
+        hasSizes = read.size + handedOut.size > 0;
+      };
       return { ...this.#run(signature, symbolic, 'refuse', { onFailure: note }), symbolic };
     } catch (error) {
       if (this.#mayRunCode && error instanceof CutError) return null;
       if (!(error instanceof KaonError) || error instanceof InternalError) throw error;
       // A number where a symbol was asked for fits to nothing that has the symbol: say that instead, unless
       // the code refuses these very sizes.
-      if (sizesRead.size > 0) this.#run(signature, exactTypes(signature.leaves), 'refuse');
+      if (hasSizes) this.#run(signature, exactTypes(signature.leaves), 'refuse');
       refuseRead(sizesRead, asked, error);
       throw error;
     }

@@ -56,8 +56,8 @@ export interface TraceRequest {
   readonly withSources?: boolean | undefined;
   /** Watches which fields of objects the run reads. */
   readonly watch?: FieldWatch | undefined;
-  /** Told of a run that fails what sizes it had read as numbers. */
-  readonly onFailure?: ((sizesRead: SizesRead) => void) | undefined;
+  /** Told of a run that fails what sizes it had read as numbers, and which it was given as they are. */
+  readonly onFailure?: ((sizesRead: SizesRead, handedOut: ReadonlySet<string>) => void) | undefined;
 }
 
 /** Sizes that code has read as numbers, by name, with the line of the first time. */
@@ -87,7 +87,7 @@ export function traceFunction(fn: (...args: never[]) => unknown, request: TraceR
   try {
     return traceInto(capture, fn, request);
   } catch (error) {
-    request.onFailure?.(capture.sizesRead);
+    request.onFailure?.(capture.sizesRead, capture.sizesHandedOut);
     throw error;
   } finally {
     // Arrays remember who reads them, and must not keep blocks alive with that.

@@ -1,11 +1,4 @@
-import {
-  type DType,
-  type HostArray,
-  isFloat,
-  isWeak,
-  promoteAll,
-  type WeakKind,
-} from '../base/dtype.js';
+import { type DType, isFloat, isWeak, promoteAll, type WeakKind } from '../base/dtype.js';
 import { describe } from '../base/attribute.js';
 import { type Dim, DimExpr } from '../base/dim.js';
 import { ArgumentError, InternalError } from '../base/errors.js';
@@ -23,7 +16,9 @@ import type {
   LoopStep,
 } from './backward.js';
 import type { Batching } from './batch.js';
+import type { ElementCheck, Positions } from './check.js';
 import { checkShape } from './infer.js';
+import type { Known, OnSizes } from './known/facets.js';
 import type { Law } from './law.js';
 import type { Lowering } from './lowering.js';
 import type { OnnxMapping } from './onnx.js';
@@ -113,17 +108,6 @@ export function tensor(
 }
 
 /**
- * Refuses elements that make no sense, positions outside an axis above all. A kernel cannot throw, so it
- * must stay in bounds whatever it reads; elements that are at hand before it runs are checked.
- */
-export interface ElementCheck<A = Attributes> {
-  /** The operand that is looked at. */
-  readonly operand: number;
-  /** Throws for elements, row-major, that calls on operands of these types cannot have. */
-  refuse(elements: HostArray, types: readonly TensorType[], attributes: A): void;
-}
-
-/**
  * The dimensions that `infer` asked `fresh` for, in that order, as the elements of int32 or int64 arrays
  * one after the other. Written in operators: a program runs this first, binds the sizes, and then runs
  * the operator's lowering like that of any other, with memory planned for them.
@@ -139,24 +123,6 @@ export type Measure<A = Attributes> = <T extends Tensor>(context: {
  * otherwise.
  */
 export type Turned = (inputs: readonly Value[]) => Value | null;
-
-/** What is known of a small array of integers: its elements in row-major order, null for what is not known. */
-export interface KnownArray {
-  readonly shape: readonly number[];
-  readonly elements: readonly (Dim | null)[];
-}
-
-/** The elements of the only result, given what is known of the operands. */
-export type Known<A = Attributes> = (context: {
-  readonly inputs: readonly KnownArray[];
-  readonly attributes: A;
-}) => readonly (Dim | null)[];
-
-/**
- * What an elementwise operator makes of integers that are sizes, or numbers that go with them; null where that is
- * no size. For those whose expressions take more than the ranges of sizes to decide.
- */
-export type OnSizes = (sizes: readonly Dim[]) => Dim | null;
 
 /** A call that is to be written in other operators. */
 export interface Expansion<T extends Tensor, A> {
@@ -210,6 +176,7 @@ export interface Declaration<S extends AttributeSchema = AttributeSchema> extend
   readonly onSizes?: OnSizes;
   /** The size that the only element is, where the call is nothing else. */
   readonly size?: (attributes: AttributesOf<S>) => Dim;
+  readonly positions?: Positions<AttributesOf<S>>;
   /** What calls with one result are equal to, most useful first; none when absent. */
   readonly simplify?: readonly Law<AttributesOf<S>>[];
   readonly samples: readonly Sample[];
@@ -263,6 +230,8 @@ export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
   readonly onSizes?: OnSizes;
   /** Default none: it is more than a size, whatever its dtype. */
   readonly size?: (attributes: AttributesOf<S>) => Dim;
+  /** Default none. */
+  readonly positions?: Positions<AttributesOf<S>>;
   /** Default `float32` for elementwise operators, reductions and normalizations, `own` for others. */
   readonly precision?: Precision;
   /** Default none. */

@@ -14,10 +14,12 @@ export interface Checked {
   readonly source: { readonly input: number } | { readonly output: number };
 }
 
-/** What of a program can be checked before it runs. */
+/** What of a program can be checked before it runs; the rest it has to tell itself. */
 export interface Checks {
   readonly program: Program;
   readonly checked: readonly Checked[];
+  /** Their calls. */
+  readonly early: ReadonlySet<NodeId>;
   /** Computes the elements that are not inputs, from the same inputs; null when there are none. */
   readonly probe: Program | null;
 }
@@ -25,7 +27,7 @@ export interface Checks {
 /**
  * The operands whose elements are checked when operators run one by one, as far as they are inputs or a
  * little arithmetic away from them. What takes more than that is not computed twice for the sake of a
- * check. Null when there is nothing to check.
+ * check. Null when there is nothing to check at all.
  */
 export function checksOf(original: Program): Checks | null {
   if (!mayCheck(original)) return null;
@@ -34,6 +36,7 @@ export function checksOf(original: Program): Checks | null {
   const outputs = new Map<Value, number>();
   const cheap = new Map<NodeId, boolean>();
   const checked: Checked[] = [];
+  const early = new Set<NodeId>();
   const own = program.decidedSizes;
   const isOwn = ({ type }: Value): boolean =>
     [...symbolsOfTypes([type]).keys()].some((name) => own.has(name));
@@ -48,16 +51,22 @@ export function checksOf(original: Program): Checks | null {
     const base = viewed(program, operands[check.operand]);
     const input = inputs.get(base);
     if (input !== undefined) {
+      early.add(id);
       checked.push({ call, operands, source: { input } });
     } else if (isCheap(program, base.node, cheap)) {
       const output = outputs.get(base) ?? outputs.size;
       outputs.set(base, output);
+      early.add(id);
       checked.push({ call, operands, source: { output } });
     }
   }
-  if (checked.length === 0) return null;
   const wanted = [...outputs.keys()].map((value, k) => ({ name: `checked_${k}`, value }));
-  return { program, checked, probe: wanted.length === 0 ? null : withOutputs(program, wanted) };
+  return {
+    program,
+    checked,
+    early,
+    probe: wanted.length === 0 ? null : withOutputs(program, wanted),
+  };
 }
 
 function mayCheck(program: Program): boolean {

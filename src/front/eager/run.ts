@@ -1,4 +1,5 @@
 import { InternalError, named } from '../../base/errors.js';
+import { refuseElements } from '../../ops/check.js';
 import { type ArrayType, arrayType } from '../arraytype.js';
 import { NDArray } from '../ndarray.js';
 import { mode } from '../mode.js';
@@ -23,8 +24,8 @@ function run(operation: Operation, operands: readonly NDArray[]): readonly NDArr
   const plan = planFor(operation, types);
   const { declaration, attributes } = operation;
   if (declaration.check !== undefined) {
-    const { operand, refuse } = declaration.check;
-    refuse(operands[operand].storage.host, types, attributes);
+    const { check } = declaration;
+    refuseElements(check, operands[check.operand].storage.host, types, attributes);
   }
   if (plan.executable === null) {
     if (plan.types === null) throw new InternalError('a view whose size the data decides');

@@ -53,15 +53,13 @@ export const repeatEach: OperatorFunction<
   },
   check: {
     operand: 1,
-    refuse: (counts) => {
-      const negative = [...(counts as Iterable<number | bigint>)].find((count) => count < 0);
-      if (negative === undefined) return;
-      throw new ArgumentError('elements cannot repeat a negative number of times', {
+    accepts: () => ({ least: 0, most: null, except: null }),
+    refusal: ({ element }) =>
+      new ArgumentError('elements cannot repeat a negative number of times', {
         op: 'repeatEach',
         expected: 'counts of 0 or more',
-        actual: String(negative),
-      });
-    },
+        actual: String(element),
+      }),
   },
   measure: ({ inputs: [x, counts], attributes: { axis } }) => [
     sum(maximum(countsFor(x, counts, axis), 0)),

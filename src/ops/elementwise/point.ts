@@ -4,8 +4,9 @@ import type { Attributes } from '../../base/schema.js';
 import type { InferContext } from '../../ir/program.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import type { Expr } from '../../loop/nodes.js';
-import { type Conversion, type OnSizes, operator, type OperatorFunction, type Sample } from '../declare.js'; // prettier-ignore
+import { type Conversion, operator, type OperatorFunction, type Sample } from '../declare.js'; // prettier-ignore
 import { inferElementwise } from '../infer.js';
+import type { OnSizes } from '../known/facets.js';
 import type { Law } from '../law.js';
 import { elementwise, type PointContext } from '../lowering.js';
 import type { OnnxMapping } from '../onnx.js';

@@ -1,6 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import { type Dim, isStatic } from '../../base/dim.js';
-import type { HostArray } from '../../base/dtype.js';
+import { type Dim, isStatic, subDim } from '../../base/dim.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
@@ -52,9 +51,20 @@ export const classPosition: OperatorFunction<
   },
   check: {
     operand: 0,
-    refuse: (labels, [{ shape }], { classes, ignoreIndex }) => {
-      if (isStatic(classes)) refuseForeign(labels, shape, classes, ignoreIndex);
-    },
+    accepts: (_types, { classes, ignoreIndex }) => ({
+      least: 0,
+      most: subDim(classes, 1),
+      except: ignoreIndex,
+    }),
+    refusal: ({ element, at, shape, most }, { ignoreIndex }) =>
+      new ArgumentError(`label ${element} at ${placeOf(at, shape)} is no class`, {
+        op: 'classPosition',
+        expected:
+          `a class from 0 to ${most}` +
+          (ignoreIndex === null ? '' : `, or ${ignoreIndex}, which is ignored`),
+        actual: String(element),
+        advice: 'give ignoreIndex if this label stands for no class',
+      }),
   },
   gradient: 'none',
   lowering: {
@@ -90,28 +100,9 @@ function isHeld(scalar: string, value: number): boolean {
   return scalar === 'i64' || value === (value | 0);
 }
 
-function refuseForeign(
-  labels: HostArray,
-  shape: Shape,
-  classes: number,
-  ignoreIndex: number | null,
-): void {
-  for (let at = 0; at < labels.length; at++) {
-    const label = Number(labels[at]);
-    if ((label >= 0 && label < classes) || label === ignoreIndex) continue;
-    throw new ArgumentError(`label ${label} at ${placeOf(at, shape)} is no class`, {
-      op: 'classPosition',
-      expected:
-        `a class from 0 to ${classes - 1}` +
-        (ignoreIndex === null ? '' : `, or ${ignoreIndex}, which is ignored`),
-      actual: String(label),
-      advice: 'give ignoreIndex if this label stands for no class',
-    });
-  }
-}
-
-/** The index of an element, row-major. */
+/** The index of an element, row-major; its number where the shape has symbols. */
 function placeOf(at: number, shape: Shape): string {
+  if (!shape.every(isStatic)) return `position ${at}`;
   const index: number[] = [];
   let rest = at;
   for (const extent of [...shape].reverse()) {

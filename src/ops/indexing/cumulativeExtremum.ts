@@ -1,5 +1,5 @@
 import * as attr from '../../base/attribute.js';
-import type { Tensor } from '../../ir/types.js';
+import type { Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import {
   type DefaultTensor,
@@ -80,6 +80,11 @@ function running(
       normalizeAxis(name, axis, x.shape.length);
       return [{ dtype: result === 'position' ? 'int64' : x.dtype, shape: x.shape }];
     },
+    ...(result === 'position' && {
+      positions: ([{ shape }]: readonly TensorType[], { axis }: RunningAttributes) => [
+        shape[normalizeAxis(name, axis, shape.length)],
+      ],
+    }),
     gradient,
     lowering: runningKernel(name, side, result),
     onnx: ({ onnx, inputs: [x], inputTypes: [{ shape, dtype }], attributes }) => {

@@ -7,11 +7,11 @@ import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
   type Input,
-  type ElementCheck,
   operator,
   type OperatorFunction,
   tensor,
 } from '../declare.js';
+import type { ElementCheck } from '../check.js';
 import { add } from '../elementwise/arithmetic.js';
 import { equal, less } from '../elementwise/comparison.js';
 import { cast } from '../elementwise/conversion.js';
@@ -30,7 +30,7 @@ import {
   axisOf,
   checkHostIndices,
   checkIndexDType,
-  checkPositions,
+  positionsCheck,
   indexDType,
   positionAt,
   readAlong,
@@ -247,13 +247,10 @@ function checkPlainPositions(
 }
 
 function positionsAlong(op: string): ElementCheck<{ readonly axis: number }> {
-  return {
-    operand: 1,
-    refuse: (positions, [{ shape }], { axis }) => {
-      const extent = shape[normalizeAxis(op, axis, shape.length)];
-      if (isStatic(extent)) checkPositions(op, positions, extent);
-    },
-  };
+  return positionsCheck(
+    op,
+    ([{ shape }], { axis }) => shape[normalizeAxis(op, axis, shape.length)],
+  );
 }
 
 /** Refuses indices of another rank, or larger than the array beside the axis. */

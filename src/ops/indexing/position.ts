@@ -1,18 +1,12 @@
 import * as attr from '../../base/attribute.js';
-import { type Dim, DimExpr, isStatic } from '../../base/dim.js';
-import {
-  type DType,
-  type HostArray,
-  isWeak,
-  kindOf,
-  promoteAll,
-  type WeakKind,
-} from '../../base/dtype.js';
+import { type Dim, DimExpr, isStatic, mulDim, subDim } from '../../base/dim.js';
+import { type DType, isWeak, kindOf, promoteAll, type WeakKind } from '../../base/dtype.js';
 import { ArgumentError, DTypeError } from '../../base/errors.js';
 import { describeHost, type HostValue } from '../../ir/host.js';
-import { type Shape, Tensor } from '../../ir/types.js';
+import { type Shape, Tensor, type TensorType } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
+import type { ElementCheck } from '../check.js';
 import type { Input } from '../declare.js';
 import { clamped, wrapped } from '../loops.js';
 
@@ -79,19 +73,37 @@ export function checkHostIndices(op: string, indices: Input<Tensor>, extent: Dim
 }
 
 /** Refuses positions outside an axis, wherever they are nested. */
-export function checkPositions(op: string, positions: HostValue | HostArray, extent: number): void {
+function checkPositions(op: string, positions: HostValue, extent: number): void {
   if (typeof positions === 'object') {
     for (const entry of positions as Iterable<HostValue>) checkPositions(op, entry, extent);
   } else if (Number(positions) < -extent || Number(positions) >= extent) {
-    throw new ArgumentError(`index ${positions} is outside the axis`, {
-      op,
-      expected:
-        extent === 0
-          ? 'no index: the axis is empty'
-          : `an integer from ${-extent} to ${extent - 1}`,
-      actual: String(positions),
-    });
+    throw outsideAxis(op, String(positions), extent);
   }
+}
+
+function outsideAxis(op: string, position: string, extent: number): ArgumentError {
+  return new ArgumentError(`index ${position} is outside the axis`, {
+    op,
+    expected:
+      extent === 0 ? 'no index: the axis is empty' : `an integer from ${-extent} to ${extent - 1}`,
+    actual: position,
+  });
+}
+
+/** Positions along an axis as elements of an operand, for operators of mode `error`. */
+export function positionsCheck<A>(
+  op: string,
+  extentAlong: (types: readonly TensorType[], attributes: A) => Dim | null,
+): ElementCheck<A> {
+  return {
+    operand: 1,
+    accepts: (types, attributes) => {
+      const extent = extentAlong(types, attributes);
+      if (extent === null) return null;
+      return { least: mulDim(extent, -1), most: subDim(extent, 1), except: null };
+    },
+    refusal: ({ element, most }) => outsideAxis(op, String(element), most! + 1),
+  };
 }
 
 /** The shape of an operand, plain data included. */

@@ -57,6 +57,7 @@ export const argsort: OperatorFunction<Sort> = operator({
     normalizeAxis('argsort', axis, x.shape.length);
     return [{ dtype: 'int64', shape: x.shape }];
   },
+  positions: ([{ shape }], { axis }) => [shape[normalizeAxis('argsort', axis, shape.length)]],
   gradient: 'none',
   lowering: {
     kind: 'kernel',
@@ -246,6 +247,7 @@ export const topK: OperatorFunction<
       { dtype: 'int64', shape },
     ];
   },
+  positions: ([{ shape }], { axis }) => [null, shape[normalizeAxis('topK', axis, shape.length)]],
   gradient: ({ inputs: [x], outputs: [, indices], grads: [g], attributes: { axis } }) => [
     g === null ? null : scatterAdd(zerosLike(x), indices, g, axis),
   ],

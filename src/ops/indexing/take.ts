@@ -1,6 +1,5 @@
-import type { HostArray } from '../../base/dtype.js';
 import * as attr from '../../base/attribute.js';
-import { type Dim, isStatic, minDim, sameShape, sizeOf, subDim } from '../../base/dim.js';
+import { type Dim, minDim, sameShape, sizeOf, subDim } from '../../base/dim.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import { atLeast, words } from '../../ir/requirement.js';
@@ -20,7 +19,7 @@ import { scatterLoops } from '../scatter.js';
 import {
   checkHostIndices,
   checkIndexDType,
-  checkPositions,
+  positionsCheck,
   indexDType,
   type IndexMode,
   indexMode,
@@ -75,10 +74,9 @@ export const take: OperatorFunction<
     }
     return [{ dtype: x.dtype, shape: takenShape('take', x.shape, indices.shape, axis) }];
   },
-  check: {
-    operand: 1,
-    refuse: (positions, [x], { axis, mode }) => refuseOutside('take', positions, x.shape, axis, mode),
-  },
+  check: positionsCheck<TakeAttributes>('take', ([x], { axis, mode }) =>
+    mode === 'error' ? extentOf(x.shape, axis) : null,
+  ),
   gradient: ({ inputs: [x, indices], grads: [g], attributes }) => [
     takeAdjoint(g!, indices, x.type.shape, attributes),
     null,
@@ -112,18 +110,6 @@ export const take: OperatorFunction<
   ],
 }); // prettier-ignore
 
-/** Refuses positions outside of the axis that is taken from, where they are an error. */
-function refuseOutside(
-  op: string,
-  positions: HostArray,
-  shape: Shape,
-  axis: number | null,
-  mode: IndexMode,
-): void {
-  const extent = extentOf(shape, axis);
-  if (mode === 'error' && isStatic(extent)) checkPositions(op, positions, extent);
-}
-
 /** The adjoint of `take`: an array of a shape that sums up, at every position, what was taken from there. */
 export const takeAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -156,11 +142,9 @@ export const takeAdjoint: OperatorFunction<
     }
     return [{ dtype: g.dtype, shape }];
   },
-  check: {
-    operand: 1,
-    refuse: (positions, _types, { shape, axis, mode }) =>
-      refuseOutside('takeAdjoint', positions, shape, axis, mode),
-  },
+  check: positionsCheck<TakeAttributes & { readonly shape: Shape }>('takeAdjoint', (_types, { shape, axis, mode }) =>
+    mode === 'error' ? extentOf(shape, axis) : null,
+  ),
   gradient: ({ inputs: [_g, indices], grads: [gg], attributes: { axis, mode } }) => [
     take(gg!, indices, { axis, mode }),
     null,

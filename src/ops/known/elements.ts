@@ -6,7 +6,7 @@ import type { Program, Value } from '../../ir/program.js';
 import type { ConstantData, Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/build.js';
 import type { Expr } from '../../loop/nodes.js';
-import type { Declaration, KnownArray } from '../declare.js';
+import type { Declaration } from '../declare.js';
 import {
   type Access,
   broadcastIndex,
@@ -18,6 +18,7 @@ import {
 import { declarationOf } from '../facets.js';
 import { settle } from '../elements.js';
 import { Extents } from '../../loop/extents.js';
+import type { KnownArray } from './facets.js';
 import { sizeOfExpr } from './size.js';
 
 /** Arrays of sizes and positions have no more elements than this. */

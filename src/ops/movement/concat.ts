@@ -10,12 +10,12 @@ import {
   type Input,
   operator,
   type OperatorFunction,
-  type KnownArray,
   tensor,
 } from '../declare.js';
 import { add } from '../elementwise/arithmetic.js';
 import { rowShape } from '../batch.js';
 import { normalizeAxis } from '../infer.js';
+import type { KnownArray } from '../known/facets.js';
 import { example } from '../law.js';
 import { overAll } from '../loops.js';
 import { mostOperands } from '../lowering.js';

@@ -140,6 +140,9 @@ function argExtremum(name: string, side: 'max' | 'min'): OperatorFunction<ArgRed
       checkNotEmpty(name, x.shape, folded, require);
       return [{ dtype: 'int64', shape: reducedShape(x.shape, folded, keepdims) }];
     },
+    positions: ([{ shape }], { axis }) => [
+      sizeOf(axesOf(axis, shape.length).map((each) => shape[each])),
+    ],
     gradient: 'none',
     lowering: {
       kind: 'reduce',

@@ -1,4 +1,13 @@
-import { boundsOf, type Dim, type DimBindings, evaluateDim, symbolsOf } from '../../base/dim.js';
+import {
+  boundsOf,
+  type Dim,
+  type DimBindings,
+  evaluateDim,
+  substituteDim,
+  symbolsOf,
+} from '../../base/dim.js';
+import { mapAttributeDims } from '../../base/schema.js';
+import { refuseElements as refuseForeign } from '../../ops/check.js';
 import { allocate } from '../../base/dtype.js';
 import { inContext, InternalError, ShapeError } from '../../base/errors.js';
 import { bindShapes, substituteType } from '../../ir/bind.js';
@@ -68,7 +77,8 @@ export function refuseElements(
 ): void {
   const types = operands.map(({ type }) => substituteType(type, sizes));
   try {
-    declarationOf(op).check!.refuse(storage.host, types, attributes);
+    const known = mapAttributeDims(op.attributes, attributes, (dim) => substituteDim(dim, sizes));
+    refuseForeign(declarationOf(op).check!, storage.host, types, known);
   } catch (error) {
     throw inContext(error, 'in captured code', {
       op: op.name,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { refuseElements } from '../../../src/ops/check.js';
 import { symbol } from '../../../src/base/dim.js';
 import type { DType } from '../../../src/base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../../src/base/errors.js';
@@ -151,9 +152,9 @@ test('positions that are known before a call are checked', () => {
     positions: bigint[],
     attributes: object,
   ): void => {
-    const { operand, refuse } = op.declaration.check!;
-    assert.equal(operand, 1);
-    refuse(BigInt64Array.from(positions), types, { ...attributes });
+    const check = op.declaration.check!;
+    assert.equal(check.operand, 1);
+    refuseElements(check, BigInt64Array.from(positions), types, { ...attributes });
   };
   check(take, [-3n, 2n], { axis: 1, mode: 'error' });
   check(take, [-7n, 99n], { axis: 1, mode: 'wrap' });
