@@ -425,9 +425,15 @@ export function useForSizes(convert: SizeAsArray): void {
   sizeAsArray = convert;
 }
 
+/** On the path of every call. */
+function hasSize(inputs: Call['inputs']): boolean {
+  for (const input of inputs) if (input instanceof DimExpr) return true;
+  return false;
+}
+
 /** A call whose operands are arrays and plain data: sizes count as whole numbers. */
 function withSizesAsArrays(declaration: Declaration, call: Call): Call {
-  if (!call.inputs.some((input) => input instanceof DimExpr)) return call;
+  if (!hasSize(call.inputs)) return call;
   const dtypes = operandDTypes(declaration, call);
   const like = call.inputs.find((input) => input instanceof Tensor) ?? null;
   const inputs = call.inputs.map((input, i) =>
