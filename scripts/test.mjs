@@ -79,7 +79,13 @@ function run(files, environment) {
     {
       cwd: root,
       stdio: 'inherit',
-      env: { KAON_TIER: 'wasm', KAON_RELAXED: '0', ...process.env, ...environment },
+      env: {
+        KAON_TIER: 'wasm',
+        KAON_RELAXED: '0',
+        KAON_DEBUG: 'verify',
+        ...process.env,
+        ...environment,
+      },
     },
   );
   return status ?? 1;

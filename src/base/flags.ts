@@ -6,6 +6,8 @@ export interface FlagInfo {
   /** What is printed, or done, in one line. */
   readonly doc: string;
   readonly default: boolean;
+  /** Whether compilations are printed because of it. */
+  readonly isPrinted: boolean;
 }
 
 export type Flag =
@@ -19,26 +21,39 @@ export const flagTable: Readonly<Record<Flag, FlagInfo>> = {
   verify: {
     doc: 'nothing is printed: programs are verified before and after every pass of the compiler',
     default: false,
+    isPrinted: false,
   },
   passes: {
     doc: 'every stage of every compilation: milliseconds, and nodes before and after or "(unchanged)"',
     default: false,
+    isPrinted: true,
   },
-  laws: { doc: 'which laws simplified a program, and how often', default: false },
+  laws: { doc: 'which laws simplified a program, and how often', default: false, isPrinted: true },
   programs: {
     doc: 'a program as text when it arrives and after every pass that changed it',
     default: false,
+    isPrinted: true,
   },
   groups: {
     doc: 'which operators were fused, and what each group reads and writes',
     default: false,
+    isPrinted: true,
   },
   kernels: {
     doc: 'the loops that groups are lowered to, before they are optimised',
     default: false,
+    isPrinted: true,
   },
-  memory: { doc: 'what lies in memory, when, and at which offset', default: false },
-  stacks: { doc: 'stacks of errors in full, frames of Kaon included', default: false },
+  memory: {
+    doc: 'what lies in memory, when, and at which offset',
+    default: false,
+    isPrinted: true,
+  },
+  stacks: {
+    doc: 'stacks of errors in full, frames of Kaon included',
+    default: false,
+    isPrinted: false,
+  },
 };
 
 export type Flags = Readonly<Record<Flag, boolean>>;

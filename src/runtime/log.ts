@@ -1,4 +1,4 @@
-import { currentDebugging, type Debugging } from '../base/flags.js';
+import { currentDebugging, type Debugging, type Flag, flagTable } from '../base/flags.js';
 import { namedInputs, type Program, typeToString } from '../ir/program.js';
 import { printProgram } from '../ir/text.js';
 import type { Law } from '../ops/law.js';
@@ -14,9 +14,10 @@ export class CompilationLog {
   /** Null when nothing is asked for, so that nothing is measured. `what` is what is done with it. */
   static of(program: Program, what = 'compile'): CompilationLog | null {
     const debugging = currentDebugging();
-    return Object.values(debugging.flags).includes(true)
-      ? new CompilationLog(program, what, debugging)
-      : null;
+    const isPrinted = Object.entries(flagTable).some(
+      ([name, { isPrinted }]) => isPrinted && debugging.flags[name as Flag],
+    );
+    return isPrinted ? new CompilationLog(program, what, debugging) : null;
   }
 
   private constructor(program: Program, what: string, debugging: Debugging) {

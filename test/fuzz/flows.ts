@@ -220,6 +220,8 @@ export class Flows {
     const fit = pool.filter(({ sized, arrays }) => (sized < depth || mayDecide) && arrays.every(({ size, ndim }) => size <= 20 && ndim < 4)); // prettier-ignore
     const outputs: Known[] = [];
     const count = choices.pick([0, 1, 1, 2, 2, 3]);
+    const decided = fit.filter(({ sized }) => sized === depth);
+    if (decided.length > 0) outputs.push(choices.late(decided));
     for (let k = 0; k < count && fit.length > 0; k++) {
       const kind = choices.below(10);
       if (kind === 0 && outputs.length > 0) outputs.push(outputs[0]);
