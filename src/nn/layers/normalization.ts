@@ -100,7 +100,9 @@ export class BatchNorm extends HybridBlock {
   #remember(mean: NDArray, variance: NDArray, correction: number | NDArray): void {
     const update = (running: Parameter, batch: NDArray): void => {
       const kept = running.value.mul(this.#momentum);
-      running.assign(kept.add(batch.reshape(running.value.shape).mul(1 - this.#momentum)));
+      const moved = kept.add(batch.reshape(running.value.shape).mul(1 - this.#momentum));
+      // They stay float32 beside float64.
+      running.assign(moved.astype(running.dtype));
     };
     pause(() => {
       update(this.runningMean, mean.detach());

@@ -40,6 +40,20 @@ for (const captured of [false, true]) {
     );
   });
 
+  test(`float64 is normalized in float64 beside running statistics of float32, ${how}`, () => {
+    const layer = new kn.nn.BatchNorm().initialize();
+    if (captured) layer.hybridize();
+    const y = kn.autograd.trainMode(() => layer.call(kn.array(batch, { dtype: 'float64' })));
+    assert.equal(y.dtype, 'float64');
+    const channel = batch.map((row) => row[0]).flat();
+    const mean = channel.reduce((a, b) => a + b) / channel.length;
+    const variance = channel.reduce((sum, each) => sum + (each - mean) ** 2, 0) / channel.length;
+    const expected = batch[0][0].map((each) => (each - mean) / Math.sqrt(variance + 1e-5));
+    assertClose(y.slice(0, 0).dataSync(), expected, 1e-14);
+    assert.equal(layer.runningMean.value.dtype, 'float32');
+    assertClose(layer.runningMean.value.flatten().dataSync(), [0.0916666687, 0.1833333373], 1e-6);
+  });
+
   test(`running statistics follow a plain implementation for every batch size, ${how}`, () => {
     const layer = new kn.nn.BatchNorm({ momentum: 0.6 }).initialize();
     if (captured) layer.hybridize({ dynamic: [['batch', null]] });
