@@ -100,6 +100,7 @@ const functions: Readonly<Record<string, Maker>> = {
   compute: ({ x }) => [kn.deferredCompute(() => x.add(1))],
   deferredCompute: ({ x }) => [() => x.add(1)],
   isDeferred: unary,
+  sizeOf: ({ x }) => [x, 1],
   exportGraph: ({ x }) => {
     const a = x.add(0);
     return [{ inputs: { a }, outputs: { y: kn.deferredCompute(() => a.tanh()) } }];
