@@ -83,7 +83,7 @@ export function watching(
   report: Report,
   isWatched: IsWatched = () => true,
 ): Watching | null {
-  if (!mayRefuse(program)) return null;
+  if (!mayRefuse(program, isWatched)) return null;
   const watched: Watched[] = [];
   const reports: Value[] = [];
   const made = Program.from(program, (into) => {
@@ -132,12 +132,13 @@ function areWithin(elements: Value, { least, most }: Accepted): boolean {
   return boundsOf(subDim(most, subDim(extent, 1))).min >= 0;
 }
 
-/** Whether a call of a program, or of a region of it, may refuse elements. */
-function mayRefuse(program: Program): boolean {
+/** Whether a call of a program that is watched, or one of a region of it, may refuse elements. */
+function mayRefuse(program: Program, isWatched: IsWatched): boolean {
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
     if (node.kind !== 'call') continue;
-    if (declarationOf(node.op).check !== undefined || node.regions.some(mayRefuse)) return true;
+    if (declarationOf(node.op).check !== undefined && isWatched(id)) return true;
+    if (node.regions.some((region) => mayRefuse(region, () => true))) return true;
   }
   return false;
 }
