@@ -318,7 +318,7 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
     if (options !== undefined && args[options.at] !== undefined) {
       checkOptionNames(spec.name, args[options.at], options.names);
     }
-    const meant = withSizesAsArrays(declaration, readCall(spec.name, spec.call, args));
+    const meant = readCall(spec.name, spec.call, args);
     const symbolic = meant.inputs.find((input) => input instanceof Value);
     const outputs =
       symbolic instanceof Value
@@ -354,7 +354,8 @@ function readCall<A extends readonly unknown[], C>(
   }
 }
 
-function invokeSymbolic(declaration: Declaration, call: Call, program: Program): readonly Value[] {
+function invokeSymbolic(declaration: Declaration, given: Call, program: Program): readonly Value[] {
+  const call = withSizesAsArrays(declaration, given);
   const dtypes = operandDTypes(declaration, call);
   const inputs = call.inputs.map((input, i) => {
     if (!(input instanceof Tensor))
@@ -425,15 +426,9 @@ export function useForSizes(convert: SizeAsArray): void {
   sizeAsArray = convert;
 }
 
-/** On the path of every call. */
-function hasSize(inputs: Call['inputs']): boolean {
-  for (const input of inputs) if (input instanceof DimExpr) return true;
-  return false;
-}
-
 /** A call whose operands are arrays and plain data: sizes count as whole numbers. */
-function withSizesAsArrays(declaration: Declaration, call: Call): Call {
-  if (!hasSize(call.inputs)) return call;
+export function withSizesAsArrays(declaration: Declaration, call: Call): Call {
+  if (!call.inputs.some((input) => input instanceof DimExpr)) return call;
   const dtypes = operandDTypes(declaration, call);
   const like = call.inputs.find((input) => input instanceof Tensor) ?? null;
   const inputs = call.inputs.map((input, i) =>

@@ -1,7 +1,12 @@
 import type { DType } from '../../base/dtype.js';
 import { isFloat } from '../../base/dtype.js';
 import { hostConstant, type HostValue } from '../../ir/host.js';
-import { type Call, type Declaration, operandDTypes } from '../../ops/declare.js';
+import {
+  type Call,
+  type Declaration,
+  operandDTypes,
+  withSizesAsArrays,
+} from '../../ops/declare.js';
 import { arrayOf, NDArray } from '../ndarray.js';
 import { arrayType } from '../arraytype.js';
 
@@ -12,11 +17,12 @@ export interface Operands {
   readonly dtypes: readonly DType[] | null;
 }
 
-/** Plain data becomes arrays; which dtypes are wanted is the declaration's rule. */
-export function operandsOf(declaration: Declaration, call: Call): Operands {
-  const inputs = call.inputs as readonly (NDArray | HostValue)[];
-  const quick = quickly(declaration, inputs);
+/** Plain data and sizes become arrays; which dtypes are wanted is the declaration's rule. */
+export function operandsOf(declaration: Declaration, given: Call): Operands {
+  const quick = quickly(declaration, given.inputs as readonly (NDArray | HostValue)[]);
   if (quick !== null) return { arrays: quick, dtypes: null };
+  const call = withSizesAsArrays(declaration, given);
+  const inputs = call.inputs as readonly (NDArray | HostValue)[];
   const dtypes = operandDTypes(declaration, call);
   let converts = false;
   const arrays = inputs.map((input, i) => {
