@@ -6,7 +6,7 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /**
  * A contestant: its name, the technology whose limits apply to it, how it is started, and whether each row
- * gets a process of its own. Engines specialise code for what they have seen, so those that run in one do.
+ * gets a process of its own. Engines specialize code for what they have seen, so those that run in one do.
  */
 function nodeContestant(name, technology, script, environment = {}) {
   const commands = [[process.execPath, here(script)]];

@@ -30,7 +30,7 @@ export async function wasmPeak({
   scalar = 'f32',
   relaxed = false,
 } = {}) {
-  const e = await import(new URL('src/loop/build.js', dist));
+  const e = await import(new URL('src/loop/language/build.js', dist));
   const wasm = await import(new URL('src/codegen/wasm/index.js', dist));
   const lanes = scalar === 'f64' ? 2 : 4;
   const { kernel, operations } = peakKernel(e, scalar, lanes);

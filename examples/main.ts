@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { compareDigits, runDigits } from './digits/run.js';
 import { compareNames, runNames, shippedNames } from './names/run.js';
 import { deploy } from './shipping/deploy.js';
-import { saveGraph } from './support/graphfiles.js';
+import { saveGraph } from './support/graph-files.js';
 import { percent } from './support/progress.js';
 import { explanationLines, speedLine } from './support/summary.js';
 import type { TrainingReport } from './support/training.js';

@@ -2,7 +2,7 @@
 import { batchesOf, loadNames } from './names/data.js';
 import { loadDigits } from './digits/data.js';
 import { accuracyOf, countRight } from './support/accuracy.js';
-import { loadGraph } from './support/graphfiles.js';
+import { loadGraph } from './support/graph-files.js';
 
 /** The accuracy of the saved digit graph on the held-out images. */
 export function reloadDigits(path: string): number {

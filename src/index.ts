@@ -1,11 +1,16 @@
 export * from './ops/index.js';
 export * from './base/errors.js';
 export { type DType, dtypes } from './base/dtype.js';
-export type { Dim } from './base/dim.js';
+export type { Dim } from './base/dim/index.js';
 export type { HostValue } from './ir/host.js';
-export { dim } from './front/dimension.js';
-export { sizeOf } from './front/dynamicsizes.js';
-export { type ArrayData, type BackwardOptions, type GradReq, NDArray } from './front/ndarray.js';
+export { dim } from './front/arrays/dimension.js';
+export { sizeOf } from './front/dispatch/dynamic-sizes.js';
+export {
+  type ArrayData,
+  type BackwardOptions,
+  type GradReq,
+  NDArray,
+} from './front/core/ndarray.js';
 // These stand in the place of the operators of the same names, which take symbolic sizes.
 export {
   arange,
@@ -18,8 +23,8 @@ export {
   linspace,
   ones,
   zeros,
-} from './front/creation.js';
-export * as random from './front/random.js';
+} from './front/arrays/creation.js';
+export * as random from './front/arrays/random.js';
 export * as autograd from './front/autograd/index.js';
 export {
   type ArrayTree,
@@ -27,14 +32,14 @@ export {
   type Gradients,
   type GradientTree,
   valueAndGrad,
-} from './front/autograd/functional.js';
-export { checkpoint } from './front/autograd/checkpoint.js';
+} from './front/transforms/functional.js';
+export { checkpoint } from './front/transforms/checkpoint.js';
 export {
   customGradient,
   type CustomContext,
   type CustomGradient,
-} from './front/autograd/custom.js';
-export { compute, deferredCompute, isDeferred } from './front/deferred.js';
+} from './front/transforms/custom.js';
+export { compute, deferredCompute, isDeferred } from './front/graphs/deferred.js';
 // So do these in the place of the operators that they make.
 export {
   cond,
@@ -43,20 +48,20 @@ export {
   whileLoop,
   type WhileOptions,
 } from './front/control/index.js';
-export { exportGraph, type ExportRequest } from './front/exportgraph.js';
-export { config, type Config } from './front/config.js';
-export { staticCode } from './front/staticcode.js';
-export { staticGraph, type StaticFunction } from './front/staticfunction.js';
-export type { Schedule } from './front/schedule.js';
-export type { Step } from './front/step.js';
-export { StaticGraph, type TypeRequest } from './front/staticgraph.js';
-export { hybridize, type Hybridized } from './front/hybridize.js';
-export type { HybridizeOptions } from './front/hybridizeoptions.js';
-export type { Explanation, Miss, TraceReport } from './front/explain.js';
-export type { TierReport } from './runtime/executable.js';
-export type { Tier } from './runtime/tiers.js';
-export type { Guard, GuardKind } from './front/guards.js';
-export type { ArgumentAxes, DynamicAxes } from './front/dynamic.js';
+export { exportGraph, type ExportRequest } from './front/graphs/export-graph.js';
+export { config, type Config } from './front/arrays/config.js';
+export { staticCode } from './front/core/static-code.js';
+export { staticGraph, type StaticFunction } from './front/hybrid/static-function.js';
+export type { Schedule } from './front/hybrid/schedule.js';
+export type { Step } from './front/hybrid/step.js';
+export { StaticGraph, type TypeRequest } from './front/graphs/static-graph.js';
+export { hybridize, type Hybridized } from './front/hybrid/hybridize.js';
+export type { HybridizeOptions } from './front/options/hybridize-options.js';
+export type { Explanation, Miss, TraceReport } from './front/caches/explain.js';
+export type { TierReport } from './runtime/execution/executable.js';
+export type { Tier } from './runtime/execution/tiers.js';
+export type { Guard, GuardKind } from './front/caches/guards.js';
+export type { ArgumentAxes, DynamicAxes } from './front/options/dynamic.js';
 export * as nn from './nn/index.js';
 export * as optim from './nn/optim/index.js';
 export * as data from './nn/data/index.js';
@@ -66,7 +71,7 @@ export {
   encodeCheckpoint,
   loadCheckpoint,
   saveCheckpoint,
-} from './nn/checkpoint.js';
+} from './nn/training/checkpoint.js';
 export {
   type ArrayFormat,
   type ArrayRecord,
@@ -76,10 +81,10 @@ export {
   save,
   type SaveOptions,
   saveToBytes,
-} from './nn/arrayfiles.js';
+} from './nn/array-files.js';
 export type {
   LoadParametersOptions,
   LoadReport,
   MappedArray,
   ParameterMap,
-} from './nn/parametermap.js';
+} from './nn/parameter-map.js';

@@ -6,6 +6,6 @@ export {
   OnnxGraph,
   type OnnxInput,
   type OnnxInputs,
-} from './onnx/fromonnx.js';
+} from './onnx/from-onnx.js';
 export { statesOf } from './onnx/state.js';
-export { type Feeds, toOnnx, type ToOnnxOptions } from './onnx/toonnx.js';
+export { type Feeds, toOnnx, type ToOnnxOptions } from './onnx/to-onnx.js';

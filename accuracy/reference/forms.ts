@@ -1,13 +1,17 @@
 import { allocate, type DType, isFloat } from '../../src/base/dtype.js';
-import type { Attributes } from '../../src/base/schema.js';
+import type { Attributes } from '../../src/base/attributes/schema.js';
 import { readElement, writeElement } from '../../src/base/element.js';
 import { Program, type Value } from '../../src/ir/program.js';
-import { type Declaration, operandDTypes, type SampleArray } from '../../src/ops/declare.js';
+import {
+  type Declaration,
+  operandDTypes,
+  type SampleArray,
+} from '../../src/ops/declare/declare.js';
 import * as operators from '../../src/ops/elementwise/index.js';
 import { registry } from '../../src/ops/registry.js';
-import { compile } from '../../src/runtime/compile.js';
-import type { CompileOptions } from '../../src/runtime/executable.js';
-import { Storage } from '../../src/runtime/storage.js';
+import { compile } from '../../src/runtime/compile/compile.js';
+import type { CompileOptions } from '../../src/runtime/execution/executable.js';
+import { Storage } from '../../src/runtime/memory/storage.js';
 import type { FloatFormat } from './formats.js';
 
 /** An elementwise operator with attributes: a function of floats that gives floats. */

@@ -1,4 +1,4 @@
-import type { CompileOptions } from '../../src/runtime/executable.js';
+import type { CompileOptions } from '../../src/runtime/execution/executable.js';
 import { computed, type Form } from './forms.js';
 import { distance, type FloatFormat, ulpExponent } from './formats.js';
 import { anyNumber, aroundChange, generator, specialNumbers } from './inputs.js';

@@ -1,4 +1,4 @@
-import type { Attributes } from '../../src/base/schema.js';
+import type { Attributes } from '../../src/base/attributes/schema.js';
 import * as f from './elementary.js';
 import type { FloatFormat } from './formats.js';
 import * as r from './real.js';

@@ -7,13 +7,13 @@ import { load as loadFrom } from '../dist.mjs';
 async function graphTimings(count) {
   const load = (path) => loadFrom(`src/${path}`);
   const [program, arithmetic, movement, symbols] = await Promise.all(
-    ['ir/program.js', 'ops/elementwise/arithmetic.js', 'ops/movement/fill.js', 'base/dim.js'].map(
+    ['ir/program.js', 'ops/elementwise/arithmetic.js', 'ops/movement/fill.js', 'base/dim/index.js'].map(
       load,
     ),
   );
   const [traverse, cse, dce, gradients, text, parse, verify, json] = await Promise.all(
     [
-      'graph/traverse.js', 'passes/cse.js', 'passes/dce.js', 'passes/gradient.js', 'ir/text.js',
+      'graph/traverse.js', 'passes/simplify/cse.js', 'passes/rewrite/dce.js', 'passes/gradient/gradient.js', 'ir/text.js',
       'ir/parse.js', 'ir/verify.js', 'ir/json.js',
     ].map(load), // prettier-ignore
   );

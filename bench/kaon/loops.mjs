@@ -3,7 +3,7 @@ import { load } from '../dist.mjs';
 import { kn } from '../kaon.mjs';
 import { array, computed, hybridize, unlessNative } from './tier.mjs';
 
-const { compile } = await load('src/runtime/compile.js');
+const { compile } = await load('src/runtime/compile/compile.js');
 
 function whileLoop(_, { iterations }) {
   const loop = hybridize((i, x) => {
@@ -36,7 +36,7 @@ const recurrence = (f) => (inputs) => {
   return computed(() => captured(x, w));
 };
 
-/** Tracing and compiling alone: a first run would add the steps, in code that the engine has not optimised yet. */
+/** Tracing and compiling alone: a first run would add the steps, in code that the engine has not optimized yet. */
 const compiling =
   (f, steps) =>
   (_, { width }) => {

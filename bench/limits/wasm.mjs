@@ -16,7 +16,7 @@ function engineCopy(bytes) {
 
 /** Vector loads and stores in a loop of WebAssembly. */
 async function simdCopy(bytes) {
-  const e = await import(new URL('src/loop/build.js', distFolder));
+  const e = await import(new URL('src/loop/language/build.js', distFolder));
   const wasm = await import(new URL('src/codegen/wasm/index.js', distFolder));
   const [from, to] = ['from', 'to'].map((name) => e.buffer(name, 'f32'));
   const n = e.variable('n', 'i32');

@@ -45,7 +45,7 @@ export function attention(q, k, v, { heads, length, size }) {
   return y;
 }
 
-/** The mean over rows of the cross-entropy with the labelled column, and its gradient. */
+/** The mean over rows of the cross-entropy with the labeled column, and its gradient. */
 export function crossEntropy(x, labels, width) {
   const grad = softmax(x, width);
   let loss = 0;

@@ -7,7 +7,7 @@ export interface BeamOptions {
   readonly width: number;
   readonly longest: number;
   /**
-   * How much longer names are favoured. The score of a name of `n` characters, the end included, is its
+   * How much longer names are favored. The score of a name of `n` characters, the end included, is its
    * log probability divided by `((5 + n) / 6) ** lengthPenalty`. Default 0: the log probability.
    * Source: Wu et al., Google's Neural Machine Translation System, 2016, equation 14.
    */

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { executed, exported, type Outcome } from './carryout.js';
+import { executed, exported, type Outcome } from './carry-out.js';
 import { tolerance } from './compare.js';
 import type { Shipped } from './shipped.js';
 import { compiledC, moduleInNode, onnxruntimeInNode, ownImporter, type Way } from './ways/index.js';

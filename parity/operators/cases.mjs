@@ -12,7 +12,7 @@ export function arraysOf(args) {
 }
 
 /** Families whose operators square and multiply what they are given. */
-const composites = new Set(['reduction', 'contraction', 'normalisation', 'indexing', 'dynamic']);
+const composites = new Set(['reduction', 'contraction', 'normalization', 'indexing', 'dynamic']);
 
 /** Elements of other kinds than the sample's would be no positions, sizes or states any more. */
 const sameKind = new Set(['indexing', 'dynamic', 'random']);

@@ -29,8 +29,8 @@ const built = (path) => import(pathToFileURL(resolve(root, options.dist, path)).
 const kn = await built('src/index.js');
 const { registry } = await built('src/ops/registry.js');
 const operators = await built('src/ops/index.js');
-const { arrayType } = await built('src/front/arraytype.js');
-const { arrayOf } = await built('src/front/ndarray.js');
+const { arrayType } = await built('src/front/core/array-type.js');
+const { arrayOf } = await built('src/front/core/ndarray.js');
 const { allocate } = await built('src/base/dtype.js');
 const { writeElement } = await built('src/base/element.js');
 const { encodeSafetensors } = await built('src/formats/safetensors.js');
@@ -88,7 +88,7 @@ try {
     const cases = exercise(kaon, name, casesOf(declaration, options), options.tier);
     const path = pathOf(folder, name);
     const spelled =
-      typeof operands === 'string' ? operands : family === 'normalisation' ? 'float' : 'keep';
+      typeof operands === 'string' ? operands : family === 'normalization' ? 'float' : 'keep';
     writeCases(path, { name, operands: spelled, cases }, encodeSafetensors);
     const row = rowOf({ name, family, cases, judged: await judge.judge(path) });
     if (options.keep === undefined) rmSync(path);

@@ -1,16 +1,23 @@
-import { addDim, type Bounds, type Dim, isStatic, substituteDim, symbolsOf } from '../base/dim.js';
+import {
+  addDim,
+  type Bounds,
+  type Dim,
+  isStatic,
+  substituteDim,
+  symbolsOf,
+} from '../base/dim/index.js';
 import type { DType, HostArray } from '../base/dtype.js';
 import { ArgumentError } from '../base/errors.js';
-import type { GraphParts, Outside } from '../front/graph.js';
-import { withoutGradients } from '../front/graphjson.js';
-import { checkGraph, type StaticGraph } from '../front/staticgraph.js';
+import type { GraphParts, Outside } from '../front/graphs/graph.js';
+import { withoutGradients } from '../front/graphs/graph-json.js';
+import { checkGraph, type StaticGraph } from '../front/graphs/static-graph.js';
 import { namedInputs, type Program } from '../ir/program.js';
 import { dimsOf, type Requirement, type Words, words } from '../ir/requirement.js';
 import type { Shape } from '../ir/types.js';
-import type { Module } from '../loop/nodes.js';
-import type { Target } from '../loop/target.js';
-import { inline } from '../passes/inline.js';
-import { type Watched, watching, whether } from '../passes/watch.js';
+import type { Module } from '../loop/language/nodes.js';
+import type { Target } from '../loop/language/target.js';
+import { inline } from '../passes/rewrite/inline.js';
+import { type Watched, watching, whether } from '../passes/host/watch.js';
 import { type RoutineBuilder, bytesAt } from './driver/builder.js';
 import { Composer, withOwnOutputs } from './driver/composer.js';
 import { control } from './driver/control.js';

@@ -2,12 +2,12 @@ import type { DType, HostArray } from '../base/dtype.js';
 import { isFloat } from '../base/dtype.js';
 import { fromBFloat16Bits, fromFloat16Bits } from '../base/element.js';
 import { InternalError } from '../base/errors.js';
-import type { ValueRule } from '../base/options.js';
-import { generatorState, setGeneratorState } from '../front/generator.js';
-import { constantArray } from '../front/eager/operands.js';
-import { NDArray } from '../front/ndarray.js';
-import { recordRule } from '../front/records.js';
-import { StaticGraph } from '../front/staticgraph.js';
+import type { ValueRule } from '../base/attributes/options.js';
+import { generatorState, setGeneratorState } from '../front/dispatch/generator.js';
+import { constantArray } from '../front/dispatch/operands.js';
+import { NDArray } from '../front/core/ndarray.js';
+import { recordRule } from '../front/graphs/records.js';
+import { StaticGraph } from '../front/graphs/static-graph.js';
 import type { HostValue } from '../ir/host.js';
 import { namedInputs } from '../ir/program.js';
 

@@ -1,7 +1,7 @@
 import type { HostArray } from '../base/dtype.js';
 import { InternalError, UnsupportedError } from '../base/errors.js';
-import { generatorState } from '../front/generator.js';
-import type { Outside } from '../front/graph.js';
+import { generatorState } from '../front/dispatch/generator.js';
+import type { Outside } from '../front/graphs/graph.js';
 
 /** The value, as it is now, of something that a graph reads besides what it is given. */
 export function stateArrayOf(

@@ -40,7 +40,7 @@ export const flagTable: Readonly<Record<Flag, FlagInfo>> = {
     isPrinted: true,
   },
   kernels: {
-    doc: 'the loops that groups are lowered to, before they are optimised',
+    doc: 'the loops that groups are lowered to, before they are optimized',
     default: false,
     isPrinted: true,
   },

@@ -1,6 +1,6 @@
 import { basename, dirname, extname, join } from 'node:path';
 import { toC, toModule } from '../artifact/index.js';
-import type { StaticGraph } from '../front/staticgraph.js';
+import type { StaticGraph } from '../front/graphs/static-graph.js';
 import { printProgram } from '../ir/text.js';
 import { writeContent } from './graphs.js';
 import { fileOf } from './run.js';

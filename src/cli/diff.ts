@@ -1,10 +1,10 @@
 import { printable } from '../base/escape.js';
-import { encodeAttributes } from '../base/schema.js';
-import type { StaticGraph } from '../front/staticgraph.js';
+import { encodeAttributes } from '../base/attributes/schema.js';
+import type { StaticGraph } from '../front/graphs/static-graph.js';
 import type { NodeId } from '../graph/graph.js';
 import { printProgram } from '../ir/text.js';
 import { type CallNode, typeToString } from '../ir/program.js';
-import { bitsOf } from '../passes/bits.js';
+import { bitsOf } from '../passes/rewrite/bits.js';
 
 /** What a node computes, from the inputs on: equal for equal computations, wherever they stand. */
 interface Described {

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FormatError, inContext, KaonError } from '../base/errors.js';
-import { StaticGraph } from '../front/staticgraph.js';
+import { StaticGraph } from '../front/graphs/static-graph.js';
 import { FileError } from './usage.js';
 
 /** The graph in a file, or on the standard input: of Kaon, or of ONNX. */

@@ -1,7 +1,7 @@
-import type { DimBindings } from '../base/dim.js';
+import type { DimBindings } from '../base/dim/index.js';
 import { bytesOf } from '../base/dtype.js';
 import { printable } from '../base/escape.js';
-import type { StaticGraph } from '../front/staticgraph.js';
+import type { StaticGraph } from '../front/graphs/static-graph.js';
 import { namedInputs, type Program, typeToString } from '../ir/program.js';
 import type { OnnxGraph } from '../onnx.js';
 import { byteText, memoryLines } from './plan.js';

@@ -1,9 +1,9 @@
-import { type DimBindings, evaluateDim, symbolTable } from '../base/dim.js';
+import { type DimBindings, evaluateDim, symbolTable } from '../base/dim/index.js';
 import { bytesOf } from '../base/dtype.js';
-import type { StaticGraph } from '../front/staticgraph.js';
-import { planMemory } from '../passes/memory.js';
-import type { Place } from '../passes/places.js';
-import { planParts } from '../runtime/compile.js';
+import type { StaticGraph } from '../front/graphs/static-graph.js';
+import { planMemory } from '../passes/plan/memory.js';
+import type { Place } from '../passes/groups/places.js';
+import { planParts } from '../runtime/compile/compile.js';
 import { bound, checkSizes } from './sizes.js';
 
 /** A part of a graph that is planned as one, with its places. */

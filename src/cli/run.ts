@@ -1,8 +1,8 @@
 import { extname } from 'node:path';
 import { encodeNpy } from '../formats/npy.js';
 import { encodeSafetensors, type FileTensor } from '../formats/safetensors.js';
-import type { NDArray } from '../front/ndarray.js';
-import type { StaticGraph } from '../front/staticgraph.js';
+import type { NDArray } from '../front/core/ndarray.js';
+import type { StaticGraph } from '../front/graphs/static-graph.js';
 import { writeContent } from './graphs.js';
 import type { Inputs } from './inputs.js';
 import { UsageError } from './usage.js';

@@ -1,5 +1,5 @@
-import type { Bounds, Dim, DimBindings } from '../base/dim.js';
-import { symbolTable } from '../base/dim.js';
+import type { Bounds, Dim, DimBindings } from '../base/dim/index.js';
+import { symbolTable } from '../base/dim/index.js';
 import { UsageError } from './usage.js';
 
 /** What the options `--size` say: sizes by name. */

@@ -18,7 +18,7 @@ import {
   substituteDim,
   symbolTable,
   symbolsOf,
-} from '../base/dim.js';
+} from '../base/dim/index.js';
 import type { DType } from '../base/dtype.js';
 import { DTypeError, GraphError, ShapeError } from '../base/errors.js';
 import { type Shape, type TensorType } from './types.js';

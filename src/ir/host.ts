@@ -1,6 +1,6 @@
 import { allocate, type DType, type HostArray, type WeakKind } from '../base/dtype.js';
-import { describe } from '../base/attribute.js';
-import type { DimExpr } from '../base/dim.js';
+import { describe } from '../base/attributes/attribute.js';
+import type { DimExpr } from '../base/dim/index.js';
 import { writeElement } from '../base/element.js';
 import { integerRange } from '../base/numbers.js';
 import { ArgumentError, DTypeError, ShapeError } from '../base/errors.js';

@@ -2,17 +2,17 @@
  * Programs as JSON: exact, versioned, and safe to read from strangers. Programs come in a list, regions
  * before their owners, so that a shared region stays shared; the last one is the program itself.
  */
-import type { Json } from '../base/attribute.js';
-import { type Bounds, type Dim, parseDim, substituteDim, symbol } from '../base/dim.js';
+import type { Json } from '../base/attributes/attribute.js';
+import { type Bounds, type Dim, parseDim, substituteDim, symbol } from '../base/dim/index.js';
 import { isDType } from '../base/dtype.js';
 import { FormatError, GraphError, named } from '../base/errors.js';
-import { JsonReader } from '../base/reader.js';
+import { JsonReader } from '../base/attributes/reader.js';
 import {
   type Attributes,
   decodeAttributes,
   encodeAttributes,
   mapAttributeDims,
-} from '../base/schema.js';
+} from '../base/attributes/schema.js';
 import { bytesToBase64, fromBytes, fromWords, wordsOf } from './constants.js';
 import { mostLevels, mostRepeatedNodes } from './limits.js';
 import type { OperatorLookup } from './parse.js';

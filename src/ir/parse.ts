@@ -1,9 +1,9 @@
-import type { Json } from '../base/attribute.js';
-import { type Bounds, type Dim, parseDim, substituteDim, symbol } from '../base/dim.js';
+import type { Json } from '../base/attributes/attribute.js';
+import { type Bounds, type Dim, parseDim, substituteDim, symbol } from '../base/dim/index.js';
 import { isDType } from '../base/dtype.js';
 import { GraphError, KaonError, named } from '../base/errors.js';
-import { JsonReader } from '../base/reader.js';
-import { type Attributes, decodeAttributes, mapAttributeDims } from '../base/schema.js';
+import { JsonReader } from '../base/attributes/reader.js';
+import { type Attributes, decodeAttributes, mapAttributeDims } from '../base/attributes/schema.js';
 import { fromBytes, fromWords } from './constants.js';
 import { type Operator, type Output, Program, type Value } from './program.js';
 import { type Requirement, requirementFromJSON } from './requirement.js';

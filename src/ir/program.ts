@@ -1,11 +1,11 @@
-import type { Attributes, AttributeSchema } from '../base/schema.js';
-import { checkAttributes } from '../base/schema.js';
-import { type Bounds, type Dim, sameShape, symbol, symbolsOf } from '../base/dim.js';
+import type { Attributes, AttributeSchema } from '../base/attributes/schema.js';
+import { checkAttributes } from '../base/attributes/schema.js';
+import { type Bounds, type Dim, sameShape, symbol, symbolsOf } from '../base/dim/index.js';
 import { GraphError } from '../base/errors.js';
 import { Graph, type NodeId } from '../graph/graph.js';
 import { conditionKey, type Require, requireOrKeep, type Requirement } from './requirement.js';
-import { SharedSizes } from './sharedsizes.js';
-import { SizeSources } from './sizesources.js';
+import { SharedSizes } from './shared-sizes.js';
+import { SizeSources } from './size-sources.js';
 import { type ConstantData, type Shape, Tensor, type TensorType } from './types.js';
 
 /** What a program must know of an operator. The declarations of `ops/` are richer. */

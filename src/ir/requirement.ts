@@ -3,7 +3,7 @@
  * condition, it is settled at once; the others are kept as data and settled when the sizes of a run are
  * known, with the error that the operator would have thrown on these sizes.
  */
-import type { Json } from '../base/attribute.js';
+import type { Json } from '../base/attributes/attribute.js';
 import {
   boundsOf,
   type Dim,
@@ -13,9 +13,9 @@ import {
   sameDim,
   subDim,
   substituteDim,
-} from '../base/dim.js';
+} from '../base/dim/index.js';
 import { ArgumentError, type KaonError, ShapeError } from '../base/errors.js';
-import type { JsonReader } from '../base/reader.js';
+import type { JsonReader } from '../base/attributes/reader.js';
 import type { Shape } from './types.js';
 
 /** A comparison of sizes in its one normal form: `dim = 0` or `dim >= 0`. */

@@ -1,4 +1,4 @@
-import type { Dim } from '../base/dim.js';
+import type { Dim } from '../base/dim/index.js';
 import type { DType, HostArray } from '../base/dtype.js';
 
 export type Shape = readonly Dim[];

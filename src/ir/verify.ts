@@ -1,7 +1,7 @@
 import { allocate } from '../base/dtype.js';
-import { type Bounds, type Dim, symbol, symbolsOf } from '../base/dim.js';
+import { type Bounds, type Dim, symbol, symbolsOf } from '../base/dim/index.js';
 import { GraphError, KaonError, named } from '../base/errors.js';
-import { checkAttributes, symbolsOfAttributes } from '../base/schema.js';
+import { checkAttributes, symbolsOfAttributes } from '../base/attributes/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import { bindShapes, symbolsOfShape, symbolsOfTypes } from './bind.js';
 import { type CallNode, type Program, sameType, typeToString, type Value } from './program.js';

@@ -1,5 +1,5 @@
 import type { Rule } from './linter.js';
-import { noArrayTruthiness } from './noArrayTruthiness.js';
+import { noArrayTruthiness } from './no-array-truthiness.js';
 
 export type { Rule };
 

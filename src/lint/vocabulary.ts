@@ -1,8 +1,8 @@
-import * as creation from '../front/creation.js';
-import type { ArrayMethods } from '../front/methods.js';
-import type { NDArray } from '../front/ndarray.js';
-import type * as random from '../front/random.js';
-import type { Declaration } from '../ops/declare.js';
+import * as creation from '../front/arrays/creation.js';
+import type { ArrayMethods } from '../front/core/methods.js';
+import type { NDArray } from '../front/core/ndarray.js';
+import type * as random from '../front/arrays/random.js';
+import type { Declaration } from '../ops/declare/declare.js';
 import { registry } from '../ops/registry.js';
 
 /** The members of `M` that are functions returning one array. */

@@ -1,18 +1,18 @@
 import { ArgumentError, KaonError } from '../base/errors.js';
-import type { Capturable } from '../front/capturable.js';
-import { isCapturing, noteFields, withoutNotingSizes } from '../front/capture.js';
+import type { Capturable } from '../front/options/capturable.js';
+import { isCapturing, noteFields, withoutNotingSizes } from '../front/core/capture.js';
 import { unobserved } from '../front/fields/watch.js';
-import { hybridize, type Hybridized } from '../front/hybridize.js';
+import { hybridize, type Hybridized } from '../front/hybrid/hybridize.js';
 import {
   checkOptions as checkHybridizeOptions,
   type HybridizeOptions,
-} from '../front/hybridizeoptions.js';
-import type { Explanation } from '../front/explain.js';
-import type { StaticGraph } from '../front/staticgraph.js';
+} from '../front/options/hybridize-options.js';
+import type { Explanation } from '../front/caches/explain.js';
+import type { StaticGraph } from '../front/graphs/static-graph.js';
 
-import { type ArrayRecord, arraysOf, type FileSource } from './arrayfiles.js';
+import { type ArrayRecord, arraysOf, type FileSource } from './array-files.js';
 import { initializeAll, type InitializeOptions, Parameter } from './parameter.js';
-import { assignMapped, type LoadParametersOptions, type LoadReport } from './parametermap.js';
+import { assignMapped, type LoadParametersOptions, type LoadReport } from './parameter-map.js';
 import {
   parametersFromSafetensors,
   parametersToSafetensors,

@@ -1,6 +1,6 @@
 import { FormatError, UnsupportedError } from '../base/errors.js';
 import { loadNodeModules, type NodeModules } from '../base/node.js';
-import { checkArgument, rule, type ValueRule } from '../base/options.js';
+import { checkArgument, rule, type ValueRule } from '../base/attributes/options.js';
 
 /** The file system; places without one have the byte forms. */
 async function fileSystem(

@@ -1,10 +1,10 @@
-import { describe, number } from '../base/attribute.js';
+import { describe, number } from '../base/attributes/attribute.js';
 import type { DType } from '../base/dtype.js';
 import { ArgumentError } from '../base/errors.js';
-import { checkArgument, nonNegative } from '../base/options.js';
-import { full } from '../front/creation.js';
-import type { NDArray } from '../front/ndarray.js';
-import * as random from '../front/random.js';
+import { checkArgument, nonNegative } from '../base/attributes/options.js';
+import { full } from '../front/arrays/creation.js';
+import type { NDArray } from '../front/core/ndarray.js';
+import * as random from '../front/arrays/random.js';
 import { drawingNothing } from './stream.js';
 
 /** Makes the first value of a parameter. Random ones draw from `kn.random`'s generator. */

@@ -1,6 +1,6 @@
-import { describe } from '../base/attribute.js';
+import { describe } from '../base/attributes/attribute.js';
 import { ArgumentError } from '../base/errors.js';
-import { NDArray } from '../front/ndarray.js';
+import { NDArray } from '../front/core/ndarray.js';
 
 /**
  * Refuses what a layer cannot work on: layers take arrays, and plain data nowhere.

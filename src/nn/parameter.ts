@@ -1,14 +1,25 @@
-import { describe } from '../base/attribute.js';
+import { describe } from '../base/attributes/attribute.js';
 import type { DType } from '../base/dtype.js';
 import { ArgumentError, ShapeError } from '../base/errors.js';
-import { callable, checkOptions, dtypeName, flag, oneOfValues, rule } from '../base/options.js';
-import { guardByIdentity } from '../front/capturable.js';
-import { isCapturing, outsideCapture } from '../front/capture.js';
+import {
+  callable,
+  checkOptions,
+  dtypeName,
+  flag,
+  oneOfValues,
+  rule,
+} from '../base/attributes/options.js';
+import { guardByIdentity } from '../front/options/capturable.js';
+import { isCapturing, outsideCapture } from '../front/core/capture.js';
 import type { GradReq } from '../front/autograd/index.js';
-import { array } from '../front/creation.js';
-import { nameArray } from '../front/names.js';
-import { type GeneratorState, generatorState, setGeneratorState } from '../front/generator.js';
-import { NDArray } from '../front/ndarray.js';
+import { array } from '../front/arrays/creation.js';
+import { nameArray } from '../front/options/names.js';
+import {
+  type GeneratorState,
+  generatorState,
+  setGeneratorState,
+} from '../front/dispatch/generator.js';
+import { NDArray } from '../front/core/ndarray.js';
 import type { HostValue } from '../ir/host.js';
 import { type Initializer, zeros } from './initializer.js';
 import { drawFrom, drawsNothing, reserveStream } from './stream.js';

@@ -1,10 +1,10 @@
-import { bytesRule, checkArgument } from '../base/options.js';
+import { bytesRule, checkArgument } from '../base/attributes/options.js';
 import { decodeSafetensors, encodeSafetensors, type FileTensor } from '../formats/safetensors.js';
-import { arrayType } from '../front/arraytype.js';
-import { arrayOf, type NDArray } from '../front/ndarray.js';
+import { arrayType } from '../front/core/array-type.js';
+import { arrayOf, type NDArray } from '../front/core/ndarray.js';
 import { replaceFile } from './files.js';
 import type { Parameter } from './parameter.js';
-import { assignMapped, type LoadParametersOptions, type LoadReport } from './parametermap.js';
+import { assignMapped, type LoadParametersOptions, type LoadReport } from './parameter-map.js';
 
 /** An array as a tensor of a file. */
 export function toFileTensor(array: NDArray): FileTensor {

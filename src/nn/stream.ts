@@ -1,10 +1,10 @@
-import { outsideCapture } from '../front/capture.js';
+import { outsideCapture } from '../front/core/capture.js';
 import {
   type GeneratorState,
   generatorState,
   setGeneratorState,
   takeState,
-} from '../front/generator.js';
+} from '../front/dispatch/generator.js';
 
 /*
  * Random numbers that are set aside now and drawn later. A parameter whose sizes only the first call will

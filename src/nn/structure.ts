@@ -1,4 +1,4 @@
-import type { NDArray } from '../front/ndarray.js';
+import type { NDArray } from '../front/core/ndarray.js';
 import type { Block } from './block.js';
 import { Parameter, parameterOf } from './parameter.js';
 

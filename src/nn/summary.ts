@@ -1,6 +1,6 @@
-import { NDArray } from '../front/ndarray.js';
+import { NDArray } from '../front/core/ndarray.js';
 import { predictMode, pause } from '../front/autograd/index.js';
-import { flatten } from '../base/tree.js';
+import { flatten } from '../base/attributes/tree.js';
 import type { Block } from './block.js';
 import { Parameter } from './parameter.js';
 

@@ -1,9 +1,9 @@
 import { difference, type Elements, type Feeds, feedsRule } from '../artifact/check.js';
 import { InternalError } from '../base/errors.js';
-import { generatorState, setGeneratorState } from '../front/generator.js';
-import type { NDArray } from '../front/ndarray.js';
-import { StaticGraph } from '../front/staticgraph.js';
-import { fromOnnx, type FromOnnxOptions } from './fromonnx.js';
+import { generatorState, setGeneratorState } from '../front/dispatch/generator.js';
+import type { NDArray } from '../front/core/ndarray.js';
+import { StaticGraph } from '../front/graphs/static-graph.js';
+import { fromOnnx, type FromOnnxOptions } from './from-onnx.js';
 
 export { type Feeds, feedsRule };
 

@@ -1,10 +1,10 @@
 import { UnsupportedError } from '../base/errors.js';
-import { arrayType } from '../front/arraytype.js';
-import { numberArray } from '../front/capture.js';
-import { generatorState } from '../front/generator.js';
-import type { GraphParts, Outside } from '../front/graph.js';
-import { arrayOf, type NDArray } from '../front/ndarray.js';
-import { checkGraph, type StaticGraph } from '../front/staticgraph.js';
+import { arrayType } from '../front/core/array-type.js';
+import { numberArray } from '../front/core/capture.js';
+import { generatorState } from '../front/dispatch/generator.js';
+import type { GraphParts, Outside } from '../front/graphs/graph.js';
+import { arrayOf, type NDArray } from '../front/core/ndarray.js';
+import { checkGraph, type StaticGraph } from '../front/graphs/static-graph.js';
 import type { StructuredRead } from '../formats/onnx/structure.js';
 import { namedInputs } from '../ir/program.js';
 import type { ConstantData } from '../ir/types.js';

@@ -1,6 +1,6 @@
 import type { DType } from '../base/dtype.js';
-import * as e from '../loop/build.js';
-import type { Buffer, Expr, Stmt, Storage } from '../loop/nodes.js';
+import * as e from '../loop/language/build.js';
+import type { Buffer, Expr, Stmt, Storage } from '../loop/language/nodes.js';
 
 /*
  * How elements of a dtype lie in memory, and how they come to and from the compute type in which

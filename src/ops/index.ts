@@ -3,7 +3,7 @@ export * from './reduction/index.js';
 export * from './movement/index.js';
 export * from './indexing/index.js';
 export * from './contraction/index.js';
-export * from './normalisation/index.js';
+export * from './normalization/index.js';
 export * from './random/index.js';
 export * from './structure/index.js';
 export * from './dynamic/index.js';

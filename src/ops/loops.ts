@@ -1,8 +1,8 @@
-import { sizeOf } from '../base/dim.js';
+import { sizeOf } from '../base/dim/index.js';
 import type { DType } from '../base/dtype.js';
-import * as e from '../loop/build.js';
-import type { Buffer, Expr, Stmt } from '../loop/nodes.js';
-import { computeScalar, type KernelContext } from './lowering.js';
+import * as e from '../loop/language/build.js';
+import type { Buffer, Expr, Stmt } from '../loop/language/nodes.js';
+import { computeScalar, type KernelContext } from './declare/lowering.js';
 
 /** Loop nests and index arithmetic that the kernels of several families share. */
 

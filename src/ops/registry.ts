@@ -1,5 +1,5 @@
 import { InternalError } from '../base/errors.js';
-import type { Declaration } from './declare.js';
+import type { Declaration } from './declare/declare.js';
 import * as operators from './index.js';
 
 function collect(): ReadonlyMap<string, Declaration> {

@@ -1,8 +1,8 @@
 import { type DType, isNarrowFloat } from '../base/dtype.js';
-import * as e from '../loop/build.js';
-import type { Expr } from '../loop/nodes.js';
+import * as e from '../loop/language/build.js';
+import type { Expr } from '../loop/language/nodes.js';
 import { withPlainForm } from './elementwise/known.js';
-import { computeScalar } from './lowering.js';
+import { computeScalar } from './declare/lowering.js';
 
 /**
  * A number in the compute type of a dtype, on its way to that dtype. For floats of 16 bits this is float32,

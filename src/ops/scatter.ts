@@ -1,9 +1,9 @@
-import { isStatic, sizeOf } from '../base/dim.js';
-import * as e from '../loop/build.js';
-import { fastTwoSum } from '../loop/compensation.js';
-import type { Buffer, Const, Expr, Scalar, Stmt } from '../loop/nodes.js';
+import { isStatic, sizeOf } from '../base/dim/index.js';
+import * as e from '../loop/language/build.js';
+import { fastTwoSum } from '../loop/language/compensation.js';
+import type { Buffer, Const, Expr, Scalar, Stmt } from '../loop/language/nodes.js';
 import { overAll, ravel, workspace } from './loops.js';
-import type { Access, KernelContext } from './lowering.js';
+import type { Access, KernelContext } from './declare/lowering.js';
 
 /*
  * Results that are built out of order, from contributions that go where indices say. Long sums keep what an

@@ -1,6 +1,6 @@
-import type { Dim } from '../base/dim.js';
+import type { Dim } from '../base/dim/index.js';
 import { Tensor } from '../ir/types.js';
-import type { DefaultTensor, Input } from './declare.js';
+import type { DefaultTensor, Input } from './declare/declare.js';
 import { sizesOf } from './dynamic/extents.js';
 
 /** `f(x)`, any shape; the result has the shape of `x`. */

@@ -1,9 +1,9 @@
-import { sameShape } from '../base/dim.js';
+import { sameShape } from '../base/dim/index.js';
 import { allocate, type DType, isFloat } from '../base/dtype.js';
 import { type Element, readElement, writeElement } from '../base/element.js';
 import type { Value } from '../ir/program.js';
 import type { ConstantData, TensorType } from '../ir/types.js';
-import { callOf } from './law.js';
+import { callOf } from './declare/law.js';
 import { fill, fullLike } from './movement/fill.js';
 import { broadcastTo } from './reduction/sum.js';
 

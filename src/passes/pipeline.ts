@@ -1,35 +1,17 @@
-import { eliminateCommonSubexpressions } from './cse.js';
-import { eliminateDeadCode } from './dce.js';
-import { decompose } from './decompose.js';
-import { type Evaluate, foldConstants } from './fold.js';
-import { inline } from './inline.js';
+import { eliminateCommonSubexpressions } from './simplify/cse.js';
+import { eliminateDeadCode } from './rewrite/dce.js';
+import { decompose } from './simplify/decompose.js';
+import { foldConstants } from './simplify/fold.js';
+import type { Pass, PassContext } from './rewrite/pass.js';
+import { inline } from './rewrite/inline.js';
 import { hasLoops, loopForms, loopPasses } from './loops/passes.js';
-import { mergeLoops } from './mergeloops.js';
+import { mergeLoops } from './loops/merge-loops.js';
 import { simplify } from './simplify/simplify.js';
-import { turnProducts } from './turn.js';
+import { turnProducts } from './rewrite/turn.js';
 import { InternalError } from '../base/errors.js';
 import { currentDebugging } from '../base/flags.js';
 import type { Program } from '../ir/program.js';
 import { verify } from '../ir/verify.js';
-import type { Law } from '../ops/law.js';
-
-/** What passes may ask of the floors above. */
-export interface PassContext {
-  /** Runs a call on constants; without it nothing is folded. */
-  readonly evaluate?: Evaluate;
-  /** Hears of every law that was applied, and to a call of which operator. */
-  readonly applied?: (op: string, law: Law) => void;
-}
-
-/** One step of the compiler on programs. */
-export interface Pass {
-  readonly name: string;
-  readonly doc: string;
-  /** Whether a program has anything of what the pass is about; otherwise it is not even reported. Default yes. */
-  concerns?(program: Program): boolean;
-  /** Returns the program itself when there was nothing to do. */
-  run(program: Program, context: PassContext): Program;
-}
 
 /** Every program goes through these in this order before it is lowered. */
 export const passes: readonly Pass[] = [

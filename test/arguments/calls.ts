@@ -4,7 +4,7 @@ import { toC, toModule } from '../../src/artifact/index.js';
 import { encodeNpy } from '../../src/formats/npy.js';
 import * as onnx from '../../src/onnx.js';
 import type { Callable } from './declarations.js';
-import { type Base, binary, type Maker, operators, unary } from './operatorcalls.js';
+import { type Base, binary, type Maker, operators, unary } from './operator-calls.js';
 import type { World } from './world.js';
 
 /** A call that is right, of everything published; the campaign makes it wrong. */

@@ -11,7 +11,7 @@ const isLong = process.env['KAON_LONG_TESTS'] === '1';
 
 /**
  * How a compiler is asked: the last one found to look for what C leaves undefined, those before it to
- * optimise. One that is alone does both.
+ * optimize. One that is alone does both.
  */
 function waysOf(compiler: string): readonly string[] {
   if (compiler !== compilers.at(-1)) return [isLong ? '-O2' : '-O1'];
@@ -19,7 +19,7 @@ function waysOf(compiler: string): readonly string[] {
   return [level, '-fsanitize=undefined,address', '-fno-sanitize-recover=all'];
 }
 
-/** Optimising more text than this takes seconds, and all that is in it is in smaller files too. */
+/** Optimizing more text than this takes seconds, and all that is in it is in smaller files too. */
 const mostOptimized = 30_000;
 
 /** One model of a program. */

@@ -57,11 +57,11 @@ for (const format of formats) {
     }
   });
 
-  test(`${format.name}: numbers between neighbours go to the nearest, ties to the even one`, () => {
+  test(`${format.name}: numbers between neighbors go to the nearest, ties to the even one`, () => {
     const infinite = (2 ** format.exponentBits - 1) << format.fractionBits;
     for (let bits = 0; bits < infinite; bits++) {
       const low = decode(format, bits);
-      // The neighbour of the greatest finite number, for rounding, is what would follow it.
+      // The neighbor of the greatest finite number, for rounding, is what would follow it.
       const high =
         bits + 1 === infinite ? low + (low - decode(format, bits - 1)) : decode(format, bits + 1);
       const middle = (low + high) / 2; // exact in a double

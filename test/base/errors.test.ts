@@ -10,7 +10,7 @@ import {
   ShapeError,
   userFrame,
 } from '../../src/base/errors.js';
-import { symbol } from '../../src/base/dim.js';
+import { symbol } from '../../src/base/dim/index.js';
 import { installDebugging, parseFlags } from '../../src/base/flags.js';
 
 test('a message says everything, one fact a line', () => {

@@ -9,13 +9,13 @@ interface Row {
   figures: Record<string, { best: number }>;
   shares: Record<string, number>;
 }
-interface Judgement {
+interface Judgment {
   wanted: string;
   measured: string | null;
   met: boolean | null;
 }
 interface Targets {
-  judge(target: Record<string, unknown>, row: Row): Judgement;
+  judge(target: Record<string, unknown>, row: Row): Judgment;
   fastest(figures: Row['figures'], beginning: string): [string, { best: number }] | null;
 }
 interface Units {

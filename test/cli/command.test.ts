@@ -10,7 +10,7 @@ import {
   ModelProtoSchema,
   type ValueInfoProtoSchema,
 } from '../../src/formats/onnx/proto/onnx_pb.js';
-import { loadGraph, saveGraph } from '../../examples/support/graphfiles.js';
+import { loadGraph, saveGraph } from '../../examples/support/graph-files.js';
 import { command } from '../../src/cli/command.js';
 import { decodeNpy, encodeNpy } from '../../src/formats/npy.js';
 import { decodeSafetensors, encodeSafetensors } from '../../src/formats/safetensors.js';
@@ -331,7 +331,7 @@ test('mistakes on the command line: code 2, and how it is meant, on the error st
     [[], /say what to do/],
     [['paint'], /no command paint/],
     [['inspect'], /give one graph/],
-    [['inspect', path, '--colour'], /--colour/],
+    [['inspect', path, '--color'], /--color/],
     [['inspect', path, '--train'], /no option --train/],
     [['inspect', path, '--text', '--plan'], /not both/],
     [['inspect', path, '--size', 'n=few'], /NAME=N/],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isFloat } from '../../src/base/dtype.js';
-import { flatten, unflatten } from '../../src/base/tree.js';
+import { flatten, unflatten } from '../../src/base/attributes/tree.js';
 import * as kn from '../../src/index.js';
 import { near } from '../front/support.js';
 

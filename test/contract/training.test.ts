@@ -21,7 +21,7 @@ class Net extends kn.nn.HybridBlock {
 /**
  * Runs a scenario on an eager and on a captured network of equal weights, and compares all that it says. In float64,
  * since some of the gradients are what is left of terms that are a hundred times as large, which eager and captured
- * products need not add up alike; only what the normalisation keeps is rounded to float32.
+ * products need not add up alike; only what the normalization keeps is rounded to float32.
  */
 function eagerAndCaptured(
   line: string,

@@ -11,7 +11,7 @@ import { NameReader } from '../../examples/names/model.js';
 import { firstNames, makeNames, runNames } from '../../examples/names/run.js';
 import { reloadDigits, reloadNames } from '../../examples/reload.js';
 import { compareForms, forms } from '../../examples/support/forms.js';
-import { saveGraph } from '../../examples/support/graphfiles.js';
+import { saveGraph } from '../../examples/support/graph-files.js';
 import { explanationLines, speedLine } from '../../examples/support/summary.js';
 import * as kn from '../../src/index.js';
 import { assertClose } from '../support/close.js';

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { carryOut } from '../../examples/shipping/carryout.js';
+import { carryOut } from '../../examples/shipping/carry-out.js';
 import { compare, tolerance } from '../../examples/shipping/compare.js';
 import { deploy } from '../../examples/shipping/deploy.js';
 import { models } from '../../examples/shipping/models.js';

@@ -5,7 +5,7 @@ import { decodeNpy, encodeNpy } from '../../src/formats/npy.js';
 import { fromBase64 } from '../../src/base/base64.js';
 import * as kn from '../../src/index.js';
 import { fromFileTensor } from '../../src/nn/persistence.js';
-import { npyFiles } from './npyFiles.js';
+import { npyFiles } from './npy-files.js';
 
 /** A file as NumPy writes it: `numpy.save` of `numpy.array([[1, 2], [3, 4]], dtype)`. */
 function file(header: string, elements: ArrayBufferView, version: 1 | 2 = 1): Uint8Array {

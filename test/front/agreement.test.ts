@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isFloat } from '../../src/base/dtype.js';
-import { arrayType } from '../../src/front/arraytype.js';
-import { arrayOf } from '../../src/front/ndarray.js';
+import { arrayType } from '../../src/front/core/array-type.js';
+import { arrayOf } from '../../src/front/core/ndarray.js';
 import * as kn from '../../src/index.js';
 import * as operators from '../../src/ops/index.js';
 import { registry } from '../../src/ops/registry.js';

@@ -1,5 +1,5 @@
 import * as kn from '../../src/index.js';
-import type { Declaration } from '../../src/ops/declare.js';
+import type { Declaration } from '../../src/ops/declare/declare.js';
 import * as operators from '../../src/ops/index.js';
 import type { SizeAction } from './dynamic.js';
 

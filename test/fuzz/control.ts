@@ -1,4 +1,4 @@
-import { flatten } from '../../src/base/tree.js';
+import { flatten } from '../../src/base/attributes/tree.js';
 import * as kn from '../../src/index.js';
 import { copy } from '../../src/ops/index.js';
 import type { Nesting, Region, Step } from './program.js';

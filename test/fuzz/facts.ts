@@ -15,7 +15,7 @@ const exactThere = new Set([
   'all', 'any', 'argmax', 'argmin', 'countNonzero', 'cummax', 'cummaxPosition', 'cummin',
   'cumminPosition', 'max', 'min', 'maxPool', 'slidingWindows', 'windowCounts',
 ]); // prettier-ignore
-const inexactFamilies = new Set(['reduction', 'contraction', 'normalisation']);
+const inexactFamilies = new Set(['reduction', 'contraction', 'normalization']);
 /** Of the other families, those that add up what falls on one element. */
 const accumulating = new Set([
   'scatterAdd', 'takeAdjoint', 'padAdjoint', 'sliceAdjoint', 'diagonalAdjoint',

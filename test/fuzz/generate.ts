@@ -1,7 +1,7 @@
 import { type DType, isFloat, kindOf } from '../../src/base/dtype.js';
 import type { NDArray } from '../../src/index.js';
 import * as kn from '../../src/index.js';
-import type { Declaration } from '../../src/ops/declare.js';
+import type { Declaration } from '../../src/ops/declare/declare.js';
 import { registry } from '../../src/ops/registry.js';
 import { generator } from '../support/samples.js';
 import { actionNames } from './calls.js';
@@ -9,7 +9,7 @@ import { sizeActions, withSizes } from './dynamic.js';
 import { excluded, needsExact } from './facts.js';
 import { deepestBody, Flows } from './flows.js';
 import { type Expected, Operands } from './operands.js';
-import { choosePalette, Choices, isFixed, isVaried, type Known, type Palette, recolour, sameKind } from './pool.js'; // prettier-ignore
+import { choosePalette, Choices, isFixed, isVaried, type Known, type Palette, recolor, sameKind } from './pool.js'; // prettier-ignore
 import type { Argument, Extent, FuzzProgram, Role, Sizes } from './program.js';
 import { refsOf, shapeAt, sizeOf } from './program.js';
 import { type Refused, Scene, type Trial } from './scene.js';
@@ -34,8 +34,8 @@ export interface Generated {
   readonly values: ReadonlyMap<number, NDArray>;
 }
 
-/** So many seeds in a row are neighbours. */
-const neighbours = 100;
+/** So many seeds in a row are neighbors. */
+const neighbors = 100;
 /** How many outputs are chosen for how much leads to them. */
 const deepOutputs = 5;
 
@@ -47,7 +47,7 @@ const weights: Readonly<Record<Declaration['family'], number>> = {
   indexing: 3,
   random: 1,
   structure: 1,
-  normalisation: 1,
+  normalization: 1,
   contraction: 1,
   control: 0,
   dynamic: 0,
@@ -86,8 +86,8 @@ class Maker {
     this.#seed = seed;
     this.#options = options;
     this.#choices = new Choices(generator(seed));
-    // Neighbours have sizes and dtypes in common, so that what is compiled for one serves the next.
-    const common = new Choices(generator(Math.floor(seed / neighbours)));
+    // Neighbors have sizes and dtypes in common, so that what is compiled for one serves the next.
+    const common = new Choices(generator(Math.floor(seed / neighbors)));
     this.#palette = choosePalette(common);
     this.#sizes = this.#chooseSizes(common);
     // Sizes that data decides show only where the data differs.
@@ -243,7 +243,7 @@ class Maker {
   /** A value that can stand for a sample's array; a new input where there is none. */
   #acquire(declaration: Declaration, expected: Expected): Known {
     const { array, fits } = expected;
-    const dtype = recolour(array.dtype, this.#palette, this.#choices);
+    const dtype = recolor(array.dtype, this.#palette, this.#choices);
     const [low, high] = [array.low, array.high];
     const isChecked = declaration.check !== undefined && !isFloat(array.dtype);
     if (array.values === undefined && !isChecked) {

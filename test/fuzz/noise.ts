@@ -1,8 +1,8 @@
 import { type HostArray, isFloat } from '../../src/base/dtype.js';
-import { isCapturing } from '../../src/front/capture.js';
+import { isCapturing } from '../../src/front/core/capture.js';
 import type { NDArray } from '../../src/index.js';
 import * as kn from '../../src/index.js';
-import { type Declaration, type Invoke, installFrontend } from '../../src/ops/declare.js';
+import { type Declaration, type Invoke, installFrontend } from '../../src/ops/declare/declare.js';
 import { generator } from '../support/samples.js';
 import { isInexact } from './facts.js';
 import type { RunOptions } from './run.js';
@@ -79,7 +79,7 @@ export class Noise {
     const isDouble = dtype === 'float64';
     const alike = this.#random() < 0.5 ? -1 : 1;
     for (let i = 0; i < home.length; i++) {
-      if (home instanceof Uint16Array) home[i] = this.#neighbour(home[i], dtype === 'float16');
+      if (home instanceof Uint16Array) home[i] = this.#neighbor(home[i], dtype === 'float16');
       else {
         const step = roundings * (isDouble ? 2 ** -53 : 2 ** -24);
         const part = this.#isAlike ? alike : 2 * this.#random() - 1;
@@ -91,11 +91,11 @@ export class Noise {
   /** The 16-bit floats are rounded once more where a fused kernel might round once less. */
   #nudge({ dtype, storage: { host } }: NDArray): void {
     if (!(host instanceof Uint16Array)) return;
-    for (let i = 0; i < host.length; i++) host[i] = this.#neighbour(host[i], dtype === 'float16');
+    for (let i = 0; i < host.length; i++) host[i] = this.#neighbor(host[i], dtype === 'float16');
   }
 
   /** The same bits, or those of the next float up or down. */
-  #neighbour(bits: number, isHalf: boolean): number {
+  #neighbor(bits: number, isHalf: boolean): number {
     const magnitude = bits & 0x7fff;
     const infinite = isHalf ? 0x7c00 : 0x7f80;
     if (magnitude === 0 || magnitude >= infinite - 1) return bits;

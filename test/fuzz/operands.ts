@@ -1,4 +1,4 @@
-import type { Declaration, Sample, SampleArray } from '../../src/ops/declare.js';
+import type { Declaration, Sample, SampleArray } from '../../src/ops/declare/declare.js';
 import { broadcasts, type Choices, isOpen, type Known, sameShapes } from './pool.js';
 import { type Argument, type Extent, shapeAt, type Sizes } from './program.js';
 

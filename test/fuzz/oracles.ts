@@ -1,5 +1,5 @@
 import { GraphError } from '../../src/base/errors.js';
-import { flatten } from '../../src/base/tree.js';
+import { flatten } from '../../src/base/attributes/tree.js';
 import * as kn from '../../src/index.js';
 import { generator } from '../support/samples.js';
 import { settings } from '../support/settings.js';

@@ -145,7 +145,7 @@ export function choosePalette(choices: Choices): Palette {
 }
 
 /** The dtype that an operand declared with `dtype` shall have. */
-export function recolour(dtype: DType, palette: Palette, choices: Choices): DType {
+export function recolor(dtype: DType, palette: Palette, choices: Choices): DType {
   if (isFloat(dtype)) return choices.chance(0.9) ? palette.float : palette.other;
   if (kindOf(dtype) === 'int' && choices.chance(0.3)) return palette.int;
   return dtype;

@@ -1,7 +1,7 @@
 import { allocate, kindOf } from '../../src/base/dtype.js';
 import { writeElement } from '../../src/base/element.js';
-import { arrayType } from '../../src/front/arraytype.js';
-import { arrayOf } from '../../src/front/ndarray.js';
+import { arrayType } from '../../src/front/core/array-type.js';
+import { arrayOf } from '../../src/front/core/ndarray.js';
 import * as kn from '../../src/index.js';
 import { generator } from '../support/samples.js';
 import { type Callable, calls, resultArrays } from './calls.js';

@@ -4,7 +4,7 @@ import { isFloat } from '../../src/base/dtype.js';
 import type { NDArray } from '../../src/index.js';
 import { calls } from './calls.js';
 import { checkProgram, oracleOf, programOf } from './check.js';
-import { isCapturing } from '../../src/front/capture.js';
+import { isCapturing } from '../../src/front/core/capture.js';
 import { generate } from './generate.js';
 import { byFunctions } from './control.js';
 import type { OracleName } from './oracles.js';

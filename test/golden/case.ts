@@ -1,8 +1,8 @@
-import { type Dim, symbol } from '../../src/base/dim.js';
+import { type Dim, symbol } from '../../src/base/dim/index.js';
 import type { DType } from '../../src/base/dtype.js';
 import type { Program } from '../../src/ir/program.js';
 import type { TensorType } from '../../src/ir/types.js';
-import type { Operand } from '../../src/runtime/executable.js';
+import type { Operand } from '../../src/runtime/execution/executable.js';
 import { sizeOf } from '../support/arrays.js';
 import { floats } from '../support/programs.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
-import { compile } from '../../src/runtime/compile.js';
+import { compile } from '../../src/runtime/compile/compile.js';
 import { numbersOf } from '../support/arrays.js';
 import { assertClose } from '../support/close.js';
 import { checkout } from '../support/sources.js';

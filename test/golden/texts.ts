@@ -3,12 +3,12 @@ import { c99, type Dialect, gnu, moduleToC } from '../../src/codegen/c/index.js'
 import { encodeModule } from '../../src/codegen/wasm/index.js';
 import type { Program } from '../../src/ir/program.js';
 import { printProgram } from '../../src/ir/text.js';
-import { optimizeModule } from '../../src/loop/module.js';
-import type { Module } from '../../src/loop/nodes.js';
-import { avx512Target, type Target, wasmTarget } from '../../src/loop/target.js';
-import { moduleText } from '../../src/loop/text.js';
-import { lowerProgram, type Plan } from '../../src/passes/lower/plan.js';
-import { planParts } from '../../src/runtime/compile.js';
+import { optimizeModule } from '../../src/loop/optimize/module.js';
+import type { Module } from '../../src/loop/language/nodes.js';
+import { avx512Target, type Target, wasmTarget } from '../../src/loop/language/target.js';
+import { moduleText } from '../../src/loop/language/text.js';
+import { lowerProgram, type Plan } from '../../src/passes/lower/main/plan.js';
+import { planParts } from '../../src/runtime/compile/compile.js';
 import { refit } from './brackets.js';
 
 const toolkit = await wabt();

@@ -9,7 +9,7 @@ import {
   mulDim,
   subDim,
   symbol,
-} from '../../src/base/dim.js';
+} from '../../src/base/dim/index.js';
 import { DTypeError, GraphError, ShapeError } from '../../src/base/errors.js';
 import { bindShapes, bindTypes, determinedSymbols, substituteType } from '../../src/ir/bind.js';
 import type { Shape } from '../../src/ir/types.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Json } from '../../src/base/attribute.js';
-import { symbol } from '../../src/base/dim.js';
+import type { Json } from '../../src/base/attributes/attribute.js';
+import { symbol } from '../../src/base/dim/index.js';
 import { FormatError, GraphError } from '../../src/base/errors.js';
 import { programFromJSON, programToJSON } from '../../src/ir/json.js';
 import { Program, type Value } from '../../src/ir/program.js';

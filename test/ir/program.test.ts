@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../src/base/dim.js';
+import { symbol } from '../../src/base/dim/index.js';
 import { ArgumentError, GraphError } from '../../src/base/errors.js';
-import { int } from '../../src/base/attribute.js';
+import { int } from '../../src/base/attributes/attribute.js';
 import {
   namedInputs,
   type Operator,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { type Dim, evaluateDim, mulDim, subDim, symbol } from '../../src/base/dim.js';
+import { type Dim, evaluateDim, mulDim, subDim, symbol } from '../../src/base/dim/index.js';
 import { ArgumentError, FormatError, GraphError, ShapeError } from '../../src/base/errors.js';
-import { checkRequirements } from '../../src/ir/checkrequirements.js';
+import { checkRequirements } from '../../src/ir/check-requirements.js';
 import { programFromJSON, programToJSON } from '../../src/ir/json.js';
 import { parseProgram } from '../../src/ir/parse.js';
 import { Program } from '../../src/ir/program.js';
@@ -22,10 +22,10 @@ import { printProgram } from '../../src/ir/text.js';
 import { verify } from '../../src/ir/verify.js';
 import { call, mul, reshape, topK } from '../../src/ops/index.js';
 import { registry } from '../../src/ops/registry.js';
-import { eliminateDeadCode } from '../../src/passes/dce.js';
-import { inline } from '../../src/passes/inline.js';
-import { jointProgram } from '../../src/passes/joint.js';
-import { withOutputs } from '../../src/passes/outputs.js';
+import { eliminateDeadCode } from '../../src/passes/rewrite/dce.js';
+import { inline } from '../../src/passes/rewrite/inline.js';
+import { jointProgram } from '../../src/passes/gradient/joint.js';
+import { withOutputs } from '../../src/passes/rewrite/outputs.js';
 import { programOf } from '../support/programs.js';
 
 const [n, m] = [symbol('n'), symbol('m')];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addDim, symbol } from '../../src/base/dim.js';
+import { addDim, symbol } from '../../src/base/dim/index.js';
 import { dtypes, viewOf, bytesOf } from '../../src/base/dtype.js';
 import { FormatError, GraphError, KaonError } from '../../src/base/errors.js';
 import { programFromJSON, programToJSON } from '../../src/ir/json.js';
@@ -13,7 +13,7 @@ import { fill } from '../../src/ops/movement/fill.js';
 import { reshape } from '../../src/ops/movement/reshape.js';
 import { broadcastTo, sum } from '../../src/ops/reduction/sum.js';
 import { call } from '../../src/ops/structure/call.js';
-import { backwardProgram } from '../../src/passes/gradient.js';
+import { backwardProgram } from '../../src/passes/gradient/gradient.js';
 
 const known = new Map(
   [add, mul, sum, broadcastTo, reshape, fill, call].map((f) => [f.declaration.name, f.declaration]),

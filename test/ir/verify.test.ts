@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dim } from '../../src/base/attribute.js';
-import { type Dim, symbol } from '../../src/base/dim.js';
+import { dim } from '../../src/base/attributes/attribute.js';
+import { type Dim, symbol } from '../../src/base/dim/index.js';
 import { GraphError } from '../../src/base/errors.js';
 import { type Operator, Program } from '../../src/ir/program.js';
 import type { TensorType } from '../../src/ir/types.js';

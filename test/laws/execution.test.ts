@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { evaluateDim } from '../../src/base/dim.js';
+import { evaluateDim } from '../../src/base/dim/index.js';
 import { bytesOf } from '../../src/base/dtype.js';
 import { bindShapes, bindTypes } from '../../src/ir/bind.js';
 import { registry } from '../../src/ops/registry.js';
-import { compile } from '../../src/runtime/compile.js';
-import type { Executable, Operand } from '../../src/runtime/executable.js';
-import { defaultTier } from '../../src/runtime/tiers.js';
+import { compile } from '../../src/runtime/compile/compile.js';
+import type { Executable, Operand } from '../../src/runtime/execution/executable.js';
+import { defaultTier } from '../../src/runtime/execution/tiers.js';
 import {
   bindSizes,
   generator,

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isStatic } from '../../src/base/dim.js';
+import { isStatic } from '../../src/base/dim/index.js';
 import { isFloat } from '../../src/base/dtype.js';
 import type { Program, Value } from '../../src/ir/program.js';
 import { add, cumsum, mul, onesLike, reshape, sin, sum } from '../../src/ops/index.js';
 import { registry } from '../../src/ops/registry.js';
-import { gradient } from '../../src/passes/gradient.js';
-import { compile } from '../../src/runtime/compile.js';
-import type { Operand } from '../../src/runtime/executable.js';
-import { Storage } from '../../src/runtime/storage.js';
+import { gradient } from '../../src/passes/gradient/gradient.js';
+import { compile } from '../../src/runtime/compile/compile.js';
+import type { Operand } from '../../src/runtime/execution/executable.js';
+import { Storage } from '../../src/runtime/memory/storage.js';
 import {
   bindSizes,
   generator,

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isFloat } from '../../src/base/dtype.js';
 import { registry } from '../../src/ops/registry.js';
-import { compile } from '../../src/runtime/compile.js';
-import type { Operand } from '../../src/runtime/executable.js';
+import { compile } from '../../src/runtime/compile/compile.js';
+import type { Operand } from '../../src/runtime/execution/executable.js';
 import { isInexact } from '../fuzz/facts.js';
 import {
   bindSizes,
@@ -32,7 +32,7 @@ function placesIn({ storage: { length } }: Operand): number[] {
 type Fault = (values: readonly number[], at: number) => number;
 const faults: Readonly<Record<string, Fault>> = {
   'a term is left out': () => 0,
-  'the neighbour is read': (values, at) => values[(at + 1) % values.length],
+  'the neighbor is read': (values, at) => values[(at + 1) % values.length],
   'a term counts twice': (values, at) => 2 * values[at],
 };
 

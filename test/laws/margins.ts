@@ -2,9 +2,9 @@ import { type DType, isFloat } from '../../src/base/dtype.js';
 import { readElement, writeElement } from '../../src/base/element.js';
 import { InternalError } from '../../src/base/errors.js';
 import type { Program } from '../../src/ir/program.js';
-import { compile } from '../../src/runtime/compile.js';
-import type { Operand } from '../../src/runtime/executable.js';
-import { Storage } from '../../src/runtime/storage.js';
+import { compile } from '../../src/runtime/compile/compile.js';
+import type { Operand } from '../../src/runtime/execution/executable.js';
+import { Storage } from '../../src/runtime/memory/storage.js';
 import { isInexact } from '../fuzz/facts.js';
 import { generator, type SampleCase } from '../support/samples.js';
 
@@ -23,7 +23,7 @@ import { generator, type SampleCase } from '../support/samples.js';
 const mostRoundingsOfFolds = 16;
 
 /** Families that add up by folds, but for these, which multiply, or add up products. */
-const foldingFamilies = new Set(['reduction', 'normalisation']);
+const foldingFamilies = new Set(['reduction', 'normalization']);
 const otherwise = new Set(['prod', 'cumprod', 'recurrence', 'attention', 'attentionGradient']);
 
 /** By how much each element may be off; null where all have the same bits. */

@@ -5,9 +5,9 @@ import { allocate, isFloat } from '../../src/base/dtype.js';
 import type { Program, Value } from '../../src/ir/program.js';
 import { add } from '../../src/ops/index.js';
 import { registry } from '../../src/ops/registry.js';
-import { gradient } from '../../src/passes/gradient.js';
-import { compile } from '../../src/runtime/compile.js';
-import type { Operand } from '../../src/runtime/executable.js';
+import { gradient } from '../../src/passes/gradient/gradient.js';
+import { compile } from '../../src/runtime/compile/compile.js';
+import type { Operand } from '../../src/runtime/execution/executable.js';
 import { type Narrow, rounded, ulpOf } from '../support/rounding.js';
 import {
   bindSizes,
@@ -18,14 +18,14 @@ import {
   sampleOperands,
   sampleProgram,
 } from '../support/samples.js';
-import { Storage } from '../../src/runtime/storage.js';
+import { Storage } from '../../src/runtime/memory/storage.js';
 
 /*
  * What is made of several operators, gradients above all, is computed in float32 for floats of 16 bits, and
  * rounded once: it is the float64 result, rounded, to a unit in the last place.
  */
 
-const families = new Set(['elementwise', 'reduction', 'normalisation']);
+const families = new Set(['elementwise', 'reduction', 'normalization']);
 const composed = new Set(['avgPool', 'einsum']);
 
 /** Operators that promise something else. */

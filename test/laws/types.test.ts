@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Json } from '../../src/base/attribute.js';
-import { boundsOf } from '../../src/base/dim.js';
+import type { Json } from '../../src/base/attributes/attribute.js';
+import { boundsOf } from '../../src/base/dim/index.js';
 import { type DType, isFloat } from '../../src/base/dtype.js';
 import { KaonError } from '../../src/base/errors.js';
-import type { Attributes } from '../../src/base/schema.js';
+import type { Attributes } from '../../src/base/attributes/schema.js';
 import { Program, sameType, type Value } from '../../src/ir/program.js';
 import { add } from '../../src/ops/index.js';
 import { registry } from '../../src/ops/registry.js';
-import { gradient } from '../../src/passes/gradient.js';
+import { gradient } from '../../src/passes/gradient/gradient.js';
 import { bindSizes, type SampleCase, sampleCases, sampleProgram } from '../support/samples.js';
 
 /* What inference promises of every operator, whatever it is given: see each test. */

@@ -1,6 +1,6 @@
-import * as e from '../../src/loop/build.js';
-import { type Expr, type Module, type Stmt } from '../../src/loop/nodes.js';
-import { meeting } from '../../src/loop/team.js';
+import * as e from '../../src/loop/language/build.js';
+import { type Expr, type Module, type Stmt } from '../../src/loop/language/nodes.js';
+import { meeting } from '../../src/loop/language/team.js';
 
 /** How often threads meet. */
 export const rounds = 200;

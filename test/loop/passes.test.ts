@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { separateBindings } from '../../src/loop/bindings.js';
-import { moduleOf } from '../../src/loop/build.js';
-import type { Kernel } from '../../src/loop/nodes.js';
-import { optimize } from '../../src/loop/optimize.js';
-import { parseKernel } from '../../src/loop/parse.js';
-import { share } from '../../src/loop/share.js';
-import { simplify } from '../../src/loop/simplify.js';
-import { kernelText, moduleText } from '../../src/loop/text.js';
-import { unroll } from '../../src/loop/unroll.js';
-import { vectorize } from '../../src/loop/vectorize.js';
-import { verifyKernel, verifyModule } from '../../src/loop/verify.js';
-import { randomKernel } from './randomkernel.js';
+import { separateBindings } from '../../src/loop/analysis/bindings.js';
+import { moduleOf } from '../../src/loop/language/build.js';
+import type { Kernel } from '../../src/loop/language/nodes.js';
+import { optimize } from '../../src/loop/optimize/optimize.js';
+import { parseKernel } from '../../src/loop/language/parse.js';
+import { share } from '../../src/loop/optimize/share.js';
+import { simplify } from '../../src/loop/optimize/simplify.js';
+import { kernelText, moduleText } from '../../src/loop/language/text.js';
+import { unroll } from '../../src/loop/optimize/unroll.js';
+import { vectorize } from '../../src/loop/optimize/vectorize.js';
+import { verifyKernel, verifyModule } from '../../src/loop/language/verify.js';
+import { randomKernel } from './random-kernel.js';
 import { contentsAfter } from './running.js';
 
 const entropy = fc.array(fc.nat({ max: 10_000 }), { minLength: 20, maxLength: 400, size: 'max' });
@@ -46,7 +46,7 @@ describe('every pass keeps what a random kernel computes', () => {
     });
   }
 
-  it('optimised text parses back to the same text', () => {
+  it('optimized text parses back to the same text', () => {
     fc.assert(
       fc.property(entropy, (choices) => {
         const text = moduleText(moduleOf([optimize(randomKernel(choices), { vectorBytes: 16 })]));

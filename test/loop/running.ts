@@ -1,7 +1,7 @@
-import * as e from '../../src/loop/build.js';
-import { interpret } from '../../src/loop/interpret.js';
-import type { Kernel, Storage } from '../../src/loop/nodes.js';
-import { bufferLength, params } from './randomkernel.js';
+import * as e from '../../src/loop/language/build.js';
+import { interpret } from '../../src/loop/interpret/interpret.js';
+import type { Kernel, Storage } from '../../src/loop/language/nodes.js';
+import { bufferLength, params } from './random-kernel.js';
 
 const edges: readonly number[] = [
   0,

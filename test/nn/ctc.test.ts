@@ -14,7 +14,7 @@ import {
   randomBatch,
   type Sizes,
   spelled,
-} from './ctcReference.js';
+} from './ctc-reference.js';
 
 const { ctc } = kn.nn.loss;
 const tolerance = 1e-10;

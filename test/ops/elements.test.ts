@@ -6,9 +6,9 @@ import {
   toBFloat16Bits,
   toFloat16Bits,
 } from '../../src/base/element.js';
-import * as e from '../../src/loop/build.js';
-import { interpret } from '../../src/loop/interpret.js';
-import type { Expr } from '../../src/loop/nodes.js';
+import * as e from '../../src/loop/language/build.js';
+import { interpret } from '../../src/loop/interpret/interpret.js';
+import type { Expr } from '../../src/loop/language/nodes.js';
 import { loadElement, settle, storeElement } from '../../src/ops/elements.js';
 
 const base = 1024;

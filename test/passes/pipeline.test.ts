@@ -4,7 +4,8 @@ import { InternalError } from '../../src/base/errors.js';
 import { installDebugging, parseFlags } from '../../src/base/flags.js';
 import { Program, type Value } from '../../src/ir/program.js';
 import { exp } from '../../src/ops/elementwise/exponential.js';
-import { type Pass, runPipeline } from '../../src/passes/pipeline.js';
+import type { Pass } from '../../src/passes/rewrite/pass.js';
+import { runPipeline } from '../../src/passes/pipeline.js';
 
 function exponential(length: number, stated: number = length): Program {
   const program = new Program();

@@ -1,4 +1,4 @@
-import { evaluateDim, sizeOf } from '../../src/base/dim.js';
+import { evaluateDim, sizeOf } from '../../src/base/dim/index.js';
 import { readElement } from '../../src/base/element.js';
 import { bindTypes } from '../../src/ir/bind.js';
 import { type CallNode, namedInputs, type Program } from '../../src/ir/program.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { symbol } from '../../src/base/dim.js';
+import { symbol } from '../../src/base/dim/index.js';
 import { programFromJSON, programToJSON } from '../../src/ir/json.js';
 import { parseProgram } from '../../src/ir/parse.js';
 import { Program, type Value } from '../../src/ir/program.js';
@@ -12,9 +12,9 @@ import { fill } from '../../src/ops/movement/fill.js';
 import { reshape } from '../../src/ops/movement/reshape.js';
 import { broadcastTo, sum } from '../../src/ops/reduction/sum.js';
 import { call } from '../../src/ops/structure/call.js';
-import { backwardProgram } from '../../src/passes/gradient.js';
-import { inline } from '../../src/passes/inline.js';
-import { jointProgram } from '../../src/passes/joint.js';
+import { backwardProgram } from '../../src/passes/gradient/gradient.js';
+import { inline } from '../../src/passes/rewrite/inline.js';
+import { jointProgram } from '../../src/passes/gradient/joint.js';
 import { passes } from '../../src/passes/pipeline.js';
 import { evaluate, plain, type Plain } from './plain.js';
 

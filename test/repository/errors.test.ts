@@ -7,17 +7,20 @@ import { sourceFiles } from '../support/sources.js';
  * by `named` or `inContext`; these places are listed here with the reason.
  */
 const namedByCallers: Readonly<Record<string, string>> = {
-  'src/base/attribute.ts': 'attributes are decoded by readers of programs, which name themselves',
+  'src/base/attributes/attribute.ts':
+    'attributes are decoded by readers of programs, which name themselves',
   'src/base/base64.ts': 'read by readers of programs, which name themselves',
-  'src/base/reader.ts': 'a reader of JSON is named by what it reads',
-  'src/base/schema.ts': 'attributes are decoded by readers of programs, which name themselves',
+  'src/base/attributes/reader.ts': 'a reader of JSON is named by what it reads',
+  'src/base/attributes/schema.ts':
+    'attributes are decoded by readers of programs, which name themselves',
   'src/base/dim/text.ts: not a dimension': 'read by readers of programs and by inferTypes',
   'src/base/dtype.ts: there is no memory for this array': 'the operator that makes the array',
-  'src/front/ndarray.ts: JavaScript operators': 'the engine does not say which operator it was',
+  'src/front/core/ndarray.ts: JavaScript operators':
+    'the engine does not say which operator it was',
   'src/ir/constants.ts': 'read by readers of programs, which name themselves',
   'src/ir/tokens.ts': 'words are read by parseProgram, which names itself',
   'src/ir/verify.ts': 'verify names itself, or the reader of a program that calls it',
-  'src/runtime/device.ts': 'the operator or graph that needs the memory',
+  'src/runtime/memory/device.ts': 'the operator or graph that needs the memory',
 };
 
 /** The text of a call from its opening parenthesis to the one that closes it. */

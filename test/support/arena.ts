@@ -1,10 +1,10 @@
 import type { Program } from '../../src/ir/program.js';
 import { bytesOf } from '../../src/base/dtype.js';
-import { fuse } from '../../src/passes/fuse.js';
-import { planMemory } from '../../src/passes/memory.js';
+import { fuse } from '../../src/passes/fuse/fuse.js';
+import { planMemory } from '../../src/passes/plan/memory.js';
 import { runPipeline } from '../../src/passes/pipeline.js';
-import { Places } from '../../src/passes/places.js';
-import { schedule } from '../../src/passes/schedule.js';
+import { Places } from '../../src/passes/groups/places.js';
+import { schedule } from '../../src/passes/plan/schedule.js';
 
 /** The memory that a compiled program of static sizes takes besides its inputs and constants. */
 export function arenaBytes(program: Program): number {

@@ -1,6 +1,6 @@
 import type { DType } from '../../src/base/dtype.js';
 import { kindOf } from '../../src/base/dtype.js';
-import type { Operand } from '../../src/runtime/executable.js';
+import type { Operand } from '../../src/runtime/execution/executable.js';
 import { elementsOf, operand } from './programs.js';
 
 /** Plain arrays for naive loops in tests. */

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { type Element, readElement } from '../../src/base/element.js';
 import { Program, Value } from '../../src/ir/program.js';
 import { add, fullLike, mul, sum } from '../../src/ops/index.js';
-import { gradient } from '../../src/passes/gradient.js';
-import { compile } from '../../src/runtime/compile.js';
-import type { CompileOptions, Operand } from '../../src/runtime/executable.js';
+import { gradient } from '../../src/passes/gradient/gradient.js';
+import { compile } from '../../src/runtime/compile/compile.js';
+import type { CompileOptions, Operand } from '../../src/runtime/execution/executable.js';
 import { indicesOf, numbersOf, positionOf } from './arrays.js';
 
 export type Target = NonNullable<CompileOptions['target']>;

@@ -3,8 +3,8 @@ import { allocate } from '../../src/base/dtype.js';
 import { type Element, readElement, writeElement } from '../../src/base/element.js';
 import { Program, type Value } from '../../src/ir/program.js';
 import type { TensorType } from '../../src/ir/types.js';
-import type { Operand } from '../../src/runtime/executable.js';
-import { Storage } from '../../src/runtime/storage.js';
+import type { Operand } from '../../src/runtime/execution/executable.js';
+import { Storage } from '../../src/runtime/memory/storage.js';
 
 /** A program with named inputs; `build` makes its outputs from them. */
 export function programOf<I extends Readonly<Record<string, TensorType>>>(

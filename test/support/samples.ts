@@ -1,4 +1,4 @@
-import { symbol } from '../../src/base/dim.js';
+import { symbol } from '../../src/base/dim/index.js';
 import { allocate, type DType, isFloat, kindOf } from '../../src/base/dtype.js';
 import { writeElement } from '../../src/base/element.js';
 import { Program, Value } from '../../src/ir/program.js';
@@ -7,10 +7,10 @@ import {
   installFrontend,
   type Sample,
   type SampleArray,
-} from '../../src/ops/declare.js';
+} from '../../src/ops/declare/declare.js';
 import * as operators from '../../src/ops/index.js';
-import type { Operand } from '../../src/runtime/executable.js';
-import { Storage } from '../../src/runtime/storage.js';
+import type { Operand } from '../../src/runtime/execution/executable.js';
+import { Storage } from '../../src/runtime/memory/storage.js';
 
 /** Repeatable numbers in [0, 1): a 32-bit mixing generator. */
 export function generator(seed: number): () => number {

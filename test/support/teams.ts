@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { compileKernel } from '../../src/loop/interpret/statements.js';
 import { memoryOf, type Memory } from '../../src/loop/interpret/frame.js';
-import type { Expr, Kernel, Module, Stmt, Var } from '../../src/loop/nodes.js';
-import { mainName } from '../../src/passes/lower/main.js';
+import type { Expr, Kernel, Module, Stmt, Var } from '../../src/loop/language/nodes.js';
+import { mainName } from '../../src/passes/lower/main/main.js';
 
 /*
  * Threads one after the other: each runs `main` up to its next barrier, then the next one does. In an order

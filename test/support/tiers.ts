@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { TierReport } from '../../src/runtime/executable.js';
+import type { TierReport } from '../../src/runtime/execution/executable.js';
 
 /** What parts say that no run has come to: those of a branch that was not taken. */
 const isUntouched = ({ reason }: TierReport): boolean =>

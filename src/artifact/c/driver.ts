@@ -1,5 +1,5 @@
-import type { Dim, DimOperation } from '../../base/dim.js';
-import { type DimStyle, dimText } from '../dimtext.js';
+import type { Dim, DimOperation } from '../../base/dim/index.js';
+import { type DimStyle, dimText } from '../dim-text.js';
 import type { Loaded, Routine, Statement, Test } from '../driver/statements.js';
 import { Identifiers } from './names.js';
 

@@ -1,11 +1,11 @@
-import { type Dim, type DimBindings, evaluateDim } from '../../base/dim.js';
+import { type Dim, type DimBindings, evaluateDim } from '../../base/dim/index.js';
 import { bytesOf, viewOf } from '../../base/dtype.js';
-import { describe } from '../../base/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, UnsupportedError } from '../../base/errors.js';
-import { checkArgument, checkOptions, flag, rule, text } from '../../base/options.js';
-import { checkGraph, type StaticGraph } from '../../front/staticgraph.js';
+import { checkArgument, checkOptions, flag, rule, text } from '../../base/attributes/options.js';
+import { checkGraph, type StaticGraph } from '../../front/graphs/static-graph.js';
 import { bindShapes } from '../../ir/bind.js';
-import { wasmTarget } from '../../loop/target.js';
+import { wasmTarget } from '../../loop/language/target.js';
 import { type Artifact, artifactOf } from '../artifact.js';
 import { joinedBytes } from '../bytes.js';
 import { checkArtifact, feedsRule, type Elements, type Feeds } from '../check.js';

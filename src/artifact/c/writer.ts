@@ -1,9 +1,9 @@
-import { type Bounds, type Dim, mulDim, sizeOf } from '../../base/dim.js';
+import { type Bounds, type Dim, mulDim, sizeOf } from '../../base/dim/index.js';
 import { bytesOf } from '../../base/dtype.js';
 import { c99, moduleToC } from '../../codegen/c/index.js';
 import { typeToString } from '../../ir/program.js';
 import type { Artifact, Port, Resident } from '../artifact.js';
-import { type DimStyle, dimText } from '../dimtext.js';
+import { type DimStyle, dimText } from '../dim-text.js';
 import { Unbounded } from '../driver/names.js';
 import { CFunction, type CSurroundings, driverHelpers, routineToC } from './driver.js';
 import { Identifiers } from './names.js';

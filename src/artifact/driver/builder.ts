@@ -1,4 +1,4 @@
-import { addDim, boundsOf, type Dim, floorDivDim, maxDim, mulDim, sameDim, sizeOf, subDim, substituteDim, symbol, symbolsOf } from '../../base/dim.js'; // prettier-ignore
+import { addDim, boundsOf, type Dim, floorDivDim, maxDim, mulDim, sameDim, sizeOf, subDim, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import { bytesOf } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
 import { bindTypes, linearForm, symbolsOfTypes } from '../../ir/bind.js';
@@ -6,10 +6,10 @@ import { type CallNode, namedInputs, type Program, type Value } from '../../ir/p
 import type { Requirement, Words } from '../../ir/requirement.js';
 import { words } from '../../ir/requirement.js';
 import type { ConstantData, Shape, TensorType } from '../../ir/types.js';
-import { type Plan, tableLength } from '../../passes/lower/plan.js';
-import type { Place } from '../../passes/places.js';
-import { viewed } from '../../passes/views.js';
-import { aligned, share } from '../layout.js';
+import { type Plan, tableLength } from '../../passes/lower/main/plan.js';
+import type { Place } from '../../passes/groups/places.js';
+import { viewed } from '../../passes/rewrite/views.js';
+import { aligned, share } from './layout.js';
 import { fromMost, type Most, Names, Unbounded } from './names.js';
 import type { PlannedStage, Staged } from './stages.js';
 import { type Loaded, type Routine, type Statement, withoutUnused } from './statements.js';

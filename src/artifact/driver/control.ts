@@ -1,14 +1,14 @@
-import { addDim, type Dim, floorDivDim, maxDim, minDim, mulDim, subDim, substituteDim, symbol } from '../../base/dim.js'; // prettier-ignore
+import { addDim, type Dim, floorDivDim, maxDim, minDim, mulDim, subDim, substituteDim, symbol } from '../../base/dim/index.js'; // prettier-ignore
 import { InternalError, UnsupportedError } from '../../base/errors.js';
 import { type CallNode, typeToString } from '../../ir/program.js';
 import { words } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
-import type { ForeachForm, WhileForm } from '../../ops/lowering.js';
-import { controlOf } from '../../passes/lower/control.js';
-import { givesOwnSizes } from '../../passes/outputs.js';
+import type { ForeachForm, WhileForm } from '../../ops/declare/lowering.js';
+import { controlOf } from '../../passes/lower/main/control.js';
+import { givesOwnSizes } from '../../passes/rewrite/outputs.js';
 import { type Chunk, chunkOf, mostBytes } from '../../runtime/dynamic/chunks.js';
 import { leastCapacity } from '../../runtime/dynamic/rows.js';
-import { aligned } from '../layout.js';
+import { aligned } from './layout.js';
 import { bytesAt, type Control, type Left, type Located, type RoutineBuilder } from './builder.js';
 import { fromMost, type Most, Unbounded } from './names.js';
 import type { Statement } from './statements.js';

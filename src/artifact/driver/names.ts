@@ -1,8 +1,8 @@
-import { type Dim, type DimExpr, symbol, symbolsOf } from '../../base/dim.js';
+import { type Dim, type DimExpr, symbol, symbolsOf } from '../../base/dim/index.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { Program } from '../../ir/program.js';
-import { roomFor } from '../../passes/lower/room.js';
-import { symbolsOfCall } from '../../ir/sizesources.js';
+import { roomFor } from '../../passes/groups/room.js';
+import { symbolsOfCall } from '../../ir/size-sources.js';
 
 /** A size that nothing bounds, and where it comes from. */
 export class Unbounded {

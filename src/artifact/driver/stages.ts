@@ -1,13 +1,13 @@
-import type { Target } from '../../loop/target.js';
+import type { Target } from '../../loop/language/target.js';
 import type { Program, Value } from '../../ir/program.js';
-import { fuse } from '../../passes/fuse.js';
-import { lowerProgram, type Plan } from '../../passes/lower/plan.js';
-import { prepareControl } from '../../passes/lower/prepare.js';
-import { type Island, partition, type Stage } from '../../passes/partition.js';
+import { fuse } from '../../passes/fuse/fuse.js';
+import { lowerProgram, type Plan } from '../../passes/lower/main/plan.js';
+import { prepareControl } from '../../passes/lower/main/prepare.js';
+import { type Island, partition, type Stage } from '../../passes/host/partition.js';
 import { passes, runPipeline } from '../../passes/pipeline.js';
-import { schedule } from '../../passes/schedule.js';
-import { viewed } from '../../passes/views.js';
-import { evaluateConstant } from '../../runtime/compile.js';
+import { schedule } from '../../passes/plan/schedule.js';
+import { viewed } from '../../passes/rewrite/views.js';
+import { evaluateConstant } from '../../runtime/compile/compile.js';
 
 /** A part of a program that runs in one go, and what happens behind it. */
 export interface PlannedStage {

@@ -1,4 +1,4 @@
-import { type Dim, symbolsOf, substituteDim } from '../../base/dim.js';
+import { type Dim, symbolsOf, substituteDim } from '../../base/dim/index.js';
 import type { Words } from '../../ir/requirement.js';
 
 /**

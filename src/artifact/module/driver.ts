@@ -1,7 +1,7 @@
-import type { Dim } from '../../base/dim.js';
+import type { Dim } from '../../base/dim/index.js';
 import { templateText } from '../../base/escape.js';
 import type { Words } from '../../ir/requirement.js';
-import { type DimStyle, dimText } from '../dimtext.js';
+import { type DimStyle, dimText } from '../dim-text.js';
 import type { Loaded, Routine, Statement, Test } from '../driver/statements.js';
 
 /** What sizes and addresses are called in the module, whose own names do not begin like this. */

@@ -1,7 +1,7 @@
-import { checkOptions, flag } from '../../base/options.js';
-import { checkGraph, type StaticGraph } from '../../front/staticgraph.js';
+import { checkOptions, flag } from '../../base/attributes/options.js';
+import { checkGraph, type StaticGraph } from '../../front/graphs/static-graph.js';
 import { reservedBytes } from '../../codegen/wasm/index.js';
-import { wasmTarget } from '../../loop/target.js';
+import { wasmTarget } from '../../loop/language/target.js';
 import { artifactOf } from '../artifact.js';
 import { checkArtifact, feedsRule, type Elements, type Feeds } from '../check.js';
 import { type ModuleParts, modulePartsOf, moduleText } from './writer.js';

@@ -1,5 +1,5 @@
 import { toBase64 } from '../../base/base64.js';
-import { type Dim, symbol } from '../../base/dim.js';
+import { type Dim, symbol } from '../../base/dim/index.js';
 import { commentedLiteral, commentText, jsonLiteral, quoted } from '../../base/escape.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { encodeModule } from '../../codegen/wasm/index.js';

@@ -1,4 +1,4 @@
-import { meeting } from '../../loop/team.js';
+import { meeting } from '../../loop/language/team.js';
 
 /** What declares the functions that `barrierText` calls. */
 export const barrierHeaders = `#if defined(_WIN32)

@@ -1,5 +1,5 @@
-import { scalarBytes } from '../../loop/build.js';
-import type { Scalar } from '../../loop/nodes.js';
+import { scalarBytes } from '../../loop/language/build.js';
+import type { Scalar } from '../../loop/language/nodes.js';
 import { heldAs, scalarTypes, vectorType } from './types.js';
 
 /** How vectors are written: with the extensions of GCC and Clang, or in nothing but C99. */

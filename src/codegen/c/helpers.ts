@@ -1,5 +1,5 @@
-import { storageBytes } from '../../loop/build.js';
-import type { BinaryOp, ExprType, Scalar, Storage, UnaryOp } from '../../loop/nodes.js';
+import { storageBytes } from '../../loop/language/build.js';
+import type { BinaryOp, ExprType, Scalar, Storage, UnaryOp } from '../../loop/language/nodes.js';
 import { barrierHeaders, barrierText } from './barrier.js';
 import type { Dialect } from './dialect.js';
 import { boundWays, choiceWays, extremumWays, firstOf, fusedWays, instructionHeaders, unaryWays, type Way } from './instructions.js'; // prettier-ignore

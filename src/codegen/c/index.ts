@@ -1,4 +1,4 @@
-import type { Kernel, Module } from '../../loop/nodes.js';
+import type { Kernel, Module } from '../../loop/language/nodes.js';
 import { type Dialect, gnu } from './dialect.js';
 import { Helpers } from './helpers.js';
 import { kernelText } from './kernel.js';

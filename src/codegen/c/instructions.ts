@@ -1,5 +1,5 @@
-import { scalarBytes } from '../../loop/build.js';
-import type { BinaryOp, ExprType, Scalar, UnaryOp } from '../../loop/nodes.js';
+import { scalarBytes } from '../../loop/language/build.js';
+import type { BinaryOp, ExprType, Scalar, UnaryOp } from '../../loop/language/nodes.js';
 import { cType } from './types.js';
 
 /*

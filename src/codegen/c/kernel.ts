@@ -1,8 +1,8 @@
-import { accumulationOf } from '../../loop/accumulation.js';
+import { accumulationOf } from '../../loop/language/accumulation.js';
 import type {
   Assign, Binary, Buffer, Expr, ExprType, Kernel, Load, Ramp, Stmt, Store, Var,
-} from '../../loop/nodes.js'; // prettier-ignore
-import { children, unreachable, visitExprs } from '../../loop/visit.js';
+} from '../../loop/language/nodes.js'; // prettier-ignore
+import { children, unreachable, visitExprs } from '../../loop/language/visit.js';
 import type { Helpers } from './helpers.js';
 import { readIn } from './read.js';
 import { constantText } from './scalar.js';

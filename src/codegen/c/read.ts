@@ -1,5 +1,5 @@
-import type { Buffer, Expr, Kernel, Var } from '../../loop/nodes.js';
-import { ownExprs, visitExprs, visitStmts } from '../../loop/visit.js';
+import type { Buffer, Expr, Kernel, Var } from '../../loop/language/nodes.js';
+import { ownExprs, visitExprs, visitStmts } from '../../loop/language/visit.js';
 
 /** The variables and buffers that a kernel does anything with but declare and assign them. */
 export function readIn({ body }: Kernel): ReadonlySet<Var | Buffer> {

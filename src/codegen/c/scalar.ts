@@ -1,5 +1,5 @@
 import { InternalError } from '../../base/errors.js';
-import type { BinaryOp, Scalar, UnaryOp } from '../../loop/nodes.js';
+import type { BinaryOp, Scalar, UnaryOp } from '../../loop/language/nodes.js';
 
 /*
  * The operations on one lane in C, as expressions of `a` and `b`. Integers wrap, so they are computed

@@ -1,4 +1,4 @@
-import type { ExprType, Scalar, Storage } from '../../loop/nodes.js';
+import type { ExprType, Scalar, Storage } from '../../loop/language/nodes.js';
 
 /**
  * How values of the loop IR are held in C. A truth value is an `int32_t`, 0 or 1; in a vector each lane

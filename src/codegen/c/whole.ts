@@ -1,4 +1,4 @@
-import type { BinaryOp, Scalar, UnaryOp } from '../../loop/nodes.js';
+import type { BinaryOp, Scalar, UnaryOp } from '../../loop/language/nodes.js';
 import { heldAs, vectorType } from './types.js';
 
 /*

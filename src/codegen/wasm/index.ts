@@ -5,5 +5,5 @@ export {
   type WasmKernel,
   type WasmOptions,
 } from './module.js';
-export { reservedBytes } from './memory.js';
+export { reservedBytes } from './select/memory.js';
 export { supportsRelaxed } from './relaxed.js';

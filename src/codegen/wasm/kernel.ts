@@ -1,17 +1,17 @@
-import * as e from '../../loop/build.js';
-import { accumulationOf } from '../../loop/accumulation.js';
-import type { Assign, Barrier, Call, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/nodes.js'; // prettier-ignore
-import { assignedVariables, unreachable } from '../../loop/visit.js';
-import { writeBarrier } from './barrier.js';
-import { ByteWriter } from './bytes.js';
-import { type Instr, writeInstr, writeMemoryInstr } from './instr.js';
+import * as e from '../../loop/language/build.js';
+import { accumulationOf } from '../../loop/language/accumulation.js';
+import type { Assign, Barrier, Call, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/language/nodes.js'; // prettier-ignore
+import { assignedVariables, unreachable } from '../../loop/language/visit.js';
+import { writeBarrier } from './encoding/barrier.js';
+import { ByteWriter } from './encoding/bytes.js';
+import { type Instr, writeInstr, writeMemoryInstr } from './encoding/instr.js';
 import { Locals } from './locals.js';
-import { selectStore } from './memory.js';
-import { control, emptyBlock, opcodes, type ValueType } from './opcodes.js';
-import { valueType } from './selector.js';
-import { StatementSelector } from './statement.js';
-import { isKnownToRun } from './trips.js';
-import { vectorAccumulation } from './vector.js';
+import { selectStore } from './select/memory.js';
+import { control, emptyBlock, opcodes, type ValueType } from './encoding/opcodes.js';
+import { valueType } from './select/selector.js';
+import { StatementSelector } from './select/statement.js';
+import { isKnownToRun } from './encoding/trips.js';
+import { vectorAccumulation } from './select/vector.js';
 
 export interface KernelOptions {
   /** Whether accumulations may round once. */

@@ -1,8 +1,8 @@
 import { InternalError } from '../../base/errors.js';
-import type { Buffer, Var } from '../../loop/nodes.js';
-import type { ByteWriter } from './bytes.js';
-import { typeCodes, type ValueType } from './opcodes.js';
-import type { Home, Scope } from './statement.js';
+import type { Buffer, Var } from '../../loop/language/nodes.js';
+import type { ByteWriter } from './encoding/bytes.js';
+import { typeCodes, type ValueType } from './encoding/opcodes.js';
+import type { Home, Scope } from './select/statement.js';
 
 /** The locals of one function. A local whose scope has ended serves the next of its type. */
 export class Locals implements Scope {

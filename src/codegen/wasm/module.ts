@@ -1,8 +1,8 @@
 import { DeviceError, InternalError } from '../../base/errors.js';
-import type { Kernel, Module } from '../../loop/nodes.js';
-import { ByteWriter } from './bytes.js';
+import type { Kernel, Module } from '../../loop/language/nodes.js';
+import { ByteWriter } from './encoding/bytes.js';
 import { encodeKernel, parameterTypes } from './kernel.js';
-import { typeCodes, type ValueType } from './opcodes.js';
+import { typeCodes, type ValueType } from './encoding/opcodes.js';
 
 export interface WasmOptions {
   /** Lets accumulations of vectors round once: relaxed SIMD, where it validates (`supportsRelaxed`). Default false. */

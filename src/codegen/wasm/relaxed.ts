@@ -1,4 +1,4 @@
-import * as e from '../../loop/build.js';
+import * as e from '../../loop/language/build.js';
 import { encodeModule } from './module.js';
 
 let answer: boolean | undefined;

@@ -1,4 +1,4 @@
-import { type Dim, isStatic, sizeOf, symbolsOf } from '../../base/dim.js';
+import { type Dim, isStatic, sizeOf, symbolsOf } from '../../base/dim/index.js';
 import { UnsupportedError } from '../../base/errors.js';
 import type { CallNode, Value } from '../../ir/program.js';
 import { Value as ProgramValue } from '../../ir/program.js';
@@ -8,7 +8,7 @@ import { mostLevels, mostRepeatedNodes } from '../../ir/limits.js';
 import * as ops from '../../ops/index.js';
 import { AttributeList } from './attributes.js';
 import { checkGraph, checkNodes, nodePlace, opsetsOf } from './model.js';
-import { ImportedNode, inNode, type Results } from './node.js';
+import { ImportedNode, inNode, type Results, type Rule } from './node.js';
 import { type Operand, TensorOperand } from './operand.js';
 import type { ExternalData } from './external.js';
 import { damaged, illFormed, op, shown } from './place.js';
@@ -20,7 +20,6 @@ import type {
   TensorProto,
 } from './proto/onnx_pb.js';
 import { type Region, Scope } from './region.js';
-import { ruleFor } from './rules/index.js';
 import { readSparse, readTensor } from './tensor.js';
 
 /** Runs one call on constants; null where that is not possible. */
@@ -49,6 +48,7 @@ export class Importer {
   /** Values that inputs of the graph became, and the names of these. */
   readonly inputNames: Map<Value, string> = new Map();
   readonly #randomState: () => Value;
+  readonly #ruleFor: (node: ImportedNode) => Rule;
   #random: Value | undefined;
   /** How often random numbers are drawn. */
   draws = 0;
@@ -59,6 +59,7 @@ export class Importer {
   /**
    * @param asParameter What becomes of the initializers of the outermost graph.
    * @param randomState Makes the input that random numbers are drawn from.
+   * @param ruleFor The rule for a node; throws for an operator that has none.
    */
   constructor(
     model: ModelProto,
@@ -66,7 +67,9 @@ export class Importer {
     evaluate: Evaluate,
     asParameter: (name: string, operand: TensorOperand) => TensorOperand,
     randomState: () => Value,
+    ruleFor: (node: ImportedNode) => Rule,
   ) {
+    this.#ruleFor = ruleFor;
     this.#randomState = randomState;
     this.external = external;
     this.#evaluate = evaluate;
@@ -189,7 +192,7 @@ export class Importer {
       throw illFormed(`${place} uses operators of domain ${shown(domain)}, which the model does not import`); // prettier-ignore
     }
     const node = new ImportedNode(this, scope, proto, version, inputs, attributes, place);
-    const rule = ruleFor(node);
+    const rule = this.#ruleFor(node);
     const foreign = inputs.find((input) => input?.kind === 'tensor' && !input.element.isOwn);
     if (foreign?.kind === 'tensor' && rule.foreign !== true) {
       throw node.unsupported('no rule for this element type', foreign.element.name);

@@ -1,4 +1,4 @@
-import { type Dim, isStatic } from '../../base/dim.js';
+import { type Dim, isStatic } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import { readElement } from '../../base/element.js';
 import {
@@ -22,6 +22,13 @@ import type { Region, Scope } from './region.js';
 
 /** What a rule makes of a node: a value or an operand for each output, null for outputs left out. */
 export type Results = Value | Operand | readonly (Value | Operand | null)[];
+
+/** The conversion of one ONNX operator. */
+export interface Rule {
+  readonly run: (node: ImportedNode) => Results;
+  /** Accepts element types that Kaon lacks. */
+  readonly foreign?: boolean;
+}
 
 /** A node while a rule turns it into operators. */
 export class ImportedNode {

@@ -1,4 +1,4 @@
-import { type Dim, symbolsOf } from '../../base/dim.js';
+import { type Dim, symbolsOf } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import { determinedSymbols } from '../../ir/bind.js';
 import { Program, type Value } from '../../ir/program.js';

@@ -1,6 +1,6 @@
-import type { Bounds } from '../../base/dim.js';
+import type { Bounds } from '../../base/dim/index.js';
 import { FormatError, named } from '../../base/errors.js';
-import { JsonReader } from '../../base/reader.js';
+import { JsonReader } from '../../base/attributes/reader.js';
 import { op } from './place.js';
 
 /**

@@ -6,7 +6,7 @@ import {
   sizeOf,
   symbol,
   symbolsOf,
-} from '../../base/dim.js';
+} from '../../base/dim/index.js';
 import { GraphError, UnsupportedError } from '../../base/errors.js';
 import type { Shape } from '../../ir/types.js';
 import type { Element } from './elements.js';

@@ -1,14 +1,14 @@
 import { isFloat } from '../../base/dtype.js';
 import { ArgumentError, DeviceError, DTypeError, ShapeError } from '../../base/errors.js';
 import { add, onesLike, zerosLike } from '../../ops/index.js';
-import { reachedFrom } from '../followed.js';
-import { written } from '../gradientuse.js';
-import { ofShape } from '../meeting.js';
-import { mode, withMode } from '../mode.js';
+import { reachedFrom } from './followed.js';
+import { written } from '../core/gradient-use.js';
+import { ofShape } from '../dispatch/meeting.js';
+import { mode, withMode } from '../core/mode.js';
 import { typeToString } from '../../ir/program.js';
-import { type BackwardOptions, NDArray } from '../ndarray.js';
-import type { Storage } from '../../runtime/storage.js';
-import { aliasOf, setGradient, gradOf, markGradient } from '../values.js';
+import { type BackwardOptions, NDArray } from '../core/ndarray.js';
+import type { Storage } from '../../runtime/memory/storage.js';
+import { aliasOf, setGradient, gradOf, markGradient } from '../dispatch/values.js';
 import { gradientsOf, layOutRecording, release, scratchFor, sessionsOf } from './tape.js';
 
 /**

@@ -1,10 +1,10 @@
-import { describe } from '../../base/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import { checkOptions, flag, type OptionRules, rule } from '../../base/options.js';
+import { checkOptions, flag, type OptionRules, rule } from '../../base/attributes/options.js';
 import { zerosLike } from '../../ops/index.js';
-import { mode, withMode } from '../mode.js';
-import { NDArray } from '../ndarray.js';
-import { aliasOf } from '../values.js';
+import { mode, withMode } from '../core/mode.js';
+import { NDArray } from '../core/ndarray.js';
+import { aliasOf } from '../dispatch/values.js';
 import { checkedHeadGrad } from './backward.js';
 import { gradientsOf, layOutRecording, release, scratchFor, sessionsOf } from './tape.js';
 

@@ -1,6 +1,6 @@
-import { callable, checkArgument, checkOptions, flag } from '../../base/options.js';
-import { Session } from '../history.js';
-import { mode, withMode } from '../mode.js';
+import { callable, checkArgument, checkOptions, flag } from '../../base/attributes/options.js';
+import { Session } from '../core/history.js';
+import { mode, withMode } from '../core/mode.js';
 
 /** How layers behave while calls are recorded. */
 export interface RecordOptions {

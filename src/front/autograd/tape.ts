@@ -1,12 +1,12 @@
-import { describe } from '../../base/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, currentSource } from '../../base/errors.js';
 import { Program, type Value } from '../../ir/program.js';
 import { add } from '../../ops/index.js';
-import { gradient } from '../../passes/gradient.js';
-import { Scratch } from '../eager/scratch.js';
-import { collectOrigins, type Origin, Session } from '../history.js';
-import { mode, withMode } from '../mode.js';
-import { NDArray } from '../ndarray.js';
+import { gradient } from '../../passes/gradient/gradient.js';
+import { Scratch } from '../core/scratch.js';
+import { collectOrigins, type Origin, Session } from '../core/history.js';
+import { mode, withMode } from '../core/mode.js';
+import { NDArray } from '../core/ndarray.js';
 
 /** What was recorded behind some arrays, laid out for the gradient pass. */
 export interface Tape {

@@ -1,15 +1,15 @@
-import { describe } from '../../base/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, DTypeError, inContext, KaonError, ShapeError } from '../../base/errors.js';
-import { callable, oneOfValues, type ValueRule } from '../../base/options.js';
-import { sameShape } from '../../base/dim.js';
+import { callable, oneOfValues, type ValueRule } from '../../base/attributes/options.js';
+import { sameShape } from '../../base/dim/index.js';
 import { typeToString } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { checkPredicate, checkState } from '../../ops/control/body.js';
 import type { LoopSave } from '../../ops/control/foreach.js';
-import { refuseAsync, withMode } from '../mode.js';
-import type { NDArray } from '../ndarray.js';
-import { isArray } from '../signature.js';
+import { refuseAsync, withMode } from '../core/mode.js';
+import type { NDArray } from '../core/ndarray.js';
+import { isArray } from '../graphs/signature.js';
 import { arrangedLike, namesOf, type Nested, takeApart } from './nesting.js';
 
 /** Refuses what is not a function, and what is an asynchronous one. */

@@ -1,7 +1,7 @@
-import { unflatten } from '../../base/tree.js';
-import { mode } from '../mode.js';
-import type { NDArray } from '../ndarray.js';
-import { capturedCond } from './capturedCond.js';
+import { unflatten } from '../../base/attributes/tree.js';
+import { mode } from '../core/mode.js';
+import type { NDArray } from '../core/ndarray.js';
+import { capturedCond } from './captured-cond.js';
 import { checkedPredicate, checkFunction, resultOf } from './checks.js';
 import { settled } from './eager.js';
 import { type Nested, takeApart } from './nesting.js';

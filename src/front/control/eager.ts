@@ -1,9 +1,9 @@
 import { isFloat } from '../../base/dtype.js';
 import { concat } from '../../ops/index.js';
-import { unflatten } from '../../base/tree.js';
-import { zeros } from '../creation.js';
-import type { NDArray } from '../ndarray.js';
-import { aliasOf, linkTo } from '../values.js';
+import { unflatten } from '../../base/attributes/tree.js';
+import { zeros } from '../arrays/creation.js';
+import type { NDArray } from '../core/ndarray.js';
+import { aliasOf, linkTo } from '../dispatch/values.js';
 import { checkOutput } from './checks.js';
 import { arrangedLike, namesOf, type Nested } from './nesting.js';
 import { Stack } from './rows.js';

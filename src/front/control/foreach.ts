@@ -1,11 +1,11 @@
-import { checkOptions, flag, type OptionRules } from '../../base/options.js';
-import { unflatten } from '../../base/tree.js';
+import { checkOptions, flag, type OptionRules } from '../../base/attributes/options.js';
+import { unflatten } from '../../base/attributes/tree.js';
 import { requireNow } from '../../ir/requirement.js';
 import { lengthOf } from '../../ops/control/body.js';
 import type { LoopSave } from '../../ops/control/foreach.js';
-import { mode } from '../mode.js';
-import type { NDArray } from '../ndarray.js';
-import { capturedForeach } from './capturedForeach.js';
+import { mode } from '../core/mode.js';
+import type { NDArray } from '../core/ndarray.js';
+import { capturedForeach } from './captured-foreach.js';
 import { checkedReturn, loopSave, checkFunction, inIteration, resultOf } from './checks.js';
 import { Outputs, settled } from './eager.js';
 import { keeping, type RowLoop, type Step } from './loop.js';

@@ -1,3 +1,3 @@
 export { cond } from './cond.js';
 export { foreach, type ForeachOptions } from './foreach.js';
-export { whileLoop, type WhileOptions } from './whileLoop.js';
+export { whileLoop, type WhileOptions } from './while-loop.js';

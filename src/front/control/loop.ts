@@ -1,7 +1,7 @@
 import type { LoopSave } from '../../ops/control/foreach.js';
-import { checkpoint } from '../autograd/checkpoint.js';
-import { mode } from '../mode.js';
-import type { NDArray } from '../ndarray.js';
+import { checkpoint } from '../transforms/checkpoint.js';
+import { mode } from '../core/mode.js';
+import type { NDArray } from '../core/ndarray.js';
 import type { Returned } from './checks.js';
 import type { Nested } from './nesting.js';
 

@@ -1,8 +1,13 @@
-import { describe } from '../../base/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import { flatten, sameStructure, type Structure, structureToString } from '../../base/tree.js';
-import type { NDArray } from '../ndarray.js';
-import { isArray } from '../signature.js';
+import {
+  flatten,
+  sameStructure,
+  type Structure,
+  structureToString,
+} from '../../base/attributes/tree.js';
+import type { NDArray } from '../core/ndarray.js';
+import { isArray } from '../graphs/signature.js';
 
 /*
  * Data, states and results of control flow are any nesting of arrays, lists and plain objects. Here they

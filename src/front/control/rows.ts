@@ -1,5 +1,5 @@
 import { concat, reshape, split, stack } from '../../ops/index.js';
-import type { NDArray } from '../ndarray.js';
+import type { NDArray } from '../core/ndarray.js';
 
 /*
  * Taking arrays apart into rows and putting them together, in blocks of blocks. One by one, each row

@@ -1,6 +1,6 @@
 import type { TensorType } from '../../ir/types.js';
-import type { NDArray } from '../ndarray.js';
-import { type Region, traceRegion } from '../region.js';
+import type { NDArray } from '../core/ndarray.js';
+import { type Region, traceRegion } from '../graphs/region.js';
 import { inIteration } from './checks.js';
 import type { Step } from './loop.js';
 import type { Nested } from './nesting.js';

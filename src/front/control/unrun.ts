@@ -1,10 +1,10 @@
-import { isStatic } from '../../base/dim.js';
+import { isStatic } from '../../base/dim/index.js';
 import { undecidedSizes } from '../../ops/control/body.js';
-import { customGradient } from '../autograd/custom.js';
-import { zeros } from '../creation.js';
-import { mode } from '../mode.js';
-import type { NDArray } from '../ndarray.js';
-import { traceRegion } from '../region.js';
+import { customGradient } from '../transforms/custom.js';
+import { zeros } from '../arrays/creation.js';
+import { mode } from '../core/mode.js';
+import type { NDArray } from '../core/ndarray.js';
+import { traceRegion } from '../graphs/region.js';
 import { namesOf, type Nested } from './nesting.js';
 import type { Returned } from './checks.js';
 

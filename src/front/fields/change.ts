@@ -1,6 +1,6 @@
-import { describe } from '../../base/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
 import { typeToString } from '../../ir/program.js';
-import { NDArray } from '../ndarray.js';
+import { NDArray } from '../core/ndarray.js';
 import { type Group, groupOf, isObject, type Slot, unguarded } from './group.js';
 import { IgnoredFields } from './ignored.js';
 

@@ -1,5 +1,5 @@
-import { isGuardedByIdentity } from '../capturable.js';
-import { NDArray } from '../ndarray.js';
+import { isGuardedByIdentity } from '../options/capturable.js';
+import { NDArray } from '../core/ndarray.js';
 import type { IgnoredFields } from './ignored.js';
 import { watchedValue } from './watch.js';
 

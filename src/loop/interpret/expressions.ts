@@ -1,5 +1,5 @@
 import { DeviceError, InternalError } from '../../base/errors.js';
-import type { Buffer, Expr, Load, Var } from '../nodes.js';
+import type { Buffer, Expr, Load, Var } from '../language/nodes.js';
 import {
   binaryLane,
   bitcastLane,
@@ -7,8 +7,8 @@ import {
   type Lane,
   unaryLane,
   UndefinedDivision,
-} from '../scalar.js';
-import { children, visitExprs } from '../visit.js';
+} from '../language/scalar.js';
+import { children, visitExprs } from '../language/visit.js';
 import { type Frame, outOfBounds, type Value } from './frame.js';
 
 export type Code<T> = (frame: Frame) => T;

@@ -1,7 +1,7 @@
 import { DeviceError } from '../../base/errors.js';
-import { storageBytes } from '../build.js';
-import type { Buffer, Storage } from '../nodes.js';
-import type { Lane } from '../scalar.js';
+import { storageBytes } from '../language/build.js';
+import type { Buffer, Storage } from '../language/nodes.js';
+import type { Lane } from '../language/scalar.js';
 
 /** A vector, or one lane. */
 export type Value = Lane | readonly Lane[];

@@ -1,6 +1,6 @@
 import { InternalError } from '../../base/errors.js';
-import type { Buffer, Expr, Kernel, Stmt, Store, Var } from '../nodes.js';
-import type { Lane } from '../scalar.js';
+import type { Buffer, Expr, Kernel, Stmt, Store, Var } from '../language/nodes.js';
+import type { Lane } from '../language/scalar.js';
 import { type Code, compileExpr, type Slots } from './expressions.js';
 import { baseElement, type Frame, type Memory, outOfBounds, type Value } from './frame.js';
 

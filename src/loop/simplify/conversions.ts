@@ -1,5 +1,5 @@
-import * as e from '../build.js';
-import type { Scalar } from '../nodes.js';
+import * as e from '../language/build.js';
+import type { Scalar } from '../language/nodes.js';
 import { hole, type Law, law } from './pattern.js';
 
 const all: readonly Scalar[] = ['f32', 'f64', 'i32', 'i64', 'bool'];

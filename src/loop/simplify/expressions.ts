@@ -1,9 +1,9 @@
-import * as e from '../build.js';
-import { Facts } from '../facts.js';
-import { Interner } from '../intern.js';
-import type { Binary, BinaryOp, Const, Expr, Kernel, Var } from '../nodes.js';
-import { binaryLane, bitcastLane, castLane, type Lane, unaryLane, UndefinedDivision } from '../scalar.js'; // prettier-ignore
-import { children, exprMapper, mapChildren, visitNew } from '../visit.js';
+import * as e from '../language/build.js';
+import { Facts } from '../analysis/facts.js';
+import { Interner } from '../analysis/intern.js';
+import type { Binary, BinaryOp, Const, Expr, Kernel, Var } from '../language/nodes.js';
+import { binaryLane, bitcastLane, castLane, type Lane, unaryLane, UndefinedDivision } from '../language/scalar.js'; // prettier-ignore
+import { children, exprMapper, mapChildren, visitNew } from '../language/visit.js';
 import { conversionLaws } from './conversions.js';
 import { floatLaws } from './floats.js';
 import { type IndexContext, indexRules } from './indices.js';

@@ -1,5 +1,5 @@
-import * as e from '../build.js';
-import type { Scalar, UnaryOp } from '../nodes.js';
+import * as e from '../language/build.js';
+import type { Scalar, UnaryOp } from '../language/nodes.js';
 import { hole, type Law, law, type Sides } from './pattern.js';
 
 const floats: readonly Scalar[] = ['f32', 'f64'];

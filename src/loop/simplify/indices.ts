@@ -1,6 +1,6 @@
-import * as e from '../build.js';
-import type { Facts } from '../facts.js';
-import type { Binary, Expr } from '../nodes.js';
+import * as e from '../language/build.js';
+import type { Facts } from '../analysis/facts.js';
+import type { Binary, Expr } from '../language/nodes.js';
 import {
   addScaled,
   constantPolynomial,
@@ -13,7 +13,7 @@ import {
   type Polynomial,
   toExpr,
   zero,
-} from '../polynomial.js';
+} from '../analysis/polynomial.js';
 
 /** What the rules on indices work with. */
 export interface IndexContext {

@@ -1,5 +1,5 @@
-import * as e from '../build.js';
-import type { BinaryOp, Scalar } from '../nodes.js';
+import * as e from '../language/build.js';
+import type { BinaryOp, Scalar } from '../language/nodes.js';
 import { type Law, law } from './pattern.js';
 
 const integers: readonly Scalar[] = ['i32', 'i64'];

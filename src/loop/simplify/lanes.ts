@@ -1,6 +1,6 @@
-import * as e from '../build.js';
-import type { Expr } from '../nodes.js';
-import { children, mapChildren } from '../visit.js';
+import * as e from '../language/build.js';
+import type { Expr } from '../language/nodes.js';
+import { children, mapChildren } from '../language/visit.js';
 
 /** A rule on vectors: what equal or evenly spaced lanes have in common is computed once, as a scalar. */
 export interface LaneRule {

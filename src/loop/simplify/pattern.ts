@@ -1,6 +1,6 @@
-import { broadcast, variable } from '../build.js';
-import type { Expr, Scalar, Var } from '../nodes.js';
-import { children, substitution } from '../visit.js';
+import { broadcast, variable } from '../language/build.js';
+import type { Expr, Scalar, Var } from '../language/nodes.js';
+import { children, substitution } from '../language/visit.js';
 
 /**
  * A law `left = right`, true for all values of its holes. Rewriting goes from left to right. A law

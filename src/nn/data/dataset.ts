@@ -1,7 +1,7 @@
-import { describe } from '../../base/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import { checkArgument, rule, type ValueRule } from '../../base/options.js';
-import { NDArray } from '../../front/ndarray.js';
+import { checkArgument, rule, type ValueRule } from '../../base/attributes/options.js';
+import { NDArray } from '../../front/core/ndarray.js';
 import { stack, take } from '../../ops/index.js';
 
 /** Numbered samples. */

@@ -8,7 +8,7 @@ import {
   type OptionRules,
   rule,
   type ValueRule,
-} from '../../base/options.js';
+} from '../../base/attributes/options.js';
 import { type ArrayRecord, collate, type Dataset } from './dataset.js';
 import { shuffledOrder } from './shuffle.js';
 

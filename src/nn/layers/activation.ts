@@ -1,5 +1,10 @@
-import { callable, checkArgument, nearestAdvice, type ValueRule } from '../../base/options.js';
-import type { NDArray } from '../../front/ndarray.js';
+import {
+  callable,
+  checkArgument,
+  nearestAdvice,
+  type ValueRule,
+} from '../../base/attributes/options.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import * as operators from '../../ops/index.js';
 import type { Unary } from '../../ops/signatures.js';
 import { HybridBlock } from '../block.js';

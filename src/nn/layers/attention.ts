@@ -1,8 +1,13 @@
-import type { Dim } from '../../base/dim.js';
+import type { Dim } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
-import { checkArgument, checkOptions, flag, type OptionRules } from '../../base/options.js';
-import type { NDArray } from '../../front/ndarray.js';
-import { extentsOf } from '../../front/tracedshape.js';
+import {
+  checkArgument,
+  checkOptions,
+  flag,
+  type OptionRules,
+} from '../../base/attributes/options.js';
+import type { NDArray } from '../../front/core/ndarray.js';
+import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { attention } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { type Activation, activationFunction } from './activation.js';

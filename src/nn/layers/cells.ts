@@ -1,6 +1,6 @@
-import { zeros as zeroArray } from '../../front/creation.js';
-import { checkOptions, type OptionRules } from '../../base/options.js';
-import type { NDArray } from '../../front/ndarray.js';
+import { zeros as zeroArray } from '../../front/arrays/creation.js';
+import { checkOptions, type OptionRules } from '../../base/attributes/options.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import { sigmoid, split, tanh, turnedProduct } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { xavier } from '../initializer.js';

@@ -7,8 +7,8 @@ import {
   flag,
   oneOfValues,
   type OptionRules,
-} from '../../base/options.js';
-import type { NDArray } from '../../front/ndarray.js';
+} from '../../base/attributes/options.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import { conv1d, conv2d, conv3d, convTranspose2d } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { type Initializer, xavier } from '../initializer.js';

@@ -1,7 +1,7 @@
 import type { DType } from '../../base/dtype.js';
-import { checkOptions, flag, type OptionRules } from '../../base/options.js';
-import type { NDArray } from '../../front/ndarray.js';
-import { extentsOf } from '../../front/tracedshape.js';
+import { checkOptions, flag, type OptionRules } from '../../base/attributes/options.js';
+import type { NDArray } from '../../front/core/ndarray.js';
+import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { turnedProduct } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { type Initializer, xavier } from '../initializer.js';

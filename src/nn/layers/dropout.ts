@@ -1,8 +1,8 @@
-import { checkArgument, rule, type ValueRule } from '../../base/options.js';
+import { checkArgument, rule, type ValueRule } from '../../base/attributes/options.js';
 import { isTraining } from '../../front/autograd/index.js';
-import type { NDArray } from '../../front/ndarray.js';
-import * as random from '../../front/random.js';
-import { extentsOf } from '../../front/tracedshape.js';
+import type { NDArray } from '../../front/core/ndarray.js';
+import * as random from '../../front/arrays/random.js';
+import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { HybridBlock } from '../block.js';
 import { checkInput } from '../input.js';
 

@@ -1,5 +1,5 @@
-import { checkOptions, type OptionRules } from '../../base/options.js';
-import type { NDArray } from '../../front/ndarray.js';
+import { checkOptions, type OptionRules } from '../../base/attributes/options.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import { take } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';
 import { type Initializer, normal } from '../initializer.js';

@@ -5,13 +5,13 @@ import {
   integer,
   nonNegative,
   type OptionRules,
-} from '../../base/options.js';
-import { isStatic } from '../../base/dim.js';
+} from '../../base/attributes/options.js';
+import { isStatic } from '../../base/dim/index.js';
 import { ShapeError } from '../../base/errors.js';
 import { isNarrowFloat } from '../../base/dtype.js';
 import { pause, isTraining } from '../../front/autograd/index.js';
-import type { NDArray } from '../../front/ndarray.js';
-import { extentsOf } from '../../front/tracedshape.js';
+import type { NDArray } from '../../front/core/ndarray.js';
+import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import {
   cast,
   div,
@@ -24,7 +24,7 @@ import {
   sub,
   take,
 } from '../../ops/index.js';
-import { defaultEpsilon } from '../../ops/normalisation/affine.js';
+import { defaultEpsilon } from '../../ops/normalization/affine.js';
 import { HybridBlock } from '../block.js';
 import { ones, zeros } from '../initializer.js';
 import { Parameter } from '../parameter.js';

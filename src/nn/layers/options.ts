@@ -1,4 +1,4 @@
-import { describe } from '../../base/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
 import { type DType, isDType, isFloat } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import {
@@ -9,7 +9,7 @@ import {
   orNull,
   rule,
   type ValueRule,
-} from '../../base/options.js';
+} from '../../base/attributes/options.js';
 import { type Activation, activationRule } from './activation.js';
 import type { Initializer } from '../initializer.js';
 

@@ -1,10 +1,10 @@
-import { describe } from '../../base/attribute.js';
-import { type Dim, isStatic, mulDim } from '../../base/dim.js';
+import { describe } from '../../base/attributes/attribute.js';
+import { type Dim, isStatic, mulDim } from '../../base/dim/index.js';
 import { kindOf } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
-import { array } from '../../front/creation.js';
-import { NDArray } from '../../front/ndarray.js';
-import { extentsOf } from '../../front/tracedshape.js';
+import { array } from '../../front/arrays/creation.js';
+import { NDArray } from '../../front/core/ndarray.js';
+import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { typeToString } from '../../ir/program.js';
 import {
   argsort, countedPositions, extents, greater, iota, reshape, sum, take, takeAdjoint,

@@ -1,5 +1,5 @@
-import { checkArgument, checkOptions } from '../../base/options.js';
-import type { NDArray } from '../../front/ndarray.js';
+import { checkArgument, checkOptions } from '../../base/attributes/options.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import { checkPoolPadding, perAxis } from '../../ops/contraction/window.js';
 import { avgPool2d, maxPool2d } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';

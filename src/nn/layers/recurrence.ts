@@ -1,6 +1,6 @@
 import { foreach } from '../../front/control/index.js';
-import type { NDArray } from '../../front/ndarray.js';
-import { extentsOf } from '../../front/tracedshape.js';
+import type { NDArray } from '../../front/core/ndarray.js';
+import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { extents, sliceAdjoint, updateSlice } from '../../ops/index.js';
 import type { Cell } from './cells.js';
 import type { Packing } from './packing.js';

@@ -1,9 +1,15 @@
-import { describe } from '../../base/attribute.js';
-import { type Dim, isStatic } from '../../base/dim.js';
+import { describe } from '../../base/attributes/attribute.js';
+import { type Dim, isStatic } from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import { checkOptions, flag, integerFrom, type OptionRules, rule } from '../../base/options.js';
-import { NDArray } from '../../front/ndarray.js';
-import { extentsOf } from '../../front/tracedshape.js';
+import {
+  checkOptions,
+  flag,
+  integerFrom,
+  type OptionRules,
+  rule,
+} from '../../base/attributes/options.js';
+import { NDArray } from '../../front/core/ndarray.js';
+import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { typeToString } from '../../ir/program.js';
 import { concat, fill, stack, swapaxes } from '../../ops/index.js';
 import { HybridBlock } from '../block.js';

@@ -1,7 +1,7 @@
-import type { NDArray } from '../../front/ndarray.js';
-import { describe } from '../../base/attribute.js';
+import type { NDArray } from '../../front/core/ndarray.js';
+import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import { checkArgument } from '../../base/options.js';
+import { checkArgument } from '../../base/attributes/options.js';
 import { Block, HybridBlock } from '../block.js';
 import { type Activation, activationRule, Lambda } from './activation.js';
 

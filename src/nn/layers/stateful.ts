@@ -1,8 +1,8 @@
 import { ShapeError } from '../../base/errors.js';
-import { checkOptions, type OptionRules } from '../../base/options.js';
-import { type Capture, currentTrace, outsideCapture } from '../../front/capture.js';
-import { zeros } from '../../front/creation.js';
-import type { NDArray } from '../../front/ndarray.js';
+import { checkOptions, type OptionRules } from '../../base/attributes/options.js';
+import { type Capture, currentTrace, outsideCapture } from '../../front/core/capture.js';
+import { zeros } from '../../front/arrays/creation.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import { stack } from '../../ops/index.js';
 import { Block, HybridBlock } from '../block.js';
 import { Parameter } from '../parameter.js';

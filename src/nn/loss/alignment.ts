@@ -1,9 +1,9 @@
-import { describe } from '../../base/attribute.js';
-import { type Dim, isStatic, sameDim } from '../../base/dim.js';
+import { describe } from '../../base/attributes/attribute.js';
+import { type Dim, isStatic, sameDim } from '../../base/dim/index.js';
 import { isFloat, kindOf } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
-import type { NDArray } from '../../front/ndarray.js';
-import { extentsOf } from '../../front/tracedshape.js';
+import type { NDArray } from '../../front/core/ndarray.js';
+import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { typeToString } from '../../ir/program.js';
 import { cast } from '../../ops/index.js';
 import { checkedLengths, type Lengths, type LengthWords } from '../layers/packing.js';

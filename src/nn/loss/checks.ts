@@ -1,7 +1,7 @@
-import { type Dim, sameDim } from '../../base/dim.js';
+import { type Dim, sameDim } from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import { checkArgument, instanceOf, type ValueRule } from '../../base/options.js';
-import { NDArray } from '../../front/ndarray.js';
+import { checkArgument, instanceOf, type ValueRule } from '../../base/attributes/options.js';
+import { NDArray } from '../../front/core/ndarray.js';
 
 const array: ValueRule<NDArray> = instanceOf('an array', NDArray);
 

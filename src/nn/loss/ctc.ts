@@ -1,8 +1,8 @@
-import type { Dim } from '../../base/dim.js';
-import { checkOptions, flag, type OptionRules, rule } from '../../base/options.js';
+import type { Dim } from '../../base/dim/index.js';
+import { checkOptions, flag, type OptionRules, rule } from '../../base/attributes/options.js';
 import { foreach } from '../../front/control/index.js';
-import type { NDArray } from '../../front/ndarray.js';
-import { extentsOf } from '../../front/tracedshape.js';
+import type { NDArray } from '../../front/core/ndarray.js';
+import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import {
   add, broadcastTo, cast, equal, expandDims, fill, gather, greaterEqual, iota, less, logaddexp, logicalAnd,
   logSoftmax, neg, notEqual, pad, shift, slice, squeeze, swapaxes, where,
@@ -43,7 +43,7 @@ const rules: OptionRules<CTCOptions> = {
  * labels, in whatever alignment. Each step names a class; steps in a row that name the same class count
  * once, and blanks do not count.
  *
- * `logits` (batch, time, classes) are not normalised: `logSoftmax` over the classes is part of the loss.
+ * `logits` (batch, time, classes) are not normalized: `logSoftmax` over the classes is part of the loss.
  * `labels` (batch, most) are integers, with anything in the padding: what stands there, here or in
  * `logits`, reaches nothing. Half precision is computed in float32, which the loss then has.
  *

@@ -1,6 +1,12 @@
 /** Loss functions: each takes predictions and targets, and reduces over all examples. */
-import { checkOptions, flag, integer, type OptionRules, positive } from '../../base/options.js';
-import type { NDArray } from '../../front/ndarray.js';
+import {
+  checkOptions,
+  flag,
+  integer,
+  type OptionRules,
+  positive,
+} from '../../base/attributes/options.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import {
   abs, add, equal, less, log, maximum, mul, neg, relu, softplus, square, sub, sum, where,
 } from '../../ops/index.js'; // prettier-ignore
@@ -8,7 +14,7 @@ import { checkSameShape } from './checks.js';
 import { inFloat32, isNarrow } from './precision.js';
 import { lossRules, type LossOptions, reduce } from './reduction.js';
 
-export { type CrossEntropyOptions, softmaxCrossEntropy } from './crossEntropy.js';
+export { type CrossEntropyOptions, softmaxCrossEntropy } from './cross-entropy.js';
 export { ctc, type CTCOptions } from './ctc.js';
 export type { LossOptions } from './reduction.js';
 

@@ -1,5 +1,5 @@
 import { isFloat, isNarrowFloat, promoteAll } from '../../base/dtype.js';
-import { NDArray } from '../../front/ndarray.js';
+import { NDArray } from '../../front/core/ndarray.js';
 
 /** The dtype of a loss on predictions and targets. */
 function dtypeOf(predictions: NDArray, targets: NDArray): NDArray['dtype'] {

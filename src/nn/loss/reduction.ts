@@ -1,5 +1,5 @@
-import { oneOfValues, type OptionRules } from '../../base/options.js';
-import type { NDArray } from '../../front/ndarray.js';
+import { oneOfValues, type OptionRules } from '../../base/attributes/options.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 
 /** What every loss function takes. */
 export interface LossOptions {

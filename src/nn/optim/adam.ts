@@ -1,6 +1,6 @@
-import { nonNegative, type OptionRules } from '../../base/options.js';
+import { nonNegative, type OptionRules } from '../../base/attributes/options.js';
 import { pow } from '../../ops/index.js';
-import type { NDArray } from '../../front/ndarray.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import type { Parameter } from '../parameter.js';
 import {
   decayRule,

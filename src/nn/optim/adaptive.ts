@@ -1,5 +1,5 @@
-import { nonNegative, type OptionRules } from '../../base/options.js';
-import type { NDArray } from '../../front/ndarray.js';
+import { nonNegative, type OptionRules } from '../../base/attributes/options.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import type { Parameter } from '../parameter.js';
 import {
   decayRule,

@@ -1,9 +1,9 @@
 import { wideFloat } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
-import { checkArgument, rule } from '../../base/options.js';
+import { checkArgument, rule } from '../../base/attributes/options.js';
 import * as autograd from '../../front/autograd/index.js';
-import type { NDArray } from '../../front/ndarray.js';
-import { isNewGradient, replaceGradient } from '../../front/values.js';
+import type { NDArray } from '../../front/core/ndarray.js';
+import { isNewGradient, replaceGradient } from '../../front/dispatch/values.js';
 import { minimum, sqrt } from '../../ops/index.js';
 import type { Parameter } from '../parameter.js';
 import { checkParameters } from './optimizer.js';

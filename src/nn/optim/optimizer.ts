@@ -1,5 +1,5 @@
-import { describe, type ValueRule } from '../../base/attribute.js';
-import { sameShape } from '../../base/dim.js';
+import { describe, type ValueRule } from '../../base/attributes/attribute.js';
+import { sameShape } from '../../base/dim/index.js';
 import { wideFloat } from '../../base/dtype.js';
 import { ArgumentError, FormatError, TraceError, UnsupportedError } from '../../base/errors.js';
 import {
@@ -10,7 +10,7 @@ import {
   nonNegative,
   type OptionRules,
   rule,
-} from '../../base/options.js';
+} from '../../base/attributes/options.js';
 import * as autograd from '../../front/autograd/index.js';
 import {
   type Capture,
@@ -20,13 +20,13 @@ import {
   isCapturing,
   noteFields,
   outsideCapture,
-} from '../../front/capture.js';
-import { array, zeros } from '../../front/creation.js';
-import { GradientUser } from '../../front/gradientuse.js';
-import { hybridize } from '../../front/hybridize.js';
-import { nameArray } from '../../front/names.js';
-import { NDArray } from '../../front/ndarray.js';
-import { hasUsedGradients, isNewGradient, useGradient } from '../../front/values.js';
+} from '../../front/core/capture.js';
+import { array, zeros } from '../../front/arrays/creation.js';
+import { GradientUser } from '../../front/core/gradient-use.js';
+import { hybridize } from '../../front/hybrid/hybridize.js';
+import { nameArray } from '../../front/options/names.js';
+import { NDArray } from '../../front/core/ndarray.js';
+import { hasUsedGradients, isNewGradient, useGradient } from '../../front/dispatch/values.js';
 import { typeToString } from '../../ir/program.js';
 import { Parameter } from '../parameter.js';
 import { anyStep } from './used.js';

@@ -5,7 +5,7 @@ import {
   either,
   integerFrom,
   nonNegative,
-} from '../../base/options.js';
+} from '../../base/attributes/options.js';
 
 /** Learning rates over time: functions of the number of steps taken so far. */
 export type Schedule = (step: number) => number;

@@ -1,6 +1,6 @@
 import { ArgumentError } from '../../base/errors.js';
-import { flag, fraction, type OptionRules } from '../../base/options.js';
-import type { NDArray } from '../../front/ndarray.js';
+import { flag, fraction, type OptionRules } from '../../base/attributes/options.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import type { Parameter } from '../parameter.js';
 import {
   Optimizer,

@@ -1,4 +1,4 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import {
   addDim,
   type Dim,
@@ -9,7 +9,7 @@ import {
   mulDim,
   sameDim,
   subDim,
-} from '../../base/dim.js';
+} from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import {
@@ -18,10 +18,10 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { checkShape, shapeToString } from '../infer.js';
-import { convLoops, convWeightGradientLoops } from './convolutionLoops.js';
-import { convTransposeLoops } from './convTransposeLoops.js';
+} from '../declare/declare.js';
+import { checkShape, shapeToString } from '../declare/infer.js';
+import { convLoops, convWeightGradientLoops } from './convolution-loops.js';
+import { convTransposeLoops } from './conv-transpose-loops.js';
 import {
   checkChannels,
   checkGroups,
@@ -38,7 +38,7 @@ import {
 import { reshape } from '../movement/reshape.js';
 import { slice } from '../movement/slice.js';
 import { swapaxes, transpose } from '../movement/transpose.js';
-import type { OnnxValue, OnnxWriter } from '../onnx.js';
+import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 import { zerosLike } from '../movement/fill.js';
 
 /*

@@ -1,7 +1,7 @@
-import { type Dim, sameDim } from '../../base/dim.js';
+import { type Dim, sameDim } from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import type { Shape } from '../../ir/types.js';
-import { shapeToString } from '../infer.js';
+import { shapeToString } from '../declare/infer.js';
 
 /** An axis's name: a letter, or for the axes behind an ellipsis `.` and their number from the right. */
 export type Label = string;

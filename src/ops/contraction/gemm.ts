@@ -1,6 +1,6 @@
-import * as e from '../../loop/build.js';
-import type { Expr, Stmt } from '../../loop/nodes.js';
-import { keptStates } from '../lowering.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr, Stmt } from '../../loop/language/nodes.js';
+import { keptStates } from '../declare/lowering.js';
 import { contractDirect } from './gemm/direct.js';
 import { contractDot } from './gemm/dot.js';
 import { contractPacked, type PackedForm } from './gemm/packed.js';

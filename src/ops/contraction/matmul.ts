@@ -1,7 +1,7 @@
-import * as attr from '../../base/attribute.js';
-import type { Attribute } from '../../base/attribute.js';
-import { type Dim, sameDim, sizeOf } from '../../base/dim.js';
-import type { AttributesOf } from '../../base/schema.js';
+import * as attr from '../../base/attributes/attribute.js';
+import type { Attribute } from '../../base/attributes/attribute.js';
+import { type Dim, sameDim, sizeOf } from '../../base/dim/index.js';
+import type { AttributesOf } from '../../base/attributes/schema.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -11,14 +11,14 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
+} from '../declare/declare.js';
 import { reshape, swapaxes } from '../movement/index.js';
 import { turnedFrom } from '../movement/transpose.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Binary } from '../signatures.js';
-import { productLoops } from './matmulLoops.js';
-import { batchedProduct } from './matmulRows.js';
-import { columnsShape, inferProduct, isShared, productShape, rowsShape } from './matmulShapes.js';
+import { productLoops } from './matmul-loops.js';
+import { batchedProduct } from './matmul-rows.js';
+import { columnsShape, inferProduct, isShared, productShape, rowsShape } from './matmul-shapes.js';
 
 /**
  * The matrix product, with NumPy's rules: `[..., m, k]` by `[..., k, n]` gives `[..., m, n]`, and the

@@ -1,7 +1,7 @@
-import { type Dim, isStatic, mulDim, sameDim, sizeOf } from '../../base/dim.js';
-import * as e from '../../loop/build.js';
-import type { Expr, Stmt } from '../../loop/nodes.js';
-import type { KernelContext } from '../lowering.js';
+import { type Dim, isStatic, mulDim, sameDim, sizeOf } from '../../base/dim/index.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr, Stmt } from '../../loop/language/nodes.js';
+import type { KernelContext } from '../declare/lowering.js';
 import { staysInRow } from './unravel.js';
 
 /** One axis of an index space, and how far one step along it moves in memory. */
@@ -59,7 +59,7 @@ export function offsets(
   };
 }
 
-/** The same offsets with fewer axes: without extents of 1, neighbours joined where steps agree. */
+/** The same offsets with fewer axes: without extents of 1, neighbors joined where steps agree. */
 function merged(space: readonly Stride[]): Stride[] {
   const axes: Stride[] = [];
   for (const axis of space) {

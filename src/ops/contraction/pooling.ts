@@ -1,5 +1,5 @@
-import * as attr from '../../base/attribute.js';
-import { addDim, ceilDivDim, type Dim, isStatic, minDim, subDim } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { addDim, ceilDivDim, type Dim, isStatic, minDim, subDim } from '../../base/dim/index.js';
 import { isFloat } from '../../base/dtype.js';
 import type { HostValue } from '../../ir/host.js';
 import type { Require } from '../../ir/requirement.js';
@@ -10,14 +10,14 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
+} from '../declare/declare.js';
 import { div } from '../elementwise/arithmetic.js';
 import { equal } from '../elementwise/comparison.js';
 import { where } from '../elementwise/selection.js';
 import { expandDims, reshape } from '../movement/reshape.js';
 import { argmax, max } from '../reduction/extremum.js';
 import { broadcastTo, sum } from '../reduction/sum.js';
-import { slidingWindows, slidingWindowsAdjoint } from './slidingWindows.js';
+import { slidingWindows, slidingWindowsAdjoint } from './sliding-windows.js';
 import {
   checkPoolPadding,
   checkSpatialAxes,
@@ -33,7 +33,7 @@ import {
   type WindowOptions,
   windowsOf,
 } from './window.js';
-import { windowCounts } from './windowCounts.js';
+import { windowCounts } from './window-counts.js';
 
 export interface PoolOptions extends WindowOptions {
   /** Also take windows that begin inside the padded input and end beyond it. Default false. */

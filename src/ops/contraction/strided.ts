@@ -1,9 +1,9 @@
-import { type Dim, sizeOf } from '../../base/dim.js';
+import { type Dim, sizeOf } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
-import * as e from '../../loop/build.js';
-import type { Expr, Scalar, Stmt } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr, Scalar, Stmt } from '../../loop/language/nodes.js';
 import { ravel } from '../loops.js';
-import { computeScalar, type KernelContext, type Sink } from '../lowering.js';
+import { computeScalar, type KernelContext, type Sink } from '../declare/lowering.js';
 import { isDirect } from './contents.js';
 import { contract } from './gemm.js';
 import { offsets, type Prepared, type Stride } from './offsets.js';

@@ -1,5 +1,5 @@
-import * as e from '../../loop/build.js';
-import type { Expr, Ramp } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr, Ramp } from '../../loop/language/nodes.js';
 import { divisor } from '../loops.js';
 
 /**
@@ -29,7 +29,7 @@ export function unravel(flat: Expr, extents: readonly Expr[]): Expr[] {
 }
 
 /**
- * Whether lanes at row-major positions of a space never leave a row of this length: they are neighbours
+ * Whether lanes at row-major positions of a space never leave a row of this length: they are neighbors
  * and, as a contraction promises, start at a multiple of their number.
  */
 export function staysInRow(position: Expr, length: number): position is Ramp {

@@ -1,14 +1,14 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import {
   addDim, ceilDivDim, type Dim, floorDivDim, maxDim,
   minDim, mulDim, sameDim, subDim,
-} from '../../base/dim.js'; // prettier-ignore
+} from '../../base/dim/index.js'; // prettier-ignore
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import { describeHost } from '../../ir/host.js';
 import { atLeast, type Refusal, type Require, words } from '../../ir/requirement.js';
 import { type Shape, Tensor } from '../../ir/types.js';
-import type { Input } from '../declare.js';
-import { shapeToString } from '../infer.js';
+import type { Input } from '../declare/declare.js';
+import { shapeToString } from '../declare/infer.js';
 
 /** One number for every spatial axis, or one number each. */
 export type PerAxis = number | readonly number[];

@@ -1,4 +1,4 @@
-import { type Dim, sameDim, substituteDim, symbol, symbolsOf } from '../../base/dim.js';
+import { type Dim, sameDim, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js';
 import { ArgumentError, DTypeError, GraphError, ShapeError } from '../../base/errors.js';
 import { bindTypes, determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import { type InferContext, namedInputs, type Program, typeToString } from '../../ir/program.js';

@@ -1,6 +1,6 @@
-import { type Dim, isStatic, sameDim, symbolsOf } from '../../base/dim.js';
+import { type Dim, isStatic, sameDim, symbolsOf } from '../../base/dim/index.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
-import type { AttributesOf } from '../../base/schema.js';
+import type { AttributesOf } from '../../base/attributes/schema.js';
 import { type InferContext, type Program, sameType, typeToString } from '../../ir/program.js';
 import { requireNow } from '../../ir/requirement.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
@@ -9,7 +9,7 @@ import {
   type GradientContext,
   operator,
   type OperatorFunction,
-} from '../declare.js';
+} from '../declare/declare.js';
 import { checkCount, checkPredicate, instanceOf, regionAt } from './body.js';
 
 const op = 'cond';

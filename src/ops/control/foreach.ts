@@ -1,22 +1,22 @@
-import * as attr from '../../base/attribute.js';
-import { addDim } from '../../base/dim.js';
-import type { AttributesOf } from '../../base/schema.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { addDim } from '../../base/dim/index.js';
+import type { AttributesOf } from '../../base/attributes/schema.js';
 import type { Program } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
-import type { LoopBackward, LoopSave } from '../backward.js';
+import type { LoopBackward, LoopSave } from '../declare/backward.js';
 import {
   type DefaultTensor,
   type GradientContext,
   operator,
   type OperatorFunction,
-} from '../declare.js';
+} from '../declare/declare.js';
 import { concat } from '../movement/concat.js';
 import { zerosLike } from '../movement/fill.js';
 import { expandDims } from '../movement/reshape.js';
 import { slice } from '../movement/slice.js';
-import { inferForeach } from './foreachTypes.js';
+import { inferForeach } from './foreach-types.js';
 
-export type { LoopSave } from '../backward.js';
+export type { LoopSave } from '../declare/backward.js';
 
 const attributes = {
   /** How many operands are iterated over: they come first. */

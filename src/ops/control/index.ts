@@ -1,3 +1,3 @@
 export * from './cond.js';
 export { foreach, type ForeachOperands, type LoopSave } from './foreach.js';
-export * from './whileLoop.js';
+export * from './while-loop.js';

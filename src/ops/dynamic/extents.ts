@@ -1,17 +1,17 @@
-import * as attr from '../../base/attribute.js';
-import { boundsOf, type Dim, isStatic } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { boundsOf, type Dim, isStatic } from '../../base/dim/index.js';
 import { type DType, promoteAll, type WeakKind } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
+import * as e from '../../loop/language/build.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { shapeToString } from '../infer.js';
+} from '../declare/declare.js';
+import { shapeToString } from '../declare/infer.js';
 import { writeExtents } from './onnx.js';
 
 /** The most axes that a result may have by the length of a vector: a size costs nothing, an axis does. */

@@ -1,9 +1,9 @@
-import * as attr from '../../base/attribute.js';
-import { boundsOf, sizeOf } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { boundsOf, sizeOf } from '../../base/dim/index.js';
 import type { SizeBounds } from '../../ir/program.js';
 import type { Shape, Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import { unravel } from '../contraction/unravel.js';
 import {
   type DefaultTensor,
@@ -11,9 +11,9 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
+} from '../declare/declare.js';
 import { notEqual } from '../elementwise/comparison.js';
-import { checkShape } from '../infer.js';
+import { checkShape } from '../declare/infer.js';
 import { checkIndexDType, indexDType } from '../indexing/position.js';
 import { flatten } from '../movement/reshape.js';
 import { sum } from '../reduction/sum.js';

@@ -1,8 +1,8 @@
-import { addDim, boundsOf, type Dim, mulDim, sizeOf } from '../../base/dim.js';
+import { addDim, boundsOf, type Dim, mulDim, sizeOf } from '../../base/dim/index.js';
 import { isFloat } from '../../base/dtype.js';
 import type { Shape, TensorType } from '../../ir/types.js';
-import { normalizeAxis } from '../infer.js';
-import type { OnnxCall, OnnxValue, OnnxWriter } from '../onnx.js';
+import { normalizeAxis } from '../declare/infer.js';
+import type { OnnxCall, OnnxValue, OnnxWriter } from '../declare/onnx.js';
 
 /* What operators whose data decides sizes or places have in common when they are written in ONNX. */
 

@@ -1,19 +1,19 @@
-import * as attr from '../../base/attribute.js';
-import { type Dim, sizeOf } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { type Dim, sizeOf } from '../../base/dim/index.js';
 import { kindOf } from '../../base/dtype.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Buffer, Expr, Stmt } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Buffer, Expr, Stmt } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { checkShape, shapeToString } from '../infer.js';
-import type { Access } from '../lowering.js';
+} from '../declare/declare.js';
+import { checkShape, shapeToString } from '../declare/infer.js';
+import type { Access } from '../declare/lowering.js';
 import { workspace } from '../loops.js';
 import { take, takeAdjoint } from '../indexing/take.js';
 import { reshape } from '../movement/reshape.js';

@@ -1,5 +1,5 @@
-import * as attr from '../../base/attribute.js';
-import { boundsOf, type Dim, sizeOf } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { boundsOf, type Dim, sizeOf } from '../../base/dim/index.js';
 import type { HostValue } from '../../ir/host.js';
 import type { InferContext } from '../../ir/program.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
@@ -10,21 +10,21 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
+} from '../declare/declare.js';
 import { sub } from '../elementwise/arithmetic.js';
 import { scatter } from '../indexing/gather.js';
 import { argsort } from '../indexing/sort.js';
 import { take, takeAdjoint } from '../indexing/take.js';
-import { normalizeAxis } from '../infer.js';
+import { normalizeAxis } from '../declare/infer.js';
 import { onesLike, zerosLike } from '../movement/fill.js';
 import { flatten, reshape } from '../movement/reshape.js';
 import { moveaxis } from '../movement/transpose.js';
 import { cumsum } from '../reduction/cumulative.js';
 import { sum } from '../reduction/sum.js';
-import type { OnnxCall, OnnxValue } from '../onnx.js';
+import type { OnnxCall, OnnxValue } from '../declare/onnx.js';
 import { writeDistinctRows } from './onnx.js';
 import { countedPositions } from './positions.js';
-import { argsortRows, runStarts } from './sortedRows.js';
+import { argsortRows, runStarts } from './sorted-rows.js';
 
 export interface UniqueOptions {
   /** The axis whose sub-arrays are compared; null, the default, compares single elements. */

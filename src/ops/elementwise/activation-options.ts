@@ -1,16 +1,16 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
+import * as e from '../../loop/language/build.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { inferElementwise } from '../infer.js';
-import { elementwise } from '../lowering.js';
-import { decay } from './gradientTerms.js';
+} from '../declare/declare.js';
+import { inferElementwise } from '../declare/infer.js';
+import { elementwise } from '../declare/lowering.js';
+import { decay } from './gradient-terms.js';
 import { add, mul, neg, square } from './arithmetic.js';
 import { greater } from './comparison.js';
 import { erfc } from './error-function.js';

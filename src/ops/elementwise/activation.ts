@@ -1,10 +1,10 @@
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type OperatorFunction, tensor } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, neg, square } from './arithmetic.js';
 import { greater, less } from './comparison.js';
-import { decay } from './gradientTerms.js';
+import { decay } from './gradient-terms.js';
 import {
   exponential,
   exponentialMinusOne,

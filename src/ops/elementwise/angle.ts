@@ -1,5 +1,5 @@
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import { exactProduct, exactSum, formatOf } from './format.js';
 
 /*

@@ -1,6 +1,6 @@
 import { isFloat } from '../../base/dtype.js';
-import * as e from '../../loop/build.js';
-import { type OperatorFunction, tensor } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import { type OperatorFunction, tensor } from '../declare/declare.js';
 import {
   callOf,
   example,
@@ -8,7 +8,7 @@ import {
   inEitherOrder,
   integerDTypes,
   numericDTypes,
-} from '../law.js';
+} from '../declare/law.js';
 import { fullLike } from '../movement/fill.js';
 import type { Binary, Unary } from '../signatures.js';
 import { everywhere, isAll, isNeutralOfSum, stretched } from '../uniform.js';

@@ -1,7 +1,14 @@
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type OperatorFunction, type Sample, tensor } from '../declare.js';
-import { callOf, example, inEitherOrder, integerDTypes, type Law, type LawCase } from '../law.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
+import {
+  callOf,
+  example,
+  inEitherOrder,
+  integerDTypes,
+  type Law,
+  type LawCase,
+} from '../declare/law.js';
 import type { Binary, Unary } from '../signatures.js';
 import { everywhere, isAll, stretched } from '../uniform.js';
 import { binary, unary } from './point.js';

@@ -1,6 +1,6 @@
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type OperatorFunction, type Sample, tensor } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { unary } from './point.js';
 

@@ -1,9 +1,9 @@
 import { isFloat } from '../../base/dtype.js';
 import type { Value } from '../../ir/program.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type OperatorFunction, type Sample, tensor } from '../declare.js';
-import { example, integerDTypes, type Law, numericDTypes } from '../law.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
+import { example, integerDTypes, type Law, numericDTypes } from '../declare/law.js';
 import type { Binary } from '../signatures.js';
 import { everywhere } from '../uniform.js';
 import { binary } from './point.js';

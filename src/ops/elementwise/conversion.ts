@@ -1,10 +1,10 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import { bytesOf, type DType, dtypes, isFloat, kindOf } from '../../base/dtype.js';
 import { exactBits, integerRange, isSigned } from '../../base/numbers.js';
 import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
@@ -12,10 +12,10 @@ import {
   type OperatorFunction,
   tensor,
   useForConversion,
-} from '../declare.js';
-import { inferElementwise } from '../infer.js';
-import { callOf, example } from '../law.js';
-import { computeScalar, elementwise } from '../lowering.js';
+} from '../declare/declare.js';
+import { inferElementwise } from '../declare/infer.js';
+import { callOf, example } from '../declare/law.js';
+import { computeScalar, elementwise } from '../declare/lowering.js';
 import { towards } from '../rounding.js';
 
 /** `cast(x, dtype)`. */

@@ -1,13 +1,13 @@
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type OperatorFunction, type Sample, tensor } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
 import type { Binary } from '../signatures.js';
 import { div, mul, neg } from './arithmetic.js';
 import { exactProduct, formatOf } from './format.js';
 import { binary } from './point.js';
 import { trunc } from './rounding.js';
-import type { OnnxValue, OnnxWriter } from '../onnx.js';
-import { boundsOf, floorDivDim, modDim } from '../../base/dim.js';
+import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
+import { boundsOf, floorDivDim, modDim } from '../../base/dim/index.js';
 import { isFloat } from '../../base/dtype.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { Tensor } from '../../ir/types.js';
-import { type OperatorFunction, tensor } from '../declare.js';
+import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { mul, neg, square } from './arithmetic.js';
 import { exp } from './exponential.js';

@@ -1,4 +1,4 @@
-import { type OperatorFunction, tensor } from '../declare.js';
+import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
 import { binaryExponential, exponential, exponentialMinusOne } from './expressions/exponential.js';

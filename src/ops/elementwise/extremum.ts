@@ -1,7 +1,7 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
@@ -9,10 +9,17 @@ import {
   type OperatorFunction,
   type Sample,
   tensor,
-} from '../declare.js';
-import { inferElementwise } from '../infer.js';
-import { callOf, example, floatDTypes, inEitherOrder, type Law, numericDTypes } from '../law.js';
-import { elementwise } from '../lowering.js';
+} from '../declare/declare.js';
+import { inferElementwise } from '../declare/infer.js';
+import {
+  callOf,
+  example,
+  floatDTypes,
+  inEitherOrder,
+  type Law,
+  numericDTypes,
+} from '../declare/law.js';
+import { elementwise } from '../declare/lowering.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Value } from '../../ir/program.js';
 import type { Binary } from '../signatures.js';

@@ -1,6 +1,6 @@
 import { InternalError } from '../../base/errors.js';
-import * as e from '../../loop/build.js';
-import type { Expr, Scalar } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr, Scalar } from '../../loop/language/nodes.js';
 import { withPlainForm } from './known.js';
 
 /** A power of two that may lie beyond the range, as the product of two that do not. */
@@ -67,7 +67,7 @@ export class FloatFormat {
     return 1.5 * 2 ** this.fraction;
   }
 
-  /** The low bits of a whole number below 2^(fraction - 1), as an integer; conversions do not vectorise. */
+  /** The low bits of a whole number below 2^(fraction - 1), as an integer; conversions do not vectorize. */
   wholeBits(n: Expr): Expr {
     return this.bitsOf(e.add(n, this.#shifter));
   }

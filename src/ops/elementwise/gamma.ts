@@ -1,17 +1,17 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import { ArgumentError, UnsupportedError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { inferElementwise } from '../infer.js';
-import { elementwise } from '../lowering.js';
+} from '../declare/declare.js';
+import { inferElementwise } from '../declare/infer.js';
+import { elementwise } from '../declare/lowering.js';
 import type { Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
 import { exactProduct, exactSum, formatOf, polynomial } from './format.js';

@@ -1,12 +1,12 @@
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type OperatorFunction, tensor } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, square, sub } from './arithmetic.js';
 import { moderateExponentialMinusOne, scaledExponential } from './expressions/exponential.js';
 import { formatOf, keepingZero } from './format.js';
 import { logarithm, logarithmOfOnePlus } from './expressions/logarithm.js';
-import { oneLessSquare } from './gradientTerms.js';
+import { oneLessSquare } from './gradient-terms.js';
 import { unary } from './point.js';
 import { hypot, rsqrt } from './root.js';
 

@@ -1,10 +1,10 @@
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type OperatorFunction, tensor } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Binary, Unary } from '../signatures.js';
 import { add, div, mul, neg, square } from './arithmetic.js';
-import { oneLessSquare, towardsOne } from './gradientTerms.js';
+import { oneLessSquare, towardsOne } from './gradient-terms.js';
 
 import { type Coefficients, formatOf, keepingZero, leadingHalf, polynomial } from './format.js';
 import { knownAs } from './known.js';

@@ -1,5 +1,5 @@
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 
 /*
  * What expressions are besides the steps that compute them, for whoever cannot take these steps: ONNX

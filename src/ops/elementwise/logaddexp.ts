@@ -1,6 +1,6 @@
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import { type OperatorFunction, tensor } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Binary } from '../signatures.js';
 import { mul, sub } from './arithmetic.js';
 import { isFinite } from './classification.js';
@@ -8,7 +8,7 @@ import { equal } from './comparison.js';
 import { exponentialOfSum } from './expressions/exponential.js';
 import { logarithmOfOnePlus } from './expressions/logarithm.js';
 import { exactSum } from './format.js';
-import { shareOf } from './gradientTerms.js';
+import { shareOf } from './gradient-terms.js';
 import { logicalNot, logicalAnd } from './logic.js';
 import { binary } from './point.js';
 import { where } from './selection.js';

@@ -1,4 +1,4 @@
-import { type OperatorFunction, tensor } from '../declare.js';
+import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul } from './arithmetic.js';
 import {

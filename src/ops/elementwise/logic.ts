@@ -1,7 +1,7 @@
 import type { Value } from '../../ir/program.js';
-import * as e from '../../loop/build.js';
+import * as e from '../../loop/language/build.js';
 import { isFloat } from '../../base/dtype.js';
-import { type Conversion, type OperatorFunction, type Sample, tensor } from '../declare.js';
+import { type Conversion, type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
 import {
   callOf,
   example,
@@ -10,7 +10,7 @@ import {
   type Law,
   type LawCase,
   numericDTypes,
-} from '../law.js';
+} from '../declare/law.js';
 import type { Binary, Unary } from '../signatures.js';
 import { everywhere, isAll, stretched } from '../uniform.js';
 import { equal, greater, greaterEqual, less, lessEqual, notEqual } from './comparison.js';

@@ -1,15 +1,15 @@
 import { type DType, kindOf } from '../../base/dtype.js';
 import { DTypeError, GraphError } from '../../base/errors.js';
-import type { Attributes } from '../../base/schema.js';
+import type { Attributes } from '../../base/attributes/schema.js';
 import type { InferContext } from '../../ir/program.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type Conversion, operator, type OperatorFunction, type Sample } from '../declare.js'; // prettier-ignore
-import { inferElementwise } from '../infer.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type Conversion, operator, type OperatorFunction, type Sample } from '../declare/declare.js'; // prettier-ignore
+import { inferElementwise } from '../declare/infer.js';
 import type { OnSizes } from '../known/facets.js';
-import type { Law } from '../law.js';
-import { elementwise, type PointContext } from '../lowering.js';
-import type { OnnxMapping } from '../onnx.js';
+import type { Law } from '../declare/law.js';
+import { elementwise, type PointContext } from '../declare/lowering.js';
+import type { OnnxMapping } from '../declare/onnx.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Binary, Unary } from '../signatures.js';
 

@@ -1,18 +1,18 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import { isFloat, promoteAll } from '../../base/dtype.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { inferElementwise } from '../infer.js';
-import { example, floatDTypes, numericDTypes } from '../law.js';
-import { elementwise } from '../lowering.js';
+} from '../declare/declare.js';
+import { inferElementwise } from '../declare/infer.js';
+import { example, floatDTypes, numericDTypes } from '../declare/law.js';
+import { elementwise } from '../declare/lowering.js';
 import { sumTo } from '../reduction/sum.js';
 import { everywhere } from '../uniform.js';
 import { mul, reciprocal, square, sub } from './arithmetic.js';

@@ -1,12 +1,12 @@
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type OperatorFunction, tensor } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type OperatorFunction, tensor } from '../declare/declare.js';
 import type { Binary, Unary } from '../signatures.js';
 import { div, mul, square } from './arithmetic.js';
 import { equal } from './comparison.js';
 import { formatOf, polynomial } from './format.js';
-import { towardsOne } from './gradientTerms.js';
+import { towardsOne } from './gradient-terms.js';
 import { foreign, withPlainForm } from './known.js';
 import { binary, unary } from './point.js';
 import { where } from './selection.js';

@@ -1,8 +1,8 @@
 import { isFloat } from '../../base/dtype.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type OperatorFunction, type Sample, tensor } from '../declare.js';
-import { callOf, example, floatDTypes, integerDTypes, type Law } from '../law.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
+import { callOf, example, floatDTypes, integerDTypes, type Law } from '../declare/law.js';
 import type { Unary } from '../signatures.js';
 import { unary } from './point.js';
 

@@ -1,4 +1,4 @@
-import { type Sample, tensor } from '../declare.js';
+import { type Sample, tensor } from '../declare/declare.js';
 
 /** Operands left of 0 and right of it, and integers, for functions that bend there. */
 export const bothSides: readonly Sample[] = [

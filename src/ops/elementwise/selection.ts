@@ -1,18 +1,18 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import { isFloat, promoteAll } from '../../base/dtype.js';
 import { greatestFinite } from '../../base/numbers.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
+import * as e from '../../loop/language/build.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { broadcastShapes, inferElementwise } from '../infer.js';
-import { callOf, example, integerDTypes, numericDTypes } from '../law.js';
-import { elementwise } from '../lowering.js';
+} from '../declare/declare.js';
+import { broadcastShapes, inferElementwise } from '../declare/infer.js';
+import { callOf, example, integerDTypes, numericDTypes } from '../declare/law.js';
+import { elementwise } from '../declare/lowering.js';
 import { sumTo } from '../reduction/sum.js';
 import { isAll, stretched } from '../uniform.js';
 import { isFinite } from './classification.js';

@@ -1,4 +1,4 @@
-import type { OperatorFunction } from '../declare.js';
+import type { OperatorFunction } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { add, mul, sub } from './arithmetic.js';
 import { logistic, logisticProduct } from './expressions/logistic.js';

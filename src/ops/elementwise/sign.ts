@@ -1,8 +1,8 @@
 import { isFloat } from '../../base/dtype.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type OperatorFunction, tensor } from '../declare.js';
-import { callOf, example, floatDTypes, numericDTypes } from '../law.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type OperatorFunction, tensor } from '../declare/declare.js';
+import { callOf, example, floatDTypes, numericDTypes } from '../declare/law.js';
 import type { Binary, Unary } from '../signatures.js';
 import { mul, neg, square } from './arithmetic.js';
 import { equal } from './comparison.js';

@@ -1,11 +1,11 @@
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import type { OperatorFunction } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import type { OperatorFunction } from '../declare/declare.js';
 import type { Unary } from '../signatures.js';
 import { mul, neg } from './arithmetic.js';
 import { exponential } from './expressions/exponential.js';
 import { logarithmOfOnePlus } from './expressions/logarithm.js';
-import { shareOf } from './gradientTerms.js';
+import { shareOf } from './gradient-terms.js';
 import { knownAs } from './known.js';
 import { unary } from './point.js';
 import { bothSides } from './samples.js';

@@ -1,5 +1,5 @@
-import * as attr from '../../base/attribute.js';
-import { isStatic, minDim, sameDim, sameShape, sizeOf } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { isStatic, minDim, sameDim, sameShape, sizeOf } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import { atLeast, type Refusal, type Require, words } from '../../ir/requirement.js';
@@ -10,21 +10,21 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import type { ElementCheck } from '../check.js';
+} from '../declare/declare.js';
+import type { ElementCheck } from '../declare/check.js';
 import { add } from '../elementwise/arithmetic.js';
 import { equal, less } from '../elementwise/comparison.js';
 import { cast } from '../elementwise/conversion.js';
 import { clip } from '../elementwise/extremum.js';
 import { where } from '../elementwise/selection.js';
-import { normalizeAxis, shapeToString } from '../infer.js';
-import type { KernelContext } from '../lowering.js';
+import { normalizeAxis, shapeToString } from '../declare/infer.js';
+import type { KernelContext } from '../declare/lowering.js';
 import { scatterLoops } from '../scatter.js';
 import { fullLike, onesLike, zerosLike } from '../movement/fill.js';
 import { flatten, reshape } from '../movement/reshape.js';
 import { moveaxis } from '../movement/transpose.js';
 import { cumsum } from '../reduction/cumulative.js';
-import { oneHot } from './oneHot.js';
+import { oneHot } from './one-hot.js';
 import {
   type AxisArgument,
   axisOf,

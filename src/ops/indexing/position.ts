@@ -1,13 +1,13 @@
-import * as attr from '../../base/attribute.js';
-import { type Dim, DimExpr, isStatic, mulDim, subDim } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { type Dim, DimExpr, isStatic, mulDim, subDim } from '../../base/dim/index.js';
 import { type DType, isWeak, kindOf, promoteAll, type WeakKind } from '../../base/dtype.js';
 import { ArgumentError, DTypeError } from '../../base/errors.js';
 import { describeHost, type HostValue } from '../../ir/host.js';
 import { type Shape, Tensor, type TensorType } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import type { ElementCheck } from '../check.js';
-import type { Input } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import type { ElementCheck } from '../declare/check.js';
+import type { Input } from '../declare/declare.js';
 import { clamped, wrapped } from '../loops.js';
 
 /*

@@ -1,17 +1,17 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import { ShapeError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
+import * as e from '../../loop/language/build.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { shapeToString } from '../infer.js';
+} from '../declare/declare.js';
+import { shapeToString } from '../declare/infer.js';
 import { overAll } from '../loops.js';
-import { comesBefore } from './sortLoops.js';
+import { comesBefore } from './sort-loops.js';
 import { isFloat } from '../../base/dtype.js';
 import { isNaN } from '../elementwise/classification.js';
 import { less } from '../elementwise/comparison.js';

@@ -1,5 +1,5 @@
-import * as attr from '../../base/attribute.js';
-import type { Dim } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import type { Dim } from '../../base/dim/index.js';
 import { isFloat } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
 import { atLeast, type Require, words } from '../../ir/requirement.js';
@@ -11,15 +11,15 @@ import {
   type OperatorFunction,
   type Sample,
   tensor,
-} from '../declare.js';
-import { normalizeAxis } from '../infer.js';
+} from '../declare/declare.js';
+import { normalizeAxis } from '../declare/infer.js';
 import { zerosLike } from '../movement/fill.js';
 import { reshape } from '../movement/reshape.js';
 import { slice } from '../movement/slice.js';
 import { gather, scatterAdd } from './gather.js';
-import { selectLoops } from './selectLoops.js';
-import { sortLoops } from './sortLoops.js';
-import type { OnnxValue, OnnxWriter } from '../onnx.js';
+import { selectLoops } from './select-loops.js';
+import { sortLoops } from './sort-loops.js';
+import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 
 export interface SortOptions {
   /** Greatest first. Default false. */

@@ -1,10 +1,10 @@
-import * as attr from '../../base/attribute.js';
-import { type Dim, minDim, sameShape, sizeOf, subDim } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { type Dim, minDim, sameShape, sizeOf, subDim } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import { atLeast, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
-import type { Expr } from '../../loop/nodes.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import { unravel } from '../contraction/unravel.js';
 import {
   type Conversion,
@@ -13,8 +13,8 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { normalizeAxis, shapeToString } from '../infer.js';
+} from '../declare/declare.js';
+import { normalizeAxis, shapeToString } from '../declare/infer.js';
 import { scatterLoops } from '../scatter.js';
 import {
   checkHostIndices,
@@ -27,8 +27,8 @@ import {
   readAlong,
   shapeOfInput,
 } from './position.js';
-import { gatheredBack } from './gatheredBack.js';
-import type { OnnxValue } from '../onnx.js';
+import { gatheredBack } from './gathered-back.js';
+import type { OnnxValue } from '../declare/onnx.js';
 
 export interface TakeOptions {
   /** Default null: positions in the flattened array. */

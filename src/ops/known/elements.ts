@@ -1,12 +1,12 @@
-import { type Dim, isStatic, sizeOf } from '../../base/dim.js';
+import { type Dim, isStatic, sizeOf } from '../../base/dim/index.js';
 import { allocate, type DType, isFloat } from '../../base/dtype.js';
 import { readElement, writeElement } from '../../base/element.js';
-import type { Attributes } from '../../base/schema.js';
+import type { Attributes } from '../../base/attributes/schema.js';
 import type { Program, Value } from '../../ir/program.js';
 import type { ConstantData, Tensor, TensorType } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import type { Declaration } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import type { Declaration } from '../declare/declare.js';
 import {
   type Access,
   broadcastIndex,
@@ -14,10 +14,10 @@ import {
   type PointContext,
   type PointLowering,
   type ReduceLowering,
-} from '../lowering.js';
-import { declarationOf } from '../facets.js';
+} from '../declare/lowering.js';
+import { declarationOf } from '../declare/facets.js';
 import { settle } from '../elements.js';
-import { Extents } from '../../loop/extents.js';
+import { Extents } from '../../loop/language/extents.js';
 import type { KnownArray } from './facets.js';
 import { sizeOfExpr } from './size.js';
 

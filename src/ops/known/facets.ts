@@ -1,5 +1,5 @@
-import type { Dim } from '../../base/dim.js';
-import type { Attributes } from '../../base/schema.js';
+import type { Dim } from '../../base/dim/index.js';
+import type { Attributes } from '../../base/attributes/schema.js';
 
 /** What is known of a small array of integers: its elements in row-major order, null for what is not known. */
 export interface KnownArray {

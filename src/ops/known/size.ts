@@ -10,15 +10,15 @@ import {
   mulDim,
   sameDim,
   subDim,
-} from '../../base/dim.js';
-import type { BinaryOp, Expr, Scalar, Var } from '../../loop/nodes.js';
+} from '../../base/dim/index.js';
+import type { BinaryOp, Expr, Scalar, Var } from '../../loop/language/nodes.js';
 import {
   binaryLane,
   castLane,
   type Lane,
   unaryLane,
   UndefinedDivision,
-} from '../../loop/scalar.js';
+} from '../../loop/language/scalar.js';
 
 /** The size that a variable stands for; undefined for any other. */
 export type SizeOfVariable = (variable: Var) => Dim | undefined;

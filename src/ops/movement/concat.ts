@@ -1,24 +1,24 @@
-import * as attr from '../../base/attribute.js';
-import { describe } from '../../base/attribute.js';
-import { addDim, type Dim, floorDivDim, mulDim, sameDim, sameShape } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
+import { addDim, type Dim, floorDivDim, mulDim, sameDim, sameShape } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import { divisible, equal, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
+import * as e from '../../loop/language/build.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
+} from '../declare/declare.js';
 import { add } from '../elementwise/arithmetic.js';
-import { rowShape } from '../batch.js';
-import { normalizeAxis } from '../infer.js';
+import { rowShape } from '../declare/batch.js';
+import { normalizeAxis } from '../declare/infer.js';
 import type { KnownArray } from '../known/facets.js';
-import { example } from '../law.js';
+import { example } from '../declare/law.js';
 import { overAll } from '../loops.js';
-import { mostOperands } from '../lowering.js';
+import { mostOperands } from '../declare/lowering.js';
 import { broadcastTo } from '../reduction/sum.js';
 import { zerosLike } from './fill.js';
 import { resolveRange, type SliceEntry } from './range.js';

@@ -1,20 +1,20 @@
-import * as attr from '../../base/attribute.js';
-import { addDim, type Dim, maxDim, minDim, sameShape, subDim } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { addDim, type Dim, maxDim, minDim, sameShape, subDim } from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { normalizeAxis, shapeToString } from '../infer.js';
-import { computeScalar } from '../lowering.js';
+} from '../declare/declare.js';
+import { normalizeAxis, shapeToString } from '../declare/infer.js';
+import { computeScalar } from '../declare/lowering.js';
 import { overAll } from '../loops.js';
-import { gatheredBack } from '../indexing/gatheredBack.js';
+import { gatheredBack } from '../indexing/gathered-back.js';
 
 interface Plane {
   /** Which diagonal: columns minus rows. */

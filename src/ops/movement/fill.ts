@@ -1,11 +1,11 @@
-import * as attr from '../../base/attribute.js';
-import { type Dim, isStatic } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { type Dim, isStatic } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import { nearestElement } from '../../base/element.js';
 import type { InferContext, Value } from '../../ir/program.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Const } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Const } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
@@ -13,10 +13,10 @@ import {
   type OperatorFunction,
   tensor,
   useForSizes,
-} from '../declare.js';
-import { checkShape } from '../infer.js';
-import { example, type LawCall } from '../law.js';
-import { computeScalar } from '../lowering.js';
+} from '../declare/declare.js';
+import { checkShape } from '../declare/infer.js';
+import { example, type LawCall } from '../declare/law.js';
+import { computeScalar } from '../declare/lowering.js';
 import { towards } from '../rounding.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
 

@@ -1,6 +1,6 @@
-import * as attr from '../../base/attribute.js';
-import { describe } from '../../base/attribute.js';
-import type { Dim } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
+import type { Dim } from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
@@ -9,8 +9,8 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { shapeToString } from '../infer.js';
+} from '../declare/declare.js';
+import { shapeToString } from '../declare/infer.js';
 import { broadcastTo, sumTo } from '../reduction/sum.js';
 import { reshape } from './reshape.js';
 

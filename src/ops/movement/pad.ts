@@ -1,27 +1,27 @@
-import * as attr from '../../base/attribute.js';
-import { describe } from '../../base/attribute.js';
-import { addDim, boundsOf, type Dim, sameShape, subDim } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
+import { addDim, boundsOf, type Dim, sameShape, subDim } from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import { atLeast, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { shapeToString } from '../infer.js';
-import { example } from '../law.js';
+} from '../declare/declare.js';
+import { shapeToString } from '../declare/infer.js';
+import { example } from '../declare/law.js';
 import { clamped, overAll, wrapped } from '../loops.js';
 import { accumulate } from '../scatter.js';
 import { abs } from '../elementwise/sign.js';
 import { add, mul, sub } from '../elementwise/arithmetic.js';
 import { mod } from '../elementwise/division.js';
 import { maximum } from '../elementwise/extremum.js';
-import { gatheredBack } from '../indexing/gatheredBack.js';
+import { gatheredBack } from '../indexing/gathered-back.js';
 import { take } from '../indexing/take.js';
 import { cumsum } from '../reduction/cumulative.js';
 import { dimLike, elementOf, onesLike } from './fill.js';

@@ -1,6 +1,6 @@
-import * as e from '../../loop/build.js';
-import type { Expr, Stmt } from '../../loop/nodes.js';
-import type { Sink } from '../lowering.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr, Stmt } from '../../loop/language/nodes.js';
+import type { Sink } from '../declare/lowering.js';
 import { sameExpr } from '../loops.js';
 
 /** Where the elements along one axis go: element `k` to `start + k * step`. */

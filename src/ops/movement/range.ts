@@ -1,6 +1,6 @@
-import type { Attribute, Json } from '../../base/attribute.js';
-import * as attr from '../../base/attribute.js';
-import { addDim, ceilDivDim, type Dim, maxDim, minDim, subDim } from '../../base/dim.js';
+import type { Attribute, Json } from '../../base/attributes/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { addDim, ceilDivDim, type Dim, maxDim, minDim, subDim } from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import {
   atLeast,
@@ -11,7 +11,7 @@ import {
   words,
 } from '../../ir/requirement.js';
 import type { Shape } from '../../ir/types.js';
-import { shapeToString } from '../infer.js';
+import { shapeToString } from '../declare/infer.js';
 
 /** What indices of `slice` mean, for symbolic extents too. */
 

@@ -1,5 +1,5 @@
-import * as attr from '../../base/attribute.js';
-import { type Dim, mulDim, sizeOf } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { type Dim, mulDim, sizeOf } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
@@ -8,9 +8,9 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { repeatEach } from '../dynamic/repeatEach.js';
-import { checkShape, normalizeAxis } from '../infer.js';
+} from '../declare/declare.js';
+import { repeatEach } from '../dynamic/repeat-each.js';
+import { checkShape, normalizeAxis } from '../declare/infer.js';
 import { broadcastTo, sum } from '../reduction/sum.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
 import { expandDims, reshape } from './reshape.js';

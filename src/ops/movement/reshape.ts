@@ -1,5 +1,5 @@
-import * as attr from '../../base/attribute.js';
-import { type Dim, floorDivDim, sameShape, sizeOf } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { type Dim, floorDivDim, sameShape, sizeOf } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import {
   atLeast,
@@ -18,12 +18,12 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { openExtents } from '../dynamic/completedSizes.js';
+} from '../declare/declare.js';
+import { openExtents } from '../dynamic/completed-sizes.js';
 import { sizesOf } from '../dynamic/extents.js';
-import { checkShape, normalizeAxes, shapeToString } from '../infer.js';
-import { callOf, example, type Law } from '../law.js';
-import type { ViewLowering } from '../lowering.js';
+import { checkShape, normalizeAxes, shapeToString } from '../declare/infer.js';
+import { callOf, example, type Law } from '../declare/law.js';
+import type { ViewLowering } from '../declare/lowering.js';
 import { type Axes, axisList, type ShapeArgument, shapeList } from '../signatures.js';
 
 /*

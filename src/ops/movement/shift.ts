@@ -1,17 +1,17 @@
-import * as attr from '../../base/attribute.js';
-import { subDim } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { subDim } from '../../base/dim/index.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
+import * as e from '../../loop/language/build.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { normalizeAxis } from '../infer.js';
-import { example } from '../law.js';
-import { computeScalar } from '../lowering.js';
+} from '../declare/declare.js';
+import { normalizeAxis } from '../declare/infer.js';
+import { example } from '../declare/law.js';
+import { computeScalar } from '../declare/lowering.js';
 import { clamped } from '../loops.js';
 
 /**

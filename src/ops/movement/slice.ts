@@ -1,27 +1,35 @@
-import { describe } from '../../base/attribute.js';
-import * as attr from '../../base/attribute.js';
-import { addDim, type Dim, maxDim, mulDim, sameDim, sameShape, subDim } from '../../base/dim.js';
+import { describe } from '../../base/attributes/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
+import {
+  addDim,
+  type Dim,
+  maxDim,
+  mulDim,
+  sameDim,
+  sameShape,
+  subDim,
+} from '../../base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import { type Shape, Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
+} from '../declare/declare.js';
 import {
   type ArrayRange,
   knownPosition,
   knownRange,
   takeOne,
   takeRange,
-} from '../dynamic/arrayIndices.js';
-import { normalizeAxis, shapeToString } from '../infer.js';
-import { callOf, example } from '../law.js';
-import { computeScalar } from '../lowering.js';
+} from '../dynamic/array-indices.js';
+import { normalizeAxis, shapeToString } from '../declare/infer.js';
+import { callOf, example } from '../declare/law.js';
+import { computeScalar } from '../declare/lowering.js';
 import { placeBlock } from './place.js';
 import { reshape } from './reshape.js';
 import {
@@ -31,8 +39,8 @@ import {
   type SliceEntry,
   sliceEntry,
 } from './range.js';
-import type { OnnxValue, OnnxWriter } from '../onnx.js';
-import { gatheredBack } from '../indexing/gatheredBack.js';
+import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
+import { gatheredBack } from '../indexing/gathered-back.js';
 
 /**
  * One index of `slice`: a number takes one position and drops the axis, `[start, stop?, step?]` is a

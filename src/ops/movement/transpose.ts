@@ -1,22 +1,22 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
-import type { Expr } from '../../loop/nodes.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import type { Batching } from '../batch.js';
-import { normalizeAxes, normalizeAxis, shapeToString } from '../infer.js';
-import { callOf, example, type Law } from '../law.js';
-import type { PointLowering } from '../lowering.js';
+} from '../declare/declare.js';
+import type { Batching } from '../declare/batch.js';
+import { normalizeAxes, normalizeAxis, shapeToString } from '../declare/infer.js';
+import { callOf, example, type Law } from '../declare/law.js';
+import type { PointLowering } from '../declare/lowering.js';
 import { axisList } from '../signatures.js';
 import { reshape } from './reshape.js';
-import type { OnnxMapping } from '../onnx.js';
+import type { OnnxMapping } from '../declare/onnx.js';
 
 /** A permutation of axes: axis `k` of the result is axis `order[k]` of the operand. */
 type Order = readonly number[];

@@ -1,17 +1,17 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import { ShapeError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { shapeToString } from '../infer.js';
-import { computeScalar } from '../lowering.js';
+} from '../declare/declare.js';
+import { shapeToString } from '../declare/infer.js';
+import { computeScalar } from '../declare/lowering.js';
 
 /** `f(x, k = 0)` on the last two axes; `k` counts diagonals upwards from the main one. */
 export type Triangle = <T extends Tensor = DefaultTensor>(x: Input<T>, k?: number) => T;

@@ -1,9 +1,9 @@
-import * as attr from '../../base/attribute.js';
-import { sizeOf, subDim } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { sizeOf, subDim } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import { unravel } from '../contraction/unravel.js';
 import {
   type DefaultTensor,
@@ -11,9 +11,9 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { normalizeAxes, normalizeAxis, shapeToString } from '../infer.js';
-import { callOf, example } from '../law.js';
+} from '../declare/declare.js';
+import { normalizeAxes, normalizeAxis, shapeToString } from '../declare/infer.js';
+import { callOf, example } from '../declare/law.js';
 import { ravel, wrapped } from '../loops.js';
 import { type Axes, axisList } from '../signatures.js';
 import { swapaxes } from './transpose.js';

@@ -1,12 +1,17 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import type { DType } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
-import type { AttributesOf } from '../../base/schema.js';
+import type { AttributesOf } from '../../base/attributes/schema.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type DefaultTensor, type Input, operator, type OperatorFunction } from '../declare.js';
-import { computeScalar } from '../lowering.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+} from '../declare/declare.js';
+import { computeScalar } from '../declare/lowering.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
 import { normalQuantile } from './quantile.js';
 import { checkFloat, checkHolds, fromWords, inferRandom, sampleState, withState } from './state.js';

@@ -1,13 +1,13 @@
-import type { Dim } from '../../base/dim.js';
+import type { Dim } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import { greatestFinite } from '../../base/numbers.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
 import type { InferContext } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type SampleArray, tensor } from '../declare.js';
-import { checkShape, shapeToString } from '../infer.js';
-import type { PointLowering } from '../lowering.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type SampleArray, tensor } from '../declare/declare.js';
+import { checkShape, shapeToString } from '../declare/infer.js';
+import type { PointLowering } from '../declare/lowering.js';
 import { randomWords, type Words } from './threefry.js';
 
 /*

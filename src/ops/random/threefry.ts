@@ -1,6 +1,6 @@
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import type { PointContext } from '../lowering.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import type { PointContext } from '../declare/lowering.js';
 
 /*
  * Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as

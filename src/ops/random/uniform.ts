@@ -1,11 +1,16 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import type { DType } from '../../base/dtype.js';
 import { exactBits } from '../../base/numbers.js';
-import type { AttributesOf } from '../../base/schema.js';
+import type { AttributesOf } from '../../base/attributes/schema.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type DefaultTensor, type Input, operator, type OperatorFunction } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+} from '../declare/declare.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
 import {
   checkFloat,

@@ -1,7 +1,7 @@
-import * as attr from '../../base/attribute.js';
-import { isStatic, sizeOf } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { isStatic, sizeOf } from '../../base/dim/index.js';
 import type { Shape, Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
+import * as e from '../../loop/language/build.js';
 import {
   type DefaultTensor,
   type Input,
@@ -9,14 +9,14 @@ import {
   type OperatorFunction,
   type Sample,
   tensor,
-} from '../declare.js';
+} from '../declare/declare.js';
 import { div, mul, square, sub } from '../elementwise/arithmetic.js';
 import { equal } from '../elementwise/comparison.js';
 import { maximum } from '../elementwise/extremum.js';
 import { sqrt } from '../elementwise/root.js';
 import { where } from '../elementwise/selection.js';
-import { normalizeAxes, reducedShape } from '../infer.js';
-import { computeScalar, type Decomposition } from '../lowering.js';
+import { normalizeAxes, reducedShape } from '../declare/infer.js';
+import { computeScalar, type Decomposition } from '../declare/lowering.js';
 import { dimLike } from '../movement/fill.js';
 import { type Axes, axisList, type Reduction, type ReductionOptions } from '../signatures.js';
 import { reduction, type ReductionAttributes, undefinedWhenEmptySamples } from './reduce.js';

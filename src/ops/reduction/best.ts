@@ -1,8 +1,8 @@
 import { type DType, isFloat } from '../../base/dtype.js';
 import { integerRange } from '../../base/numbers.js';
-import * as e from '../../loop/build.js';
-import type { Const, Expr } from '../../loop/nodes.js';
-import { computeScalar } from '../lowering.js';
+import * as e from '../../loop/language/build.js';
+import type { Const, Expr } from '../../loop/language/nodes.js';
+import { computeScalar } from '../declare/lowering.js';
 
 /** The element that loses against, or ties with, every other. */
 export function worst(side: 'max' | 'min', dtype: DType): Const {

@@ -1,11 +1,11 @@
-import * as attr from '../../base/attribute.js';
-import { sameShape, sizeOf } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { sameShape, sizeOf } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import { equal, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import { fastTwoSum } from '../../loop/compensation.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import { fastTwoSum } from '../../loop/language/compensation.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import { unravel } from '../contraction/unravel.js';
 import {
   type DefaultTensor,
@@ -14,16 +14,16 @@ import {
   type OperatorFunction,
   type Sample,
   tensor,
-} from '../declare.js';
+} from '../declare/declare.js';
 import { mul } from '../elementwise/arithmetic.js';
-import { normalizeAxis } from '../infer.js';
-import { computeScalar } from '../lowering.js';
+import { normalizeAxis } from '../declare/infer.js';
+import { computeScalar } from '../declare/lowering.js';
 import { wideDType } from '../loops.js';
 import { flatten, reshape } from '../movement/reshape.js';
 import { shift } from '../movement/shift.js';
 import { type Scan, scanLoops } from './scan.js';
 import { totalDType } from './sum.js';
-import type { OnnxValue, OnnxWriter } from '../onnx.js';
+import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 
 /** Running folds, and the linear recurrence that their gradients are made of. */
 

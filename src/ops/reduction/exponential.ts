@@ -1,5 +1,5 @@
 import type { Tensor } from '../../ir/types.js';
-import type { OperatorFunction } from '../declare.js';
+import type { OperatorFunction } from '../declare/declare.js';
 import { add, div, mul, sub } from '../elementwise/arithmetic.js';
 import { isFinite } from '../elementwise/classification.js';
 import { equal } from '../elementwise/comparison.js';

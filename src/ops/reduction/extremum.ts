@@ -1,24 +1,24 @@
-import * as attr from '../../base/attribute.js';
-import { boundsOf, type Dim, sameDim, sizeOf } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { boundsOf, type Dim, sameDim, sizeOf } from '../../base/dim/index.js';
 import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
+} from '../declare/declare.js';
 import { div } from '../elementwise/arithmetic.js';
 import { isNaN } from '../elementwise/classification.js';
 import { equal } from '../elementwise/comparison.js';
 import { cast } from '../elementwise/conversion.js';
 import { logicalOr } from '../elementwise/logic.js';
 import { where } from '../elementwise/selection.js';
-import { normalizeAxes, normalizeAxis, reducedShape } from '../infer.js';
-import { callOf, example, type Law, numericDTypes } from '../law.js';
+import { normalizeAxes, normalizeAxis, reducedShape } from '../declare/infer.js';
+import { callOf, example, type Law, numericDTypes } from '../declare/law.js';
 import { reshape } from '../movement/reshape.js';
 import type { Reduction, ReductionOptions } from '../signatures.js';
 import { better, worst } from './best.js';

@@ -1,8 +1,8 @@
 import type { DType } from '../../base/dtype.js';
 import type { Value } from '../../ir/program.js';
-import { conversionOperator, tensor } from '../declare.js';
-import { normalizeAxes } from '../infer.js';
-import { example, type Law } from '../law.js';
+import { conversionOperator, tensor } from '../declare/declare.js';
+import { normalizeAxes } from '../declare/infer.js';
+import { example, type Law } from '../declare/law.js';
 import { reshape } from '../movement/reshape.js';
 import type { ReductionAttributes } from './reduce.js';
 

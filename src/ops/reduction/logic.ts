@@ -1,10 +1,10 @@
-import * as e from '../../loop/build.js';
-import type { OperatorFunction } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import type { OperatorFunction } from '../declare/declare.js';
 import type { Reduction } from '../signatures.js';
-import { numericDTypes } from '../law.js';
+import { numericDTypes } from '../declare/law.js';
 import { overOnes } from './laws.js';
 import { reduction } from './reduce.js';
-import { normalizeAxes } from '../infer.js';
+import { normalizeAxes } from '../declare/infer.js';
 
 /** Reductions that ask of each element whether it is true: `x !== 0`, so NaN is. */
 

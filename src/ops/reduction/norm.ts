@@ -1,4 +1,4 @@
-import * as attr from '../../base/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { Tensor } from '../../ir/types.js';
 import {
@@ -7,7 +7,7 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
+} from '../declare/declare.js';
 import { div, mul, square } from '../elementwise/arithmetic.js';
 import { equal } from '../elementwise/comparison.js';
 import { cast } from '../elementwise/conversion.js';
@@ -15,7 +15,7 @@ import { pow } from '../elementwise/power.js';
 import { sqrt } from '../elementwise/root.js';
 import { where } from '../elementwise/selection.js';
 import { abs, sign } from '../elementwise/sign.js';
-import { normalizeAxes, reducedShape } from '../infer.js';
+import { normalizeAxes, reducedShape } from '../declare/infer.js';
 import { type Axes, axisList, type ReductionOptions } from '../signatures.js';
 import { max, min } from './extremum.js';
 import { checkNotEmpty } from './reduce.js';

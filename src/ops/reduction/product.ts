@@ -1,11 +1,11 @@
-import { type Dim, sizeOf } from '../../base/dim.js';
+import { type Dim, sizeOf } from '../../base/dim/index.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import { type OperatorFunction, tensor } from '../declare.js';
+import * as e from '../../loop/language/build.js';
+import { type OperatorFunction, tensor } from '../declare/declare.js';
 import { mul } from '../elementwise/arithmetic.js';
-import { normalizeAxes } from '../infer.js';
-import { floatDTypes, integerDTypes } from '../law.js';
-import { computeScalar } from '../lowering.js';
+import { normalizeAxes } from '../declare/infer.js';
+import { floatDTypes, integerDTypes } from '../declare/law.js';
+import { computeScalar } from '../declare/lowering.js';
 import { reshape } from '../movement/reshape.js';
 import { shift } from '../movement/shift.js';
 import { transpose } from '../movement/transpose.js';

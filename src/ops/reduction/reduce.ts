@@ -1,5 +1,5 @@
-import * as attr from '../../base/attribute.js';
-import { minDim, sizeOf } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { minDim, sizeOf } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
 import { atLeast, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -9,13 +9,13 @@ import {
   type OperatorFunction,
   type Sample,
   tensor,
-} from '../declare.js';
-import type { Batching } from '../batch.js';
-import { normalizeAxes, reducedShape } from '../infer.js';
-import type { Law } from '../law.js';
-import type { Decomposition, ReduceLowering } from '../lowering.js';
+} from '../declare/declare.js';
+import type { Batching } from '../declare/batch.js';
+import { normalizeAxes, reducedShape } from '../declare/infer.js';
+import type { Law } from '../declare/law.js';
+import type { Decomposition, ReduceLowering } from '../declare/lowering.js';
 import { reshape } from '../movement/reshape.js';
-import type { OnnxCall, OnnxValue } from '../onnx.js';
+import type { OnnxCall, OnnxValue } from '../declare/onnx.js';
 import { axisList, type Reduction } from '../signatures.js';
 
 /** What reductions have in common, so that a declaration says the rest. */

@@ -1,8 +1,8 @@
-import { type Dim, sizeOf } from '../../base/dim.js';
+import { type Dim, sizeOf } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
-import * as e from '../../loop/build.js';
-import type { Expr, Stmt, Var } from '../../loop/nodes.js';
-import type { KernelContext } from '../lowering.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr, Stmt, Var } from '../../loop/language/nodes.js';
+import type { KernelContext } from '../declare/lowering.js';
 import { overAll, ravel } from '../loops.js';
 
 /** A recurrence along one axis: a state goes from element to element, results are read off on the way. */

@@ -1,19 +1,19 @@
-import * as attr from '../../base/attribute.js';
-import { type Dim, isStatic, sameDim, sameShape } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { type Dim, isStatic, sameDim, sameShape } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import { equal, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
+import * as e from '../../loop/language/build.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { checkShape, normalizeAxes, reducedShape } from '../infer.js';
-import { callOf, example, integerDTypes, numericDTypes } from '../law.js';
-import { computeScalar, elementwise } from '../lowering.js';
+} from '../declare/declare.js';
+import { checkShape, normalizeAxes, reducedShape } from '../declare/infer.js';
+import { callOf, example, integerDTypes, numericDTypes } from '../declare/law.js';
+import { computeScalar, elementwise } from '../declare/lowering.js';
 import { reshape } from '../movement/reshape.js';
 import { type Reduction, type ShapeArgument, shapeList } from '../signatures.js';
 import { overOnes } from './laws.js';

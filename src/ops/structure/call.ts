@@ -1,9 +1,9 @@
-import * as attr from '../../base/attribute.js';
-import type { Dim } from '../../base/dim.js';
+import * as attr from '../../base/attributes/attribute.js';
+import type { Dim } from '../../base/dim/index.js';
 import { GraphError } from '../../base/errors.js';
-import type { AttributesOf } from '../../base/schema.js';
+import type { AttributesOf } from '../../base/attributes/schema.js';
 import { bindTypes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
-import { checkArgument, rule } from '../../base/options.js';
+import { checkArgument, rule } from '../../base/attributes/options.js';
 import { namedInputs, Program } from '../../ir/program.js';
 import { requireAt } from '../../ir/requirement.js';
 import type { Tensor } from '../../ir/types.js';
@@ -13,7 +13,7 @@ import {
   type Input,
   operator,
   type OperatorFunction,
-} from '../declare.js';
+} from '../declare/declare.js';
 
 /** A program with a backward program that was prepared for it, so that nothing is computed twice. */
 export interface PreparedProgram {

@@ -5,8 +5,8 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { elementwise } from '../lowering.js';
+} from '../declare/declare.js';
+import { elementwise } from '../declare/lowering.js';
 
 /**
  * `x` in memory of its own. The compiler puts it where a loop needs memory that it may overwrite, or

@@ -6,9 +6,9 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { example, type Law } from '../law.js';
-import type { ViewLowering } from '../lowering.js';
+} from '../declare/declare.js';
+import { example, type Law } from '../declare/law.js';
+import type { ViewLowering } from '../declare/lowering.js';
 
 type Same = <T extends Tensor = DefaultTensor>(x: Input<T>) => T;
 

@@ -2,4 +2,4 @@ export * from './call.js';
 export * from './copy.js';
 export * from './identity.js';
 export * from './shape.js';
-export * from './withGradient.js';
+export * from './with-gradient.js';

@@ -1,15 +1,15 @@
-import { isStatic } from '../../base/dim.js';
+import { isStatic } from '../../base/dim/index.js';
 import type { Tensor } from '../../ir/types.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
 import {
   type DefaultTensor,
   type Input,
   operator,
   type OperatorFunction,
   tensor,
-} from '../declare.js';
-import { example } from '../law.js';
+} from '../declare/declare.js';
+import { example } from '../declare/law.js';
 
 /**
  * The sizes of `x` as an int64 array of one element for each axis, also where they are symbolic: what

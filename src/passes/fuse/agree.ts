@@ -1,8 +1,8 @@
-import { sameShape } from '../../base/dim.js';
+import { sameShape } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import { declarationOf } from '../../ops/facets.js';
-import { viewed } from '../views.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { viewed } from '../rewrite/views.js';
 import type { Cluster } from './clusters.js';
 import type { Costs } from './cost.js';
 import { effortOf, fitsBehind } from './epilogue.js';

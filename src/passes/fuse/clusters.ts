@@ -1,6 +1,6 @@
 import type { Program, Value } from '../../ir/program.js';
-import { isNumber } from '../places.js';
-import { viewed } from '../views.js';
+import { isNumber } from '../groups/places.js';
+import { viewed } from '../rewrite/views.js';
 import type { Draft } from './inline.js';
 
 /** How far a search for a path between two groups may go before the merge is given up. */

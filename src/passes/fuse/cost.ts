@@ -1,13 +1,13 @@
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, type Operator, type Program, typeToString } from '../../ir/program.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { visitExprs } from '../../loop/visit.js';
-import { type Access, computeScalar } from '../../ops/lowering.js';
-import { declarationOf } from '../../ops/facets.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { visitExprs } from '../../loop/language/visit.js';
+import { type Access, computeScalar } from '../../ops/declare/lowering.js';
+import { declarationOf } from '../../ops/declare/facets.js';
 import { settle } from '../../ops/elements.js';
-import { Extents } from '../../loop/extents.js';
-import { attributesKey } from '../lower/signature.js';
+import { Extents } from '../../loop/language/extents.js';
+import { attributesKey } from '../lower/nests/signature.js';
 
 /** What computing one element of a point operator takes, read off its lowered expression. */
 export interface PointCost {

@@ -1,10 +1,10 @@
 import { bytesOf } from '../../base/dtype.js';
-import { sameShape } from '../../base/dim.js';
+import { sameShape } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { Program, Value } from '../../ir/program.js';
-import { scalarBytes } from '../../loop/build.js';
-import { computeScalar } from '../../ops/lowering.js';
-import { declarationOf } from '../../ops/facets.js';
+import { scalarBytes } from '../../loop/language/build.js';
+import { computeScalar } from '../../ops/declare/lowering.js';
+import { declarationOf } from '../../ops/declare/facets.js';
 import type { Costs } from './cost.js';
 
 /**

@@ -1,12 +1,12 @@
 import { bytesOf } from '../../base/dtype.js';
-import { type Dim, floorDivDim, mulDim, sameShape, sizeOf } from '../../base/dim.js';
+import { type Dim, floorDivDim, mulDim, sameShape, sizeOf } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import { declarationOf } from '../../ops/facets.js';
+import { declarationOf } from '../../ops/declare/facets.js';
 import type { Costs } from './cost.js';
 import { type Continuation, continuations, effortOf, fitsBehind, together } from './epilogue.js';
-import { isExtents } from '../measure.js';
-import { isView, sameButForOnes, viewed } from '../views.js';
+import { isExtents } from '../rewrite/measure.js';
+import { isView, sameButForOnes, viewed } from '../rewrite/views.js';
 
 /** A group while it grows. */
 export interface Draft {
@@ -202,7 +202,7 @@ function readingPaths(
 }
 
 /**
- * Whether computing a value takes wider scalars than a kernel has room for, which is vectorised for its
+ * Whether computing a value takes wider scalars than a kernel has room for, which is vectorized for its
  * own: what is taken at 64-bit positions does.
  */
 function isWider(costs: Costs, { node, type }: Value): boolean {

@@ -1,8 +1,8 @@
-import { sameShape } from '../../base/dim.js';
+import { sameShape } from '../../base/dim/index.js';
 import type { Program, Value } from '../../ir/program.js';
-import type { Group } from '../fuse.js';
-import { isWide, rowFrame } from '../rows.js';
-import { viewed } from '../views.js';
+import type { Group } from '../groups/group.js';
+import { isWide, rowFrame } from '../groups/rows.js';
+import { viewed } from '../rewrite/views.js';
 import { agree, foldAlike, isSmallEnough } from './agree.js';
 import { type Cluster, Clusters } from './clusters.js';
 import type { Costs } from './cost.js';

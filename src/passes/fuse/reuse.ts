@@ -1,9 +1,9 @@
-import { sameShape } from '../../base/dim.js';
+import { sameShape } from '../../base/dim/index.js';
 import { type CallNode, type Program, sameType, type Value } from '../../ir/program.js';
-import { declarationOf } from '../../ops/facets.js';
-import type { Group } from '../fuse.js';
-import { inputLevel, rowLevels } from '../rows.js';
-import { viewed } from '../views.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import type { Group } from '../groups/group.js';
+import { inputLevel, rowLevels } from '../groups/rows.js';
+import { viewed } from '../rewrite/views.js';
 import { readOnlyAtIdentity } from './agree.js';
 import type { Cluster } from './clusters.js';
 

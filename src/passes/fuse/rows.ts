@@ -1,13 +1,13 @@
 import type { NodeId } from '../../graph/graph.js';
 import type { Program, Value } from '../../ir/program.js';
-import * as e from '../../loop/build.js';
-import type { Expr } from '../../loop/nodes.js';
-import { type Access, computeScalar } from '../../ops/lowering.js';
+import * as e from '../../loop/language/build.js';
+import type { Expr } from '../../loop/language/nodes.js';
+import { type Access, computeScalar } from '../../ops/declare/lowering.js';
 import type { Draft } from './inline.js';
-import { inOrder } from '../lower/access.js';
-import { KernelBuilder } from '../lower/builder.js';
-import { type Placement, Scope } from '../lower/scope.js';
-import { isNarrow, isWide, type RowFrame, rowFrame, sameFrame } from '../rows.js';
+import { inOrder } from '../lower/nests/access.js';
+import { KernelBuilder } from '../lower/nests/builder.js';
+import { type Placement, Scope } from '../lower/nests/scope.js';
+import { isNarrow, isWide, type RowFrame, rowFrame, sameFrame } from '../groups/rows.js';
 
 /** What two clusters are asked for before they share the rows of one kernel. */
 interface Part {

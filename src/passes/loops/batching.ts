@@ -1,5 +1,5 @@
-import type { Dim } from '../../base/dim.js';
-import { sameShape } from '../../base/dim.js';
+import type { Dim } from '../../base/dim/index.js';
+import { sameShape } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import {
   type CallNode,
@@ -9,11 +9,11 @@ import {
   type Value,
 } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { type BatchContext, rowShape } from '../../ops/batch.js';
+import { type BatchContext, rowShape } from '../../ops/declare/batch.js';
 import { cast } from '../../ops/elementwise/conversion.js';
 import { reshape } from '../../ops/movement/reshape.js';
 import { broadcastTo, sum } from '../../ops/reduction/sum.js';
-import { declarationOf } from '../../ops/facets.js';
+import { declarationOf } from '../../ops/declare/facets.js';
 
 /*
  * How a call is made for all rows at once: as its operator declares, or as follows from its lowering where

@@ -1,4 +1,4 @@
-import { sizeOf } from '../../base/dim.js';
+import { sizeOf } from '../../base/dim/index.js';
 import {
   type CallNode,
   type Output,
@@ -6,10 +6,10 @@ import {
   sameType,
   type Value,
 } from '../../ir/program.js';
-import { declarationOf } from '../../ops/facets.js';
+import { declarationOf } from '../../ops/declare/facets.js';
 import type { Make } from './carve.js';
 import { editLoops, type Entry, type Loop, loopAt, replace, type State } from './loop.js';
-import { specialised } from './specialise.js';
+import { specialized } from './specialize.js';
 
 /** Constants of more elements are read from outside. */
 const mostElements = 64;
@@ -26,7 +26,7 @@ const mostElements = 64;
  */
 export function canonicalLoops(program: Program): Program {
   return editLoops(program, (original) => {
-    const adapted = specialisedNode(original);
+    const adapted = specializedNode(original);
     const isSpecial = adapted === original.node;
     const loop = isSpecial ? original : loopAt(adapted, operandsOf(original), original.into);
     const made = new Map<Value, Make>();
@@ -59,10 +59,10 @@ function operandsOf({ data, states, captures, count }: Loop): readonly Value[] {
 }
 
 /** The call with regions in which no symbol stands for a number, nor two for one size. */
-function specialisedNode({ node, body, condition, dims, conditionDims }: Loop): CallNode {
+function specializedNode({ node, body, condition, dims, conditionDims }: Loop): CallNode {
   const regions = [
-    ...(condition === null ? [] : [specialised(condition, conditionDims)]),
-    specialised(body, dims),
+    ...(condition === null ? [] : [specialized(condition, conditionDims)]),
+    specialized(body, dims),
   ];
   return regions.every((region, k) => region === node.regions[k]) ? node : { ...node, regions };
 }

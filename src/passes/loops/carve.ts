@@ -2,7 +2,7 @@ import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type Output, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { carryRequirements } from '../transform.js';
+import { carryRequirements } from '../rewrite/transform.js';
 
 /** An input of a program that is cut out of another. */
 export interface CarvedInput {

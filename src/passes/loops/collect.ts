@@ -1,6 +1,6 @@
 import type { Output, Program, Value } from '../../ir/program.js';
 import { add } from '../../ops/elementwise/arithmetic.js';
-import { callOf } from '../../ops/law.js';
+import { callOf } from '../../ops/declare/law.js';
 import { rowsOf } from './ahead.js';
 import { hasTotal, isBatchable, isLinear } from './batching.js';
 import { nodesBehind } from './carve.js';

@@ -1,10 +1,10 @@
-import { sameDim, symbolsOf } from '../../base/dim.js';
+import { sameDim, symbolsOf } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
 import { determinedSymbols } from '../../ir/bind.js';
 import type { Output, Program, Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { fill } from '../../ops/movement/fill.js';
-import { eliminateDeadCode } from '../dce.js';
+import { eliminateDeadCode } from '../rewrite/dce.js';
 import { nodesBehind } from './carve.js';
 import { build, editLoopSites, type Entry, type Loop, type State } from './loop.js';
 import { liveStates, sizeCarriers, valuesBehind } from './liveness.js';

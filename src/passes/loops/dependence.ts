@@ -1,8 +1,8 @@
 import type { NodeId } from '../../graph/graph.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { Program, Value } from '../../ir/program.js';
-import { declarationOf } from '../../ops/facets.js';
-import { nominalBytes } from '../nominal.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { nominalBytes } from '../rewrite/nominal.js';
 import { isBatchable } from './batching.js';
 import { isMovable, surelyRuns } from './hoist.js';
 import type { Loop } from './loop.js';

@@ -1,13 +1,13 @@
-import { boundsOf, type Dim } from '../../base/dim.js';
-import { symbolsOfAttributes } from '../../base/schema.js';
+import { boundsOf, type Dim } from '../../base/dim/index.js';
+import { symbolsOfAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import { declarationOf } from '../../ops/facets.js';
+import { declarationOf } from '../../ops/declare/facets.js';
 import { Costs } from '../fuse/cost.js';
-import { nominalBytes } from '../nominal.js';
-import { instantiate } from '../transform.js';
-import { viewed } from '../views.js';
+import { nominalBytes } from '../rewrite/nominal.js';
+import { instantiate } from '../rewrite/transform.js';
+import { viewed } from '../rewrite/views.js';
 import { carve, nodesBehind } from './carve.js';
 import { carvedInput, editLoops, type Entry, type Loop, places, replace } from './loop.js';
 

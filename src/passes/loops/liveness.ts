@@ -2,9 +2,9 @@ import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import type { TensorType } from '../../ir/types.js';
-import { declarationOf } from '../../ops/facets.js';
-import { symbolsOfCall } from '../../ir/sizesources.js';
-import { sizesRequired } from '../sizesrequired.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { symbolsOfCall } from '../../ir/size-sources.js';
+import { sizesRequired } from '../rewrite/sizes-required.js';
 
 /*
  * What values need, told apart by result even of loops: a state that only feeds itself is not needed for

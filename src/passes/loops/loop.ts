@@ -1,4 +1,4 @@
-import type { Dim } from '../../base/dim.js';
+import type { Dim } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { bindTypes, substituteType } from '../../ir/bind.js';
@@ -10,9 +10,9 @@ import {
   type Value,
 } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { declarationOf } from '../../ops/facets.js';
-import { givesOwnSizes } from '../outputs.js';
-import { throughRegions, transform } from '../transform.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { givesOwnSizes } from '../rewrite/outputs.js';
+import { throughRegions, transform } from '../rewrite/transform.js';
 import { carve, type CarvedInput, type Make } from './carve.js';
 
 /** An operand of a loop, and what stands for it (or for a row of it) inside. */

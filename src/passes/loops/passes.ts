@@ -1,7 +1,7 @@
 import type { NodeId } from '../../graph/graph.js';
 import type { Program } from '../../ir/program.js';
-import { eliminateCommonSubexpressions } from '../cse.js';
-import type { Pass } from '../pipeline.js';
+import { eliminateCommonSubexpressions } from '../simplify/cse.js';
+import type { Pass } from '../rewrite/pass.js';
 import { simplify } from '../simplify/simplify.js';
 import { batchAheadOfLoops } from './ahead.js';
 import { batchBehindLoops } from './behind.js';

@@ -1,10 +1,10 @@
-import type { Dim } from '../../base/dim.js';
-import { mapAttributeDims } from '../../base/schema.js';
-import { substituteDim } from '../../base/dim.js';
+import type { Dim } from '../../base/dim/index.js';
+import { mapAttributeDims } from '../../base/attributes/schema.js';
+import { substituteDim } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import { substituteType } from '../../ir/bind.js';
 import { type CallNode, type Program, sameType, type Value } from '../../ir/program.js';
-import { callOf } from '../../ops/law.js';
+import { callOf } from '../../ops/declare/law.js';
 import { add } from '../../ops/elementwise/arithmetic.js';
 import { fill } from '../../ops/movement/fill.js';
 import {

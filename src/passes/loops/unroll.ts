@@ -4,8 +4,8 @@ import { concat } from '../../ops/movement/concat.js';
 import { fill } from '../../ops/movement/fill.js';
 import { expandDims } from '../../ops/movement/reshape.js';
 import { slice } from '../../ops/movement/slice.js';
-import { givesOwnSizes } from '../outputs.js';
-import { instantiate } from '../transform.js';
+import { givesOwnSizes } from '../rewrite/outputs.js';
+import { instantiate } from '../rewrite/transform.js';
 import { editLoops, type Loop } from './loop.js';
 
 /** Longer loops stay loops. */

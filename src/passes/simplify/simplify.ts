@@ -1,9 +1,9 @@
 import { InternalError } from '../../base/errors.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
-import type { Law } from '../../ops/law.js';
-import { eliminateDeadCode } from '../dce.js';
-import { declarationOf } from '../../ops/facets.js';
-import { throughRegions, transform } from '../transform.js';
+import type { Law } from '../../ops/declare/law.js';
+import { eliminateDeadCode } from '../rewrite/dce.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { throughRegions, transform } from '../rewrite/transform.js';
 
 /** No honest chain of laws on one call is longer; one that is goes round in a circle. */
 const mostSteps = 64;

@@ -1,6 +1,6 @@
 import type { CallNode } from '../../ir/program.js';
-import type { Operand } from '../executable.js';
-import { type HostCall, type Regions, within } from './hostcall.js';
+import type { Operand } from '../execution/executable.js';
+import { type HostCall, type Regions, within } from './host-call.js';
 
 /** A branch that the host takes. Code is made for what is taken only. */
 export class HostBranch implements HostCall {

@@ -1,12 +1,12 @@
-import { type DimBindings, type DimExpr, evaluateDim } from '../../base/dim.js';
+import { type DimBindings, type DimExpr, evaluateDim } from '../../base/dim/index.js';
 import { type CallNode, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { whileLoop } from '../../ops/control/whileLoop.js';
-import type { WhileForm } from '../../ops/lowering.js';
-import { carrierOf, openSymbols, partition } from '../../passes/partition.js';
-import type { Executable, Inspectable, Operand } from '../executable.js';
-import { Storage } from '../storage.js';
-import { type HostCall, within } from './hostcall.js';
+import { whileLoop } from '../../ops/control/while-loop.js';
+import type { WhileForm } from '../../ops/declare/lowering.js';
+import { carrierOf, openSymbols, partition } from '../../passes/host/partition.js';
+import type { Executable, Inspectable, Operand } from '../execution/executable.js';
+import { Storage } from '../memory/storage.js';
+import { type HostCall, within } from './host-call.js';
 import { copyOf, leastCapacity, StackedRows } from './rows.js';
 import { carrying, shapeAt } from './sizes.js';
 

@@ -1,12 +1,12 @@
 import { InternalError } from '../../base/errors.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { controlOf } from '../../passes/lower/control.js';
-import type { Inspectable } from '../executable.js';
+import { controlOf } from '../../passes/lower/main/control.js';
+import type { Inspectable } from '../execution/executable.js';
 import { HostBranch } from './branch.js';
 import { chunkOf, HostChunks } from './chunks.js';
 import { HostForeach } from './foreach.js';
-import type { HostCall, Regions } from './hostcall.js';
+import type { HostCall, Regions } from './host-call.js';
 import { HostWhile } from './while.js';
 
 /** What runs a loop or branch on the host; `compile` is for programs without cuts. */

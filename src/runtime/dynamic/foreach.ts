@@ -1,10 +1,10 @@
-import type { DimBindings } from '../../base/dim.js';
+import type { DimBindings } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { CallNode } from '../../ir/program.js';
-import type { ForeachForm } from '../../ops/lowering.js';
-import type { Executable, Operand } from '../executable.js';
-import type { Storage } from '../storage.js';
-import { type HostCall, within } from './hostcall.js';
+import type { ForeachForm } from '../../ops/declare/lowering.js';
+import type { Executable, Operand } from '../execution/executable.js';
+import type { Storage } from '../memory/storage.js';
+import { type HostCall, within } from './host-call.js';
 import { ReturnedStates, rowHomes } from './iterations.js';
 import { copyOf, Rows } from './rows.js';
 

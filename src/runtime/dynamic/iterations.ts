@@ -1,9 +1,9 @@
-import { type DimBindings, symbolsOf } from '../../base/dim.js';
+import { type DimBindings, symbolsOf } from '../../base/dim/index.js';
 import { ShapeError } from '../../base/errors.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import type { Operand } from '../executable.js';
-import type { Storage } from '../storage.js';
+import type { Operand } from '../execution/executable.js';
+import type { Storage } from '../memory/storage.js';
 import { AgreedRows, type RowHome, StackedRows } from './rows.js';
 import { shapeAt } from './sizes.js';
 

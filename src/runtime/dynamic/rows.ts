@@ -3,8 +3,8 @@ import { inContext, ShapeError } from '../../base/errors.js';
 import type { CallNode } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { undecidedSizes } from '../../ops/control/body.js';
-import type { Operand } from '../executable.js';
-import { Storage } from '../storage.js';
+import type { Operand } from '../execution/executable.js';
+import { Storage } from '../memory/storage.js';
 
 function elementCount(shape: readonly number[]): number {
   return shape.reduce((product, extent) => product * extent, 1);

@@ -5,18 +5,18 @@ import {
   evaluateDim,
   substituteDim,
   symbolsOf,
-} from '../../base/dim.js';
-import { mapAttributeDims } from '../../base/schema.js';
-import { refuseElements as refuseForeign } from '../../ops/check.js';
+} from '../../base/dim/index.js';
+import { mapAttributeDims } from '../../base/attributes/schema.js';
+import { refuseElements as refuseForeign } from '../../ops/declare/check.js';
 import { allocate } from '../../base/dtype.js';
 import { inContext, InternalError, ShapeError } from '../../base/errors.js';
 import { bindShapes, substituteType } from '../../ir/bind.js';
 import type { CallNode } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { declarationOf } from '../../ops/facets.js';
-import type { BoundaryCheck } from '../../passes/partition.js';
-import type { Operand } from '../executable.js';
-import { Storage } from '../storage.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import type { BoundaryCheck } from '../../passes/host/partition.js';
+import type { Operand } from '../execution/executable.js';
+import { Storage } from '../memory/storage.js';
 
 /** The shape that a type has once its sizes are known. */
 export function shapeAt({ shape }: Pick<TensorType, 'shape'>, sizes: DimBindings): number[] {

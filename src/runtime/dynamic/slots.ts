@@ -1,8 +1,8 @@
 import type { Program, Value } from '../../ir/program.js';
-import type { Partition } from '../../passes/partition.js';
-import { viewed } from '../../passes/views.js';
-import type { Operand } from '../executable.js';
-import { Storage } from '../storage.js';
+import type { Partition } from '../../passes/host/partition.js';
+import { viewed } from '../../passes/rewrite/views.js';
+import type { Operand } from '../execution/executable.js';
+import { Storage } from '../memory/storage.js';
 
 /** A number for every value that is there between the stages of a program: never for a view. */
 export class Slots {

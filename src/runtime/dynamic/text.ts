@@ -1,10 +1,10 @@
-import { symbolsOf } from '../../base/dim.js';
+import { symbolsOf } from '../../base/dim/index.js';
 import { type CallNode, typeToString, type Value } from '../../ir/program.js';
 import type { NodeId } from '../../graph/graph.js';
-import type { Partition } from '../../passes/partition.js';
-import type { Executable } from '../executable.js';
+import type { Partition } from '../../passes/host/partition.js';
+import type { Executable } from '../execution/executable.js';
 import type { Part } from './executor.js';
-import type { Regions } from './hostcall.js';
+import type { Regions } from './host-call.js';
 
 /**
  * One line for each thing that happens when a partitioned program runs, in that order: islands with what

@@ -1,9 +1,9 @@
-import { type DimBindings, evaluateDim } from '../../base/dim.js';
+import { type DimBindings, evaluateDim } from '../../base/dim/index.js';
 import type { CallNode } from '../../ir/program.js';
-import type { WhileForm } from '../../ops/lowering.js';
-import type { Executable, Operand } from '../executable.js';
-import { Storage } from '../storage.js';
-import { type HostCall, within } from './hostcall.js';
+import type { WhileForm } from '../../ops/declare/lowering.js';
+import type { Executable, Operand } from '../execution/executable.js';
+import { Storage } from '../memory/storage.js';
+import { type HostCall, within } from './host-call.js';
 import { ReturnedStates, rowHomes } from './iterations.js';
 import { copyOf } from './rows.js';
 

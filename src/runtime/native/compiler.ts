@@ -1,4 +1,4 @@
-import type { Target } from '../../loop/target.js';
+import type { Target } from '../../loop/language/target.js';
 import { Job } from './job.js';
 import type { Environment, NodeModules } from '../../base/node.js';
 import { cachesOf, type Macros, obstacleIn, parseMacros, targetOf } from './processor.js';

@@ -1,5 +1,5 @@
 import type { NodeModules } from '../../base/node.js';
-import { avx2Target, avx512Target, neonTarget, type Target, wasmTarget } from '../../loop/target.js'; // prettier-ignore
+import { avx2Target, avx512Target, neonTarget, type Target, wasmTarget } from '../../loop/language/target.js'; // prettier-ignore
 
 /** What a compiler defines before it reads anything: its version, and the processor that it compiles for. */
 export type Macros = ReadonlyMap<string, string>;

@@ -1,6 +1,6 @@
 import { moduleToC } from '../../codegen/c/index.js';
-import type { Module } from '../../loop/nodes.js';
-import { mainName } from '../../passes/lower/main.js';
+import type { Module } from '../../loop/language/nodes.js';
+import { mainName } from '../../passes/lower/main/main.js';
 import { functionName } from './cache.js';
 import { commonFlags, type Compiler } from './compiler.js';
 import type { NodeModules } from '../../base/node.js';
@@ -21,7 +21,7 @@ const callingConvention = 1;
 /** Those of a `main` that several threads run. */
 const teamParameters = 6;
 
-/** The C of an optimised module. */
+/** The C of an optimized module. */
 export function nativeSource(
   { crypto }: NodeModules,
   { command, processorFlags, macros }: Compiler,

@@ -1,5 +1,5 @@
-import type { Module } from '../../loop/nodes.js';
-import type { Target } from '../../loop/target.js';
+import type { Module } from '../../loop/language/nodes.js';
+import type { Target } from '../../loop/language/target.js';
 import { type Building, Builds } from './builds.js';
 import { type CachedFunction, DiskCache } from './cache.js';
 import { type Compiler, CompilerSearch } from './compiler.js';

@@ -1,6 +1,6 @@
 import { DeviceError } from '../../base/errors.js';
-import { meeting } from '../../loop/team.js';
-import { mainName } from '../../passes/lower/main.js';
+import { meeting } from '../../loop/language/team.js';
+import { mainName } from '../../passes/lower/main/main.js';
 import { control, controlBytes, gateBits, workerWords } from './control.js';
 import { Crew, mostWorkers } from './crew.js';
 import { LostWorkerError } from './lost.js';

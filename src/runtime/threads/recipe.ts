@@ -1,4 +1,4 @@
-import type { meeting } from '../../loop/team.js';
+import type { meeting } from '../../loop/language/team.js';
 import type { control, gateBits, workerWords } from './control.js';
 
 /** What a worker makes the entry of a program from. It can be posted. */

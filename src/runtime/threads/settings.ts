@@ -1,4 +1,4 @@
-import { describe } from '../../base/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
 import { environmentVariable, nodeModules } from '../../base/node.js';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { c99, gnu, moduleToC } from '../../../src/codegen/c/index.js';
-import { meeting } from '../../../src/loop/team.js';
+import { meeting } from '../../../src/loop/language/team.js';
 import { cells, meetings, rounds } from '../../loop/meetings.js';
 import { compileAndRun, compilers } from './compiler.js';
 

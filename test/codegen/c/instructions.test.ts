@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { moduleToC } from '../../../src/codegen/c/index.js';
-import * as e from '../../../src/loop/build.js';
-import type { Expr, Kernel } from '../../../src/loop/nodes.js';
+import * as e from '../../../src/loop/language/build.js';
+import type { Expr, Kernel } from '../../../src/loop/language/nodes.js';
 import { compileAndRun, compilers } from './compiler.js';
 
 type Float = 'f32' | 'f64';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { c99, type Dialect, gnu, moduleToC } from '../../../src/codegen/c/index.js';
-import { moduleOf } from '../../../src/loop/build.js';
-import type { Kernel } from '../../../src/loop/nodes.js';
-import { optimize } from '../../../src/loop/optimize.js';
-import { randomKernel } from '../../loop/randomkernel.js';
+import { moduleOf } from '../../../src/loop/language/build.js';
+import type { Kernel } from '../../../src/loop/language/nodes.js';
+import { optimize } from '../../../src/loop/optimize/optimize.js';
+import { randomKernel } from '../../loop/random-kernel.js';
 import { contentsAfter, contentsOf, startingMemory } from '../../loop/running.js';
 import { compileAndRun, compilers } from './compiler.js';
 

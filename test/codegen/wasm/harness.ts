@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
 import { encodeModule, instantiate, reservedBytes } from '../../../src/codegen/wasm/index.js';
-import * as e from '../../../src/loop/build.js';
-import { interpret } from '../../../src/loop/interpret.js';
-import type { Buffer, Expr, Kernel, Scalar, Stmt, Storage } from '../../../src/loop/nodes.js';
+import * as e from '../../../src/loop/language/build.js';
+import { interpret } from '../../../src/loop/interpret/interpret.js';
+import type {
+  Buffer,
+  Expr,
+  Kernel,
+  Scalar,
+  Stmt,
+  Storage,
+} from '../../../src/loop/language/nodes.js';
 
 export type Elements =
   Float32Array | Float64Array | Int32Array | BigInt64Array | Int8Array | Uint8Array | Uint16Array;
@@ -30,7 +37,7 @@ export interface Filled {
   readonly elements: Elements;
 }
 
-/** Values at which operations change their behaviour. */
+/** Values at which operations change their behavior. */
 export const edges: Readonly<Record<Scalar, readonly (number | bigint)[]>> = {
   f32: [0, -0, 1, -1, 0.5, 1.5, 2.5, -2.5, 1e-45, 3.4028234663852886e38, Infinity, -Infinity, NaN, 2 ** 31, -(2 ** 31), 2147483520, 1e20, -1e20, 0.1, 16777217],
   f64: [0, -0, 1, -1, 0.5, 1.5, 2.5, -2.5, 5e-324, Number.MAX_VALUE, Infinity, -Infinity, NaN, 2 ** 31, -(2 ** 31), 2147483647.5, 2 ** 63, -(2 ** 63), 0.1, 1e-320],

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeModule, instantiate, reservedBytes } from '../../../src/codegen/wasm/index.js';
-import * as e from '../../../src/loop/build.js';
-import type { Expr, Kernel } from '../../../src/loop/nodes.js';
+import * as e from '../../../src/loop/language/build.js';
+import type { Expr, Kernel } from '../../../src/loop/language/nodes.js';
 
 /** A kernel that stores a number at the address it is given. */
 function storing(value: number): Kernel {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeModule } from '../../../src/codegen/wasm/index.js';
 import { InternalError } from '../../../src/base/errors.js';
-import * as e from '../../../src/loop/build.js';
-import type { BinaryOp, Expr, Scalar, UnaryOp } from '../../../src/loop/nodes.js';
+import * as e from '../../../src/loop/language/build.js';
+import type { BinaryOp, Expr, Scalar, UnaryOp } from '../../../src/loop/language/nodes.js';
 import { agreeOnEdges } from './harness.js';
 
 const lanesOf: Readonly<Record<Scalar, readonly number[]>> = {

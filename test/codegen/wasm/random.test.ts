@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { test } from 'node:test';
-import * as e from '../../../src/loop/build.js';
-import type { Expr, Scalar } from '../../../src/loop/nodes.js';
+import * as e from '../../../src/loop/language/build.js';
+import type { Expr, Scalar } from '../../../src/loop/language/nodes.js';
 import { agree, edges, fill, type Filled, operand, storageOf } from './harness.js';
 
 /**

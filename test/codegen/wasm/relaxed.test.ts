@@ -6,8 +6,8 @@ import {
   reservedBytes,
   supportsRelaxed,
 } from '../../../src/codegen/wasm/index.js';
-import * as e from '../../../src/loop/build.js';
-import type { Expr, Module, Var } from '../../../src/loop/nodes.js';
+import * as e from '../../../src/loop/language/build.js';
+import type { Expr, Module, Var } from '../../../src/loop/language/nodes.js';
 
 type Float = 'f32' | 'f64';
 

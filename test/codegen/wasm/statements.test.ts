@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeModule, instantiate, reservedBytes } from '../../../src/codegen/wasm/index.js';
 import { InternalError } from '../../../src/base/errors.js';
-import * as e from '../../../src/loop/build.js';
-import type { Expr, Stmt, Var } from '../../../src/loop/nodes.js';
+import * as e from '../../../src/loop/language/build.js';
+import type { Expr, Stmt, Var } from '../../../src/loop/language/nodes.js';
 import { agree, type Filled } from './harness.js';
 
 const out = e.buffer('out', 'i32');

@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readElement } from '../../../src/base/element.js';
-import { arrayType } from '../../../src/front/arraytype.js';
-import { arrayOf, type NDArray } from '../../../src/front/ndarray.js';
+import { arrayType } from '../../../src/front/core/array-type.js';
+import { arrayOf, type NDArray } from '../../../src/front/core/ndarray.js';
 import { elementNamed } from '../../../src/formats/onnx/elements.js';
 import { protobufFor } from '../../../src/formats/onnx/proto/library.js';
 import type {

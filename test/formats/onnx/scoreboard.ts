@@ -1,6 +1,6 @@
 /** Runs cases of ONNX's suite and makes the scoreboard of docs/onnx.md. */
 import { UnsupportedError } from '../../../src/base/errors.js';
-import type { NDArray } from '../../../src/front/ndarray.js';
+import type { NDArray } from '../../../src/front/core/ndarray.js';
 import { fromOnnx, type OnnxGraph, type OnnxInputs } from '../../../src/onnx.js';
 import {
   arrayFrom,

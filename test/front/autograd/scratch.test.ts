@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { cpu } from '../../../src/runtime/device.js';
+import { cpu } from '../../../src/runtime/memory/device.js';
 import { collectGarbage } from '../../support/garbage.js';
 import { near } from '../support.js';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { cpu } from '../../../src/runtime/device.js';
+import { cpu } from '../../../src/runtime/memory/device.js';
 
 const [batch, inputs, size] = [4, 8, 16];
 const rowBytes = 4 * batch * inputs;

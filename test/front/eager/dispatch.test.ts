@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isStatic } from '../../../src/base/dim.js';
-import { type ArrayType, arrayType } from '../../../src/front/arraytype.js';
-import { attributeKey } from '../../../src/front/eager/key.js';
-import { planFor } from '../../../src/front/eager/plan.js';
+import { isStatic } from '../../../src/base/dim/index.js';
+import { type ArrayType, arrayType } from '../../../src/front/core/array-type.js';
+import { attributeKey } from '../../../src/front/core/key.js';
+import { planFor } from '../../../src/front/dispatch/plan.js';
 import * as kn from '../../../src/index.js';
 import { slice } from '../../../src/ops/index.js';
 import { registry } from '../../../src/ops/registry.js';
@@ -15,7 +15,7 @@ test('equal types are one object', () => {
   assert.notEqual(arrayType('float32', [23]).id, arrayType('float32', [2, 3]).id);
 });
 
-test('every shape gives the right result, specialised or general', () => {
+test('every shape gives the right result, specialized or general', () => {
   for (let n = 0; n < 12; n++) {
     for (const m of [0, 1, 2, n]) {
       const values = (k: number): number[][] =>

@@ -122,7 +122,7 @@ if (!(await servedCase(cases))) {
       const { before, after, traces, evicted } = report;
       assert.deepEqual([traces, evicted], [limits.traces, calls - limits.traces]);
       assert.ok(after.modules - before.modules <= limits.traces + 8, `${after.modules} modules`);
-      // Kernels for different sizes differ; those that were optimised are kept for other functions.
+      // Kernels for different sizes differ; those that were optimized are kept for other functions.
       checkSteady(report, name === 'shapes' ? 2 ** 23 : 2 ** 20);
     });
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { cpu } from '../../../src/runtime/device.js';
+import { cpu } from '../../../src/runtime/memory/device.js';
 
 /** What a test measures in a process of its own: there nobody else allocates, and `gc` is at hand. */
 export type Case = () => unknown;

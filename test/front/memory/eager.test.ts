@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { cpu } from '../../../src/runtime/device.js';
+import { cpu } from '../../../src/runtime/memory/device.js';
 import { inChild, isLong, servedCase } from './child.js';
 
 /** Networks of about 100,000 parameters, with arrays of sizes that stay on the host, are read there, or live on the device. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { interpret } from '../../../src/loop/interpret.js';
-import { parseModule } from '../../../src/loop/parse.js';
+import { interpret } from '../../../src/loop/interpret/interpret.js';
+import { parseModule } from '../../../src/loop/language/parse.js';
 import { laneRules } from '../../../src/loop/simplify/lanes.js';
-import { simplify } from '../../../src/loop/simplify.js';
-import { kernelText } from '../../../src/loop/text.js';
+import { simplify } from '../../../src/loop/optimize/simplify.js';
+import { kernelText } from '../../../src/loop/language/text.js';
 
 const cases: readonly (readonly [rule: string, before: string, after: string])[] = [
   ['uniform-lanes', 'x4(i) * x4(i) + x4(1)', 'x4(i * i + 1)'],

@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import * as e from '../../../src/loop/build.js';
-import { interpret } from '../../../src/loop/interpret.js';
-import type { Buffer, Const, Expr, Scalar, Storage, Var } from '../../../src/loop/nodes.js';
+import * as e from '../../../src/loop/language/build.js';
+import { interpret } from '../../../src/loop/interpret/interpret.js';
+import type {
+  Buffer,
+  Const,
+  Expr,
+  Scalar,
+  Storage,
+  Var,
+} from '../../../src/loop/language/nodes.js';
 import { laws } from '../../../src/loop/simplify/expressions.js';
 import { applySides, LawTable, type Sides } from '../../../src/loop/simplify/pattern.js';
-import { children, substitution, variablesOf } from '../../../src/loop/visit.js';
+import { children, substitution, variablesOf } from '../../../src/loop/language/visit.js';
 
 const rows = 256;
 const floats = [0, -0, 1, -1, 0.5, -2.5, 1.5, NaN, Infinity, -Infinity, 1e-40, -1e-310, 3e38, 1e300, 2 ** 31, -(2 ** 63), 2 ** 24 + 1]; // prettier-ignore

@@ -12,7 +12,7 @@ import {
   type Layer,
   layerOf,
   statesFor,
-} from './recurrentReference.js';
+} from './recurrent-reference.js';
 
 const tolerance = 1e-12;
 

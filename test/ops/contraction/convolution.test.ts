@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../../src/base/errors.js';
 import type { DType } from '../../../src/base/dtype.js';
 import { Program } from '../../../src/ir/program.js';
 import {
   conv, conv1d, conv2d, type ConvOptions, convTranspose, convTranspose2d, convWeightGradient,
 } from '../../../src/ops/index.js'; // prettier-ignore
-import type { Operand } from '../../../src/runtime/executable.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
 import {
   indicesOf, numbersOf, positionOf, randomOperand, sizeOf,
 } from '../../support/arrays.js'; // prettier-ignore

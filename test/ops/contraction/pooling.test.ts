@@ -4,8 +4,8 @@ import type { Value } from '../../../src/ir/program.js';
 import {
   add, avgPool, avgPool2d, maxPool, maxPool1d, maxPool2d, slidingWindows, slidingWindowsAdjoint,
 } from '../../../src/ops/index.js'; // prettier-ignore
-import { gradient } from '../../../src/passes/gradient.js';
-import type { Operand } from '../../../src/runtime/executable.js';
+import { gradient } from '../../../src/passes/gradient/gradient.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
 import {
   indicesOf, numbersOf, positionOf, randomOperand, sizeOf,
 } from '../../support/arrays.js'; // prettier-ignore

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import type { DType } from '../../../src/base/dtype.js';
 import { Program, type Value } from '../../../src/ir/program.js';
-import { avx2Target, avx512Target, relaxedWasmTarget, type Target, wasmTarget } from '../../../src/loop/target.js'; // prettier-ignore
+import { avx2Target, avx512Target, relaxedWasmTarget, type Target, wasmTarget } from '../../../src/loop/language/target.js'; // prettier-ignore
 import {
   add, conv, type ConvOptions, convTranspose, convWeightGradient, relu, tanh,
 } from '../../../src/ops/index.js'; // prettier-ignore
-import { fuse } from '../../../src/passes/fuse.js';
-import { lowerProgram, type Plan } from '../../../src/passes/lower/plan.js';
+import { fuse } from '../../../src/passes/fuse/fuse.js';
+import { lowerProgram, type Plan } from '../../../src/passes/lower/main/plan.js';
 import { runPipeline } from '../../../src/passes/pipeline.js';
-import { schedule } from '../../../src/passes/schedule.js';
-import { compile } from '../../../src/runtime/compile.js';
-import { Device } from '../../../src/runtime/device.js';
-import type { Operand } from '../../../src/runtime/executable.js';
-import { Executor } from '../../../src/runtime/executor.js';
+import { schedule } from '../../../src/passes/plan/schedule.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
+import { Device } from '../../../src/runtime/memory/device.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
+import { Executor } from '../../../src/runtime/execution/executor.js';
 import { indicesOf, numbersOf, positionOf, randomOperand } from '../../support/arrays.js';
 import { assertClose } from '../../support/close.js';
 import { evaluate } from '../../support/evaluate.js';

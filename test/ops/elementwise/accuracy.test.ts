@@ -16,7 +16,7 @@ const functionNamed = (name: string): UnaryFunction =>
 const fractionBits = { float32: 23, float64: 52 } as const;
 const leastExponent = { float32: -126, float64: -1022 } as const;
 
-/** The distance between neighbouring numbers of a dtype around `y`. */
+/** The distance between neighboring numbers of a dtype around `y`. */
 function ulp(y: number, dtype: Float): number {
   let exponent = Math.floor(Math.log2(Math.abs(y)));
   if (2 ** exponent > Math.abs(y)) exponent--;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Program, type Value } from '../../../src/ir/program.js';
 import * as ops from '../../../src/ops/elementwise/index.js';
 import { ShapeError } from '../../../src/base/errors.js';
-import { Storage } from '../../../src/runtime/storage.js';
+import { Storage } from '../../../src/runtime/memory/storage.js';
 import { generator } from '../../support/samples.js';
 import { apply, elements, type Float, map, vector } from './support.js';
 

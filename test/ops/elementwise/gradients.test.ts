@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Program, type Value } from '../../../src/ir/program.js';
 import * as ops from '../../../src/ops/elementwise/index.js';
-import { gradient } from '../../../src/passes/gradient.js';
-import { compile } from '../../../src/runtime/compile.js';
+import { gradient } from '../../../src/passes/gradient/gradient.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
 import { elements, vector } from './support.js';
 
 /*

@@ -5,7 +5,7 @@ import type { Element } from '../../../src/base/element.js';
 import * as kn from '../../../src/index.js';
 import { cast } from '../../../src/ops/index.js';
 import { evaluate } from '../../support/evaluate.js';
-import { hardFloats, hardIntegers } from '../../support/hardToRound.js';
+import { hardFloats, hardIntegers } from '../../support/hard-to-round.js';
 import { rounded } from '../../support/rounding.js';
 import { canCompile, withTier } from '../../runtime/native/support.js';
 import { elements, vector } from './support.js';

@@ -1,8 +1,8 @@
 import { allocate, type DType, type HostArray } from '../../../src/base/dtype.js';
 import { type Element, readElement, writeElement } from '../../../src/base/element.js';
 import type { Value } from '../../../src/ir/program.js';
-import type { Operand } from '../../../src/runtime/executable.js';
-import { Storage } from '../../../src/runtime/storage.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
+import { Storage } from '../../../src/runtime/memory/storage.js';
 import { evaluate } from '../../support/evaluate.js';
 
 export type Float = 'float32' | 'float64';

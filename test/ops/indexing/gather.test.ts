@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import type { Element } from '../../../src/base/element.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../../src/base/errors.js';
 import { gather, oneHot, scatter, scatterAdd } from '../../../src/ops/index.js';
-import type { Operand } from '../../../src/runtime/executable.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
 import { indicesOf, numbersOf, positionOf, randomOperand, sizeOf } from '../../support/arrays.js';
 import {
   elementAt,

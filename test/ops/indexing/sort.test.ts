@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import type { DType } from '../../../src/base/dtype.js';
 import type { Element } from '../../../src/base/element.js';
 import { ArgumentError, ShapeError } from '../../../src/base/errors.js';

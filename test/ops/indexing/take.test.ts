@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { refuseElements } from '../../../src/ops/check.js';
-import { symbol } from '../../../src/base/dim.js';
+import { refuseElements } from '../../../src/ops/declare/check.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import type { DType } from '../../../src/base/dtype.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../../src/base/errors.js';
-import type { Declaration } from '../../../src/ops/declare.js';
+import type { Declaration } from '../../../src/ops/declare/declare.js';
 import { gather, type IndexMode, scatter, scatterAdd, take } from '../../../src/ops/index.js';
 import { indicesOf, positionOf, randomOperand, sizeOf } from '../../support/arrays.js';
 import {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Dim, symbol } from '../../../src/base/dim.js';
+import { type Dim, symbol } from '../../../src/base/dim/index.js';
 import { isFloat, kindOf } from '../../../src/base/dtype.js';
 import { readElement } from '../../../src/base/element.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import * as ops from '../../../src/ops/index.js';
 import { registry } from '../../../src/ops/registry.js';
 import { knownElementsOf } from '../../../src/ops/known/elements.js';
-import { compile } from '../../../src/runtime/compile.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
 import {
   bindSizes,
   generator,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../../src/base/errors.js';
 import { diagonal, diagonalAdjoint } from '../../../src/ops/index.js';
 import { indicesOf, numbersOf, randomOperand } from '../../support/arrays.js';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { ShapeError } from '../../../src/base/errors.js';
 import { Program } from '../../../src/ir/program.js';
 import { dimLike, eye, fill, fullLike, iota, onesLike, zerosLike } from '../../../src/ops/index.js';
-import type { Declaration } from '../../../src/ops/declare.js';
-import { compile } from '../../../src/runtime/compile.js';
-import type { Operand } from '../../../src/runtime/executable.js';
+import type { Declaration } from '../../../src/ops/declare/declare.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
 import { numbersOf } from '../../support/arrays.js';
 import { evaluate } from '../../support/evaluate.js';
 import { elementsOf, floats } from '../../support/programs.js';

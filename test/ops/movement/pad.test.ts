@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../../src/base/errors.js';
 import { pad, type PadMode } from '../../../src/ops/index.js';
 import { indicesOf, positionOf, randomOperand, sizeOf } from '../../support/arrays.js';

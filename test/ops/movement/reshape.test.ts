@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../../src/base/errors.js';
 import { expandDims, flatten, reshape, squeeze } from '../../../src/ops/index.js';
 import { evaluate, inferred } from '../../support/evaluate.js';

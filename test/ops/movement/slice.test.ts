@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mulDim, symbol } from '../../../src/base/dim.js';
-import { encodeAttributes, decodeAttributes } from '../../../src/base/schema.js';
+import { mulDim, symbol } from '../../../src/base/dim/index.js';
+import { encodeAttributes, decodeAttributes } from '../../../src/base/attributes/schema.js';
 import { ArgumentError, ShapeError } from '../../../src/base/errors.js';
 import { slice, sliceAdjoint, type SliceIndex } from '../../../src/ops/index.js';
 import { indicesOf, positionOf, randomOperand, sizeOf } from '../../support/arrays.js';

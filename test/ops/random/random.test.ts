@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import type { DType } from '../../../src/base/dtype.js';
 import { fromBFloat16Bits, fromFloat16Bits } from '../../../src/base/element.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../../src/base/errors.js';
@@ -11,8 +11,8 @@ import {
   randomNormal,
   randomUniform,
 } from '../../../src/ops/random/index.js';
-import { compile } from '../../../src/runtime/compile.js';
-import { Storage } from '../../../src/runtime/storage.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
+import { Storage } from '../../../src/runtime/memory/storage.js';
 import { evaluate, type Target } from '../../support/evaluate.js';
 
 const stateOf = (seed: bigint, counter: bigint) => ({
@@ -142,7 +142,7 @@ test('uniform numbers are uniform', () => {
     const sample = draw((state) => randomUniform(state, 20000, { low: -2, high: 3, dtype }));
     assert.ok(sample.every((x) => x >= -2 && x < 3));
     assert.ok(kolmogorov(sample, (x) => (x + 2) / 5) < critical);
-    // Neighbours are not correlated: the coefficient is normal with deviation 1/sqrt(n).
+    // Neighbors are not correlated: the coefficient is normal with deviation 1/sqrt(n).
     const centered = sample.map((x) => (x - 0.5) / Math.sqrt(25 / 12));
     const products = centered.slice(1).map((x, i) => x * centered[i]);
     assert.ok(Math.abs(mean(products)) < 4 / Math.sqrt(20000));

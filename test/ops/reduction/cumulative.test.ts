@@ -4,8 +4,8 @@ import type { DType } from '../../../src/base/dtype.js';
 import type { Element } from '../../../src/base/element.js';
 import { ShapeError } from '../../../src/base/errors.js';
 import { cumprod, cumsum, recurrence } from '../../../src/ops/index.js';
-import type { Operand } from '../../../src/runtime/executable.js';
-import { Storage } from '../../../src/runtime/storage.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
+import { Storage } from '../../../src/runtime/memory/storage.js';
 import { indicesOf, randomOperand } from '../../support/arrays.js';
 import {
   elementAt,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Value } from '../../../src/ir/program.js';
 import { logsumexp, max, min } from '../../../src/ops/index.js';
-import { Storage } from '../../../src/runtime/storage.js';
+import { Storage } from '../../../src/runtime/memory/storage.js';
 import { gradientsOf } from '../../support/evaluate.js';
 
 /* What finite differences cannot see: NaN, infinities, and digits that a large result has lost. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import type { DType } from '../../../src/base/dtype.js';
 import type { Element } from '../../../src/base/element.js';
 import { ArgumentError, ShapeError } from '../../../src/base/errors.js';
@@ -10,7 +10,7 @@ import {
 } from '../../../src/ops/index.js'; // prettier-ignore
 import type { Value } from '../../../src/ir/program.js';
 import type { Axes, ReductionOptions } from '../../../src/ops/signatures.js';
-import type { Operand } from '../../../src/runtime/executable.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
 import { indicesOf, numbersOf, randomOperand } from '../../support/arrays.js';
 import {
   elementAt,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Dim, mulDim, symbol } from '../../../src/base/dim.js';
+import { type Dim, mulDim, symbol } from '../../../src/base/dim/index.js';
 import { DTypeError, GraphError, ShapeError } from '../../../src/base/errors.js';
 import { type Operator, Program, typeToString, type Value } from '../../../src/ir/program.js';
 import type { TensorType } from '../../../src/ir/types.js';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Value } from '../../../src/ir/program.js';
 import { add, barrier, conv, matmul, mul, reshape, sin, sum } from '../../../src/ops/index.js';
-import { fuse } from '../../../src/passes/fuse.js';
+import { fuse } from '../../../src/passes/fuse/fuse.js';
 import { runPipeline } from '../../../src/passes/pipeline.js';
-import { schedule } from '../../../src/passes/schedule.js';
-import { compile } from '../../../src/runtime/compile.js';
+import { schedule } from '../../../src/passes/plan/schedule.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
 import { elementsOf, floats, programOf } from '../../support/programs.js';
 
 const f32 = (...shape: number[]) => ({ dtype: 'float32', shape }) as const;

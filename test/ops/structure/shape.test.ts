@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { parseProgram } from '../../../src/ir/parse.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import { printProgram } from '../../../src/ir/text.js';
 import { verify } from '../../../src/ir/verify.js';
 import { registry } from '../../../src/ops/registry.js';
 import { passes, runPipeline } from '../../../src/passes/pipeline.js';
-import { compile, evaluateConstant } from '../../../src/runtime/compile.js';
+import { compile, evaluateConstant } from '../../../src/runtime/compile/compile.js';
 import { floats } from '../../support/programs.js';
 
 const parse = (text: string): Program => parseProgram(text, (name) => registry.get(name));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import type { TensorType } from '../../../src/ir/types.js';
 import { cond } from '../../../src/ops/control/cond.js';
@@ -12,8 +12,8 @@ import { tanh } from '../../../src/ops/elementwise/hyperbolic.js';
 import { sin } from '../../../src/ops/elementwise/trigonometric.js';
 import { sum } from '../../../src/ops/reduction/sum.js';
 import { concat } from '../../../src/ops/movement/concat.js';
-import { gradient } from '../../../src/passes/gradient.js';
-import type { Operand } from '../../../src/runtime/executable.js';
+import { gradient } from '../../../src/passes/gradient/gradient.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
 import { randomOperand } from '../../support/arrays.js';
 import { operand, programOf } from '../../support/programs.js';
 import { checkCompiled, checkDifferences, checkGradients } from './check.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mulDim, symbol } from '../../../src/base/dim.js';
+import { mulDim, symbol } from '../../../src/base/dim/index.js';
 import type { DType } from '../../../src/base/dtype.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import type { TensorType } from '../../../src/ir/types.js';
@@ -11,8 +11,8 @@ import { cast } from '../../../src/ops/elementwise/conversion.js';
 import { sin } from '../../../src/ops/elementwise/trigonometric.js';
 import { tanh } from '../../../src/ops/elementwise/hyperbolic.js';
 import { sum } from '../../../src/ops/reduction/sum.js';
-import { gradient } from '../../../src/passes/gradient.js';
-import type { Operand } from '../../../src/runtime/executable.js';
+import { gradient } from '../../../src/passes/gradient/gradient.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
 import { randomOperand } from '../../support/arrays.js';
 import { operand, programOf } from '../../support/programs.js';
 import { checkCompiled, checkDifferences, checkGradients } from './check.js';

@@ -1,15 +1,15 @@
-import { type Dim, substituteDim } from '../../../src/base/dim.js';
+import { type Dim, substituteDim } from '../../../src/base/dim/index.js';
 import { allocate } from '../../../src/base/dtype.js';
-import { encodeAttributes, mapAttributeDims } from '../../../src/base/schema.js';
+import { encodeAttributes, mapAttributeDims } from '../../../src/base/attributes/schema.js';
 import { bindShapes, bindTypes, substituteType } from '../../../src/ir/bind.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../../src/ir/program.js';
 import { concat, stack } from '../../../src/ops/movement/concat.js';
 import { fill } from '../../../src/ops/movement/fill.js';
 import { slice } from '../../../src/ops/movement/slice.js';
-import { declarationOf } from '../../../src/ops/facets.js';
-import { compile } from '../../../src/runtime/compile.js';
-import type { Executable, Operand } from '../../../src/runtime/executable.js';
-import { Storage } from '../../../src/runtime/storage.js';
+import { declarationOf } from '../../../src/ops/declare/facets.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
+import type { Executable, Operand } from '../../../src/runtime/execution/executable.js';
+import { Storage } from '../../../src/runtime/memory/storage.js';
 import { sizeOf } from '../../support/arrays.js';
 
 /*

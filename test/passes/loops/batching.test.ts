@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { isFloat } from '../../../src/base/dtype.js';
 import { type CallNode, Program, type Value } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Program } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
-import { eliminateDeadCode } from '../../../src/passes/dce.js';
+import { eliminateDeadCode } from '../../../src/passes/rewrite/dce.js';
 import { eliminateDeadLoopParts } from '../../../src/passes/loops/dead.js';
 import { agree, counts, inputsOf, leaves, parse, turns } from './support.js';
 

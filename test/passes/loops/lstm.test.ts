@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { type CallNode, Program, type Value } from '../../../src/ir/program.js';
 import type { TensorType } from '../../../src/ir/types.js';
 import { verify } from '../../../src/ir/verify.js';
@@ -15,9 +15,9 @@ import {
   sum,
   tanh,
 } from '../../../src/ops/index.js';
-import { backwardProgram } from '../../../src/passes/gradient.js';
+import { backwardProgram } from '../../../src/passes/gradient/gradient.js';
 import { passes, runPipeline } from '../../../src/passes/pipeline.js';
-import { compile, evaluateConstant } from '../../../src/runtime/compile.js';
+import { compile, evaluateConstant } from '../../../src/runtime/compile/compile.js';
 import { numbersOf } from '../../support/arrays.js';
 import { agree, counts, inputsOf, run } from './support.js';
 
@@ -78,7 +78,7 @@ function loopsOf(program: Program): readonly CallNode[] {
   });
 }
 
-const optimised = (program: Program): Program =>
+const optimized = (program: Program): Program =>
   runPipeline(program, passes, {
     evaluate: evaluateConstant,
     observe: ({ after }) => verify(after),
@@ -86,7 +86,7 @@ const optimised = (program: Program): Program =>
 
 test('forward, only the product with the carried state is left in the loop', () => {
   const program = lstm(null);
-  const after = optimised(program);
+  const after = optimized(program);
   assert.deepEqual(counts(after, 'matmul'), { outside: 2, inside: 1 });
   for (const [t, b] of [
     [0, 2],
@@ -110,7 +110,7 @@ function productsInLoops(program: Program): number[] {
 
 test('forward and backward keep one product each; all weights gather theirs behind', () => {
   const program = gradientOf(lstm(null));
-  const after = optimised(program);
+  const after = optimized(program);
   assert.deepEqual(productsInLoops(after), [1, 1]);
   // That of the data and that of the outputs, both back, and those of three weights.
   assert.equal(counts(after, 'matmul').outside, 7);
@@ -135,10 +135,10 @@ test('forward and backward keep one product each; all weights gather theirs behi
 });
 
 test('the length of a loop makes no program longer, and a short one becomes no loop', () => {
-  const sizes = [50, 5000].map((time) => optimised(gradientOf(lstm(time))).graph.nodeCount);
+  const sizes = [50, 5000].map((time) => optimized(gradientOf(lstm(time))).graph.nodeCount);
   assert.equal(sizes[0], sizes[1]);
   const short = gradientOf(lstm(1));
-  const after = optimised(short);
+  const after = optimized(short);
   assert.equal(loopsOf(after).length, 0);
   agree(short, after, inputsOf(short, { b: 2 }), 1e-12);
 });

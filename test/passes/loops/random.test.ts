@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Dim, symbol } from '../../../src/base/dim.js';
+import { type Dim, symbol } from '../../../src/base/dim/index.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import { printProgram } from '../../../src/ir/text.js';
 import { verify } from '../../../src/ir/verify.js';
 import * as ops from '../../../src/ops/index.js';
 import { passes, runPipeline } from '../../../src/passes/pipeline.js';
-import { evaluateConstant } from '../../../src/runtime/compile.js';
+import { evaluateConstant } from '../../../src/runtime/compile/compile.js';
 import { operand } from '../../support/programs.js';
 import { agree, generator, inputsOf } from './support.js';
 

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
-import { evaluateDim, substituteDim } from '../../../src/base/dim.js';
-import { mapAttributeDims } from '../../../src/base/schema.js';
+import { evaluateDim, substituteDim } from '../../../src/base/dim/index.js';
+import { mapAttributeDims } from '../../../src/base/attributes/schema.js';
 import { bindTypes } from '../../../src/ir/bind.js';
 import { parseProgram } from '../../../src/ir/parse.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../../src/ir/program.js';
 import { printProgram } from '../../../src/ir/text.js';
 import { verify } from '../../../src/ir/verify.js';
-import type { Declaration } from '../../../src/ops/declare.js';
+import type { Declaration } from '../../../src/ops/declare/declare.js';
 import { fill, slice, stack } from '../../../src/ops/index.js';
 import { registry } from '../../../src/ops/registry.js';
-import { compile } from '../../../src/runtime/compile.js';
-import type { Operand } from '../../../src/runtime/executable.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
 import { numbersOf, randomOperand } from '../../support/arrays.js';
 import { operand } from '../../support/programs.js';
 

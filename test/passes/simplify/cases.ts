@@ -1,17 +1,17 @@
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { allocate, type DType, kindOf } from '../../../src/base/dtype.js';
 import { type Element, readElement, writeElement } from '../../../src/base/element.js';
 import { Program } from '../../../src/ir/program.js';
-import type { SampleArray } from '../../../src/ops/declare.js';
-import type { Law, LawCase } from '../../../src/ops/law.js';
+import type { SampleArray } from '../../../src/ops/declare/declare.js';
+import type { Law, LawCase } from '../../../src/ops/declare/law.js';
 import { registry } from '../../../src/ops/registry.js';
-import { separate } from '../../../src/passes/fuse.js';
-import { lowerProgram } from '../../../src/passes/lower/plan.js';
-import { cpu } from '../../../src/runtime/device.js';
-import { backendFor } from '../../../src/runtime/entry.js';
-import type { Operand } from '../../../src/runtime/executable.js';
-import { Executor } from '../../../src/runtime/executor.js';
-import { Storage } from '../../../src/runtime/storage.js';
+import { separate } from '../../../src/passes/fuse/fuse.js';
+import { lowerProgram } from '../../../src/passes/lower/main/plan.js';
+import { cpu } from '../../../src/runtime/memory/device.js';
+import { backendFor } from '../../../src/runtime/execution/entry.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
+import { Executor } from '../../../src/runtime/execution/executor.js';
+import { Storage } from '../../../src/runtime/memory/storage.js';
 
 /** A case of a law, in one dtype. */
 export interface LawInstance {

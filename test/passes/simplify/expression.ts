@@ -1,4 +1,4 @@
-import { encodeAttributes } from '../../../src/base/schema.js';
+import { encodeAttributes } from '../../../src/base/attributes/schema.js';
 import type { Program, Value } from '../../../src/ir/program.js';
 import { wordsOf } from '../../../src/ir/constants.js';
 

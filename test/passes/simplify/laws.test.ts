@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Program } from '../../../src/ir/program.js';
 import { verify } from '../../../src/ir/verify.js';
-import type { Law } from '../../../src/ops/law.js';
-import { decompose } from '../../../src/passes/decompose.js';
+import type { Law } from '../../../src/ops/declare/law.js';
+import { decompose } from '../../../src/passes/simplify/decompose.js';
 import { simplify } from '../../../src/passes/simplify/simplify.js';
 import {
   caseProgram,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decompose } from '../../../src/passes/decompose.js';
+import { decompose } from '../../../src/passes/simplify/decompose.js';
 import { simplify } from '../../../src/passes/simplify/simplify.js';
 import { parseProgram } from '../../../src/ir/parse.js';
 import type { Program } from '../../../src/ir/program.js';

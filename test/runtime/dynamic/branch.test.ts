@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import type { Value } from '../../../src/ir/program.js';
 import {
   add,
@@ -14,7 +14,7 @@ import {
   sum,
   whileLoop,
 } from '../../../src/ops/index.js';
-import { compile } from '../../../src/runtime/compile.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
 import { elementsOf, floats } from '../../support/programs.js';
 import { program } from './host.js';
 

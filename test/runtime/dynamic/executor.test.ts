@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { ArgumentError, DTypeError, ShapeError } from '../../../src/base/errors.js';
 import { installDebugging, parseFlags } from '../../../src/base/flags.js';
 import type { Value } from '../../../src/ir/program.js';
@@ -20,10 +20,10 @@ import {
   take,
   transpose,
 } from '../../../src/ops/index.js';
-import { compile } from '../../../src/runtime/compile.js';
-import { Device } from '../../../src/runtime/device.js';
-import type { CompileOptions } from '../../../src/runtime/executable.js';
-import { Storage } from '../../../src/runtime/storage.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
+import { Device } from '../../../src/runtime/memory/device.js';
+import type { CompileOptions } from '../../../src/runtime/execution/executable.js';
+import { Storage } from '../../../src/runtime/memory/storage.js';
 import { elementsOf, floats, operand } from '../../support/programs.js';
 import { program } from './host.js';
 

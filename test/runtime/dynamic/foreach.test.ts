@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { ArgumentError, ShapeError } from '../../../src/base/errors.js';
 import type { Value } from '../../../src/ir/program.js';
 import {
@@ -15,8 +15,8 @@ import {
   sum,
   transpose,
 } from '../../../src/ops/index.js';
-import { compile } from '../../../src/runtime/compile.js';
-import { Device } from '../../../src/runtime/device.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
+import { Device } from '../../../src/runtime/memory/device.js';
 import { numbersOf } from '../../support/arrays.js';
 import { elementsOf, floats, operand } from '../../support/programs.js';
 import { hosted, program } from './host.js';

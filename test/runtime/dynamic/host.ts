@@ -1,11 +1,11 @@
 import { bindTypes } from '../../../src/ir/bind.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../../src/ir/program.js';
 import type { TensorType } from '../../../src/ir/types.js';
-import { controlOf } from '../../../src/passes/lower/control.js';
-import { compile } from '../../../src/runtime/compile.js';
+import { controlOf } from '../../../src/passes/lower/main/control.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
 import { HostForeach } from '../../../src/runtime/dynamic/foreach.js';
 import { HostWhile } from '../../../src/runtime/dynamic/while.js';
-import type { CompileOptions, Operand } from '../../../src/runtime/executable.js';
+import type { CompileOptions, Operand } from '../../../src/runtime/execution/executable.js';
 
 /** A program whose inputs have no names of interest. */
 export function program(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import type { Value } from '../../../src/ir/program.js';
 import {
   add,
@@ -17,7 +17,7 @@ import {
   sum,
   whileLoop,
 } from '../../../src/ops/index.js';
-import { compile } from '../../../src/runtime/compile.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
 import { elementsOf, floats } from '../../support/programs.js';
 import { program } from './host.js';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import type { Program, Value } from '../../../src/ir/program.js';
 import { add, booleanMask, greater, less, mul, sum, whileLoop } from '../../../src/ops/index.js';
-import { compile } from '../../../src/runtime/compile.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
 import { numbersOf } from '../../support/arrays.js';
 import { elementsOf, floats, operand } from '../../support/programs.js';
 import { hosted, program } from './host.js';

@@ -39,7 +39,7 @@ const cases: readonly Case[] = [
     on: () => [wave([19, 67])],
   },
   {
-    name: 'softmax and normalisation',
+    name: 'softmax and normalization',
     code: (x) => [kn.softmax(x), kn.logSoftmax(x, 0), x.sub(x.mean(1, { keepdims: true }))],
     on: () => [wave([9, 131])],
   },

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { wasmTarget } from '../../../src/loop/target.js';
-import { fuse } from '../../../src/passes/fuse.js';
-import { lowerProgram } from '../../../src/passes/lower/plan.js';
-import { prepareControl } from '../../../src/passes/lower/prepare.js';
-import { partition } from '../../../src/passes/partition.js';
+import { wasmTarget } from '../../../src/loop/language/target.js';
+import { fuse } from '../../../src/passes/fuse/fuse.js';
+import { lowerProgram } from '../../../src/passes/lower/main/plan.js';
+import { prepareControl } from '../../../src/passes/lower/main/prepare.js';
+import { partition } from '../../../src/passes/host/partition.js';
 import { runPipeline } from '../../../src/passes/pipeline.js';
-import { schedule } from '../../../src/passes/schedule.js';
+import { schedule } from '../../../src/passes/plan/schedule.js';
 import type { Program } from '../../../src/ir/program.js';
-import { Device } from '../../../src/runtime/device.js';
-import type { Executable } from '../../../src/runtime/executable.js';
-import { Executor } from '../../../src/runtime/executor.js';
+import { Device } from '../../../src/runtime/memory/device.js';
+import type { Executable } from '../../../src/runtime/execution/executable.js';
+import { Executor } from '../../../src/runtime/execution/executor.js';
 import { runTeam } from '../../support/teams.js';
 import { corpus } from './corpus.js';
 

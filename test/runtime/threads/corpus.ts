@@ -1,9 +1,9 @@
-import { type Dim, symbol } from '../../../src/base/dim.js';
+import { type Dim, symbol } from '../../../src/base/dim/index.js';
 import type { DType } from '../../../src/base/dtype.js';
 import { Program, type Value } from '../../../src/ir/program.js';
 import * as ops from '../../../src/ops/index.js';
-import type { Operand } from '../../../src/runtime/executable.js';
-import { Storage } from '../../../src/runtime/storage.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
+import { Storage } from '../../../src/runtime/memory/storage.js';
 
 type Shape = readonly Dim[];
 type Input = readonly [shape: Shape, dtype?: DType];

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DeviceError } from '../../../src/base/errors.js';
-import { meeting } from '../../../src/loop/team.js';
+import { meeting } from '../../../src/loop/language/team.js';
 import type { Value } from '../../../src/ir/program.js';
 import { add, matmul, mul } from '../../../src/ops/index.js';
-import { compile } from '../../../src/runtime/compile.js';
-import { Device } from '../../../src/runtime/device.js';
-import type { Executable, Operand } from '../../../src/runtime/executable.js';
-import type { Storage } from '../../../src/runtime/storage.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
+import { Device } from '../../../src/runtime/memory/device.js';
+import type { Executable, Operand } from '../../../src/runtime/execution/executable.js';
+import type { Storage } from '../../../src/runtime/memory/storage.js';
 import { type Spawn, spawn } from '../../../src/runtime/threads/spawn.js';
 import { canCompile, withTier } from '../native/support.js';
 import { corpus, given, program } from './corpus.js';

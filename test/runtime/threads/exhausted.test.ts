@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { symbol } from '../../../src/base/dim.js';
+import { symbol } from '../../../src/base/dim/index.js';
 import { DeviceError } from '../../../src/base/errors.js';
 import type { Value } from '../../../src/ir/program.js';
 import { add, matmul, mul } from '../../../src/ops/index.js';
-import { compile } from '../../../src/runtime/compile.js';
-import { Device } from '../../../src/runtime/device.js';
-import { Storage } from '../../../src/runtime/storage.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
+import { Device } from '../../../src/runtime/memory/device.js';
+import { Storage } from '../../../src/runtime/memory/storage.js';
 import { type Spawn, spawn } from '../../../src/runtime/threads/spawn.js';
 import { given, program } from './corpus.js';
 

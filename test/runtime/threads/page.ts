@@ -1,8 +1,8 @@
 /* What the browser of `browser.test.ts` runs: every program of the corpus on two threads and on one. */
 
-import { compile } from '../../../src/runtime/compile.js';
-import { Device } from '../../../src/runtime/device.js';
-import type { Operand } from '../../../src/runtime/executable.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
+import { Device } from '../../../src/runtime/memory/device.js';
+import type { Operand } from '../../../src/runtime/execution/executable.js';
 import { corpus } from './corpus.js';
 
 /** What a page has found out. */

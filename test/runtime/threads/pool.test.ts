@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { after, describe, it } from 'node:test';
 import { DeviceError } from '../../../src/base/errors.js';
 import { supportsRelaxed } from '../../../src/codegen/wasm/index.js';
-import { compile } from '../../../src/runtime/compile.js';
-import { Device } from '../../../src/runtime/device.js';
-import type { Executable, Operand } from '../../../src/runtime/executable.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
+import { Device } from '../../../src/runtime/memory/device.js';
+import type { Executable, Operand } from '../../../src/runtime/execution/executable.js';
 import type { EntryRecipe } from '../../../src/runtime/threads/recipe.js';
 import { corpus, given } from './corpus.js';
 
@@ -170,8 +170,8 @@ describe('a pool', () => {
   it('keeps no process alive', () => {
     const url = (path: string): string => new URL(`../../../${path}`, import.meta.url).href;
     const script = `
-      const { compile } = await import('${url('src/runtime/compile.js')}');
-      const { Device } = await import('${url('src/runtime/device.js')}');
+      const { compile } = await import('${url('src/runtime/compile/compile.js')}');
+      const { Device } = await import('${url('src/runtime/memory/device.js')}');
       const { corpus } = await import('${url('test/runtime/threads/corpus.js')}');
       const device = new Device({ threads: 3, grain: 1 });
       const executable = compile(corpus[0].program, { device, tier: 'wasm' });

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { ArgumentError } from '../../../src/base/errors.js';
 import type { Value } from '../../../src/ir/program.js';
 import { mul, tanh } from '../../../src/ops/index.js';
-import { compile } from '../../../src/runtime/compile.js';
-import { Device } from '../../../src/runtime/device.js';
+import { compile } from '../../../src/runtime/compile/compile.js';
+import { Device } from '../../../src/runtime/memory/device.js';
 import {
   isThreadCount,
   mostThreads,

@@ -1,4 +1,4 @@
-import type { OnnxDType } from '../../../ops/onnx.js';
+import type { OnnxDType } from '../../../ops/declare/onnx.js';
 
 /**
  * In which dtypes operators of ONNX are written. Some of them take few; onnxruntime computes fewer still

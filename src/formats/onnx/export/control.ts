@@ -1,10 +1,10 @@
-import { boundsOf, type Dim, isStatic } from '../../../base/dim.js';
-import type { Attributes } from '../../../base/schema.js';
+import { boundsOf, type Dim, isStatic } from '../../../base/dim/index.js';
+import type { Attributes } from '../../../base/attributes/schema.js';
 import { bindTypes } from '../../../ir/bind.js';
 import { namedInputs, type Program } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
-import type { ControlLowering, ForeachForm, WhileForm } from '../../../ops/lowering.js';
-import type { OnnxCall, OnnxValue } from '../../../ops/onnx.js';
+import type { ControlLowering, ForeachForm, WhileForm } from '../../../ops/declare/lowering.js';
+import type { OnnxCall, OnnxValue } from '../../../ops/declare/onnx.js';
 import type { Subgraph, TypedValue } from './parts.js';
 import { Sizes } from './sizes.js';
 import type { Writer } from './writer.js';

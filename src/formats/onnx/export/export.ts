@@ -1,8 +1,8 @@
-import { DimExpr } from '../../../base/dim.js';
+import { DimExpr } from '../../../base/dim/index.js';
 import { ArgumentError } from '../../../base/errors.js';
 import { namedInputs, type Program } from '../../../ir/program.js';
 import type { ConstantData, Shape } from '../../../ir/types.js';
-import type { OnnxValue } from '../../../ops/onnx.js';
+import type { OnnxValue } from '../../../ops/declare/onnx.js';
 import { protobufFor } from '../proto/library.js';
 import { type DataFile, storedParts } from './external.js';
 import { graphParts, type NamedValue, op, type Subgraph } from './parts.js';

@@ -1,7 +1,7 @@
 import { InternalError } from '../../../base/errors.js';
-import type { Binary, Cast, Expr, Scalar, Unary } from '../../../loop/nodes.js';
+import type { Binary, Cast, Expr, Scalar, Unary } from '../../../loop/language/nodes.js';
 import { formOf } from '../../../ops/elementwise/known.js';
-import type { OnnxDType, OnnxValue } from '../../../ops/onnx.js';
+import type { OnnxDType, OnnxValue } from '../../../ops/declare/onnx.js';
 import type { Writer } from './writer.js';
 
 /** The dtype of what expressions are computed with. */

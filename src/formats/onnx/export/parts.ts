@@ -1,4 +1,4 @@
-import type { OnnxAttributes, OnnxDType, OnnxValue } from '../../../ops/onnx.js';
+import type { OnnxAttributes, OnnxDType, OnnxValue } from '../../../ops/declare/onnx.js';
 import { elementNamed, elementOf } from '../elements.js';
 import type { Parts } from '../proto/library.js';
 import type { GraphProtoSchema, NodeProtoSchema, TensorProtoSchema } from '../proto/onnx_pb.js';

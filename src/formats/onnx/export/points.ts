@@ -1,9 +1,9 @@
-import { type Dim, isStatic, sameDim } from '../../../base/dim.js';
+import { type Dim, isStatic, sameDim } from '../../../base/dim/index.js';
 import type { TensorType } from '../../../ir/types.js';
-import * as e from '../../../loop/build.js';
-import type { Expr, Scalar } from '../../../loop/nodes.js';
-import { type Access, computeScalar, type PointLowering } from '../../../ops/lowering.js';
-import type { OnnxCall, OnnxValue } from '../../../ops/onnx.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Scalar } from '../../../loop/language/nodes.js';
+import { type Access, computeScalar, type PointLowering } from '../../../ops/declare/lowering.js';
+import type { OnnxCall, OnnxValue } from '../../../ops/declare/onnx.js';
 import { dtypeOf, Expressions, type Written } from './expressions.js';
 import type { Writer } from './writer.js';
 

@@ -1,4 +1,4 @@
-import type { OnnxValue } from '../../../ops/onnx.js';
+import type { OnnxValue } from '../../../ops/declare/onnx.js';
 import type { Node, Subgraph } from './parts.js';
 
 /** What outputs depend on. */

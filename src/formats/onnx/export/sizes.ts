@@ -1,7 +1,7 @@
-import { type Dim, DimExpr, fold } from '../../../base/dim.js';
+import { type Dim, DimExpr, fold } from '../../../base/dim/index.js';
 import { InternalError } from '../../../base/errors.js';
 import { symbolsOfShape } from '../../../ir/bind.js';
-import type { OnnxValue, OnnxWriter } from '../../../ops/onnx.js';
+import type { OnnxValue, OnnxWriter } from '../../../ops/declare/onnx.js';
 import type { Shape } from '../../../ir/types.js';
 
 /** Where the value of a symbol can be read: `extent = coefficient * symbol + offset` along an axis. */

@@ -1,9 +1,14 @@
-import { boundsOf, type Dim, isStatic, sizeOf } from '../../../base/dim.js';
+import { boundsOf, type Dim, isStatic, sizeOf } from '../../../base/dim/index.js';
 import { allocate, type DType, type HostArray } from '../../../base/dtype.js';
 import { writeElement } from '../../../base/element.js';
 import { UnsupportedError } from '../../../base/errors.js';
 import type { Shape } from '../../../ir/types.js';
-import type { OnnxAttributes, OnnxDType, OnnxValue, OnnxWriter } from '../../../ops/onnx.js';
+import type {
+  OnnxAttributes,
+  OnnxDType,
+  OnnxValue,
+  OnnxWriter,
+} from '../../../ops/declare/onnx.js';
 import { carrierOf, isCarried } from './carriers.js';
 import { elementCode, type NamedValue, type Node, op, type Stored, type Subgraph, type TypedValue } from './parts.js'; // prettier-ignore
 import { Sizes } from './sizes.js';
@@ -297,7 +302,7 @@ function homeOf(dtype: OnnxDType): DType {
   return dtype === 'uint64' ? 'int64' : dtype;
 }
 
-/** Sizes in pieces: neighbours that are numbers together, every other by itself. */
+/** Sizes in pieces: neighbors that are numbers together, every other by itself. */
 function joined(dims: readonly Dim[]): readonly (readonly Dim[])[] {
   const parts: Dim[][] = [];
   dims.forEach((dim, i) => {

@@ -1,8 +1,8 @@
-import { type Dim, sizeOf } from '../../../base/dim.js';
+import { type Dim, sizeOf } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode } from '../node.js';
-import { type Rule, rule, type Rules, unary } from './rule.js';
+import type { ImportedNode, Rule } from '../node.js';
+import { rule, type Rules, unary } from './rule.js';
 
 /** An operator on the last axes before opset 13, which count as one, and on a single axis since. */
 function alongAxis(f: (x: Value, axis: number) => Value): Rule {

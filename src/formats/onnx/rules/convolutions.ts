@@ -1,4 +1,4 @@
-import { addDim, type Dim, floorDivDim, isStatic, maxDim, mulDim, sizeOf, subDim } from '../../../base/dim.js'; // prettier-ignore
+import { addDim, type Dim, floorDivDim, isStatic, maxDim, mulDim, sizeOf, subDim } from '../../../base/dim/index.js'; // prettier-ignore
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';

@@ -1,11 +1,11 @@
-import { boundsOf, isMultipleOf, isStatic } from '../../../base/dim.js';
+import { boundsOf, isMultipleOf, isStatic } from '../../../base/dim/index.js';
 import { isFloat } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import { atLeast, requireOrKeep, words } from '../../../ir/requirement.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode } from '../node.js';
+import type { ImportedNode, Rule } from '../node.js';
 import { logicalShift, ordered, truncated, wrapped } from './carriers.js';
-import { anyElement, type Rule, rule, type Rules, unary } from './rule.js';
+import { anyElement, rule, type Rules, unary } from './rule.js';
 
 /** Arithmetic of two operands, brought back into the range of the element type. */
 function arithmetic(f: (a: Value, b: Value, node: ImportedNode) => Value): Rule {

@@ -1,5 +1,5 @@
 import { UnsupportedError } from '../../../base/errors.js';
-import type { ImportedNode } from '../node.js';
+import type { ImportedNode, Rule } from '../node.js';
 import { op } from '../place.js';
 import { activations } from './activations.js';
 import { attention } from './attention.js';
@@ -14,16 +14,16 @@ import { linearAttention } from './linear-attention.js';
 import { losses } from './losses.js';
 import { ngrams } from './ngrams.js';
 import { machineLearning } from './ml.js';
-import { normalisations } from './normalisations.js';
+import { normalizations } from './normalizations.js';
 import { pools } from './pools.js';
 import { products } from './products.js';
-import { quantised } from './quantised.js';
+import { quantized } from './quantized.js';
 import { randomness } from './random.js';
 import { recurrent } from './recurrent.js';
 import { reductions } from './reductions.js';
 import { resampling } from './resampling.js';
 import { resizing } from './resizing.js';
-import type { Rule, Rules } from './rule.js';
+import type { Rules } from './rule.js';
 import { sequences } from './sequences.js';
 import { shapes } from './shapes.js';
 import { signals } from './signals.js';
@@ -41,8 +41,8 @@ const own: Rules = {
   ...products,
   ...convolutions,
   ...pools,
-  ...normalisations,
-  ...quantised,
+  ...normalizations,
+  ...quantized,
   ...randomness,
   ...recurrent,
   ...branches,

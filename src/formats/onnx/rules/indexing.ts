@@ -1,4 +1,4 @@
-import { type Dim, isStatic, minDim, sizeOf, sameDim } from '../../../base/dim.js';
+import { type Dim, isStatic, minDim, sizeOf, sameDim } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';

@@ -1,4 +1,4 @@
-import { type Dim, isStatic } from '../../../base/dim.js';
+import { type Dim, isStatic } from '../../../base/dim/index.js';
 import { ShapeError } from '../../../base/errors.js';
 import type { Value } from '../../../ir/program.js';
 import { sizesOf } from '../../../ops/dynamic/extents.js';
@@ -8,7 +8,7 @@ import { type Operand, TensorOperand } from '../operand.js';
 import type { GraphProto } from '../proto/onnx_pb.js';
 import { Region } from '../region.js';
 import { foreachRow, keepsType, type LoopResults } from './loops.js';
-import { type RowReads, rowReads } from './rowreads.js';
+import { type RowReads, rowReads } from './row-reads.js';
 import { anyElement, type Rules } from './rule.js';
 
 /** Loops whose length is known are written out where a state is no array, up to so many iterations. */

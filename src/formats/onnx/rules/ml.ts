@@ -1,4 +1,4 @@
-import { isStatic } from '../../../base/dim.js';
+import { isStatic } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
@@ -56,7 +56,7 @@ function labels(node: ImportedNode): Value {
 }
 
 /** Divides rows by their greatest element, their sum or their length. */
-function normalised(node: ImportedNode): Value {
+function normalized(node: ImportedNode): Value {
   const x = ops.cast(node.value(0), 'float32');
   const kind = node.attributes.string('norm', 'MAX');
   const options = { keepdims: true };
@@ -81,7 +81,7 @@ export const machineLearning: Rules = {
     return ops.cast(ops.greater(x, node.attributes.float('threshold', 0)), x.type.dtype);
   }),
   LabelEncoder: rule(labels),
-  Normalizer: rule(normalised),
+  Normalizer: rule(normalized),
   Scaler: rule((node) => {
     const x = ops.cast(node.value(0), 'float32');
     const scale = row(node, node.attributes.floats('scale', [1]), 'float32');

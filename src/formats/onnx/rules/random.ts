@@ -2,9 +2,9 @@ import { isFloat } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode, Results } from '../node.js';
+import type { ImportedNode, Results, Rule } from '../node.js';
 import { elementFor } from '../tensor.js';
-import { rule, type Rule, type Rules } from './rule.js';
+import { rule, type Rules } from './rule.js';
 
 /*
  * Each run draws fresh numbers from Kaon's generator, which `random.seed` sets; seeds that a model names are

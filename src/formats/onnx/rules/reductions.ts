@@ -1,10 +1,10 @@
-import type { Dim } from '../../../base/dim.js';
+import type { Dim } from '../../../base/dim/index.js';
 import { isFloat } from '../../../base/dtype.js';
 import { integerRange, isSigned } from '../../../base/numbers.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode } from '../node.js';
-import { type Rule, rule, type Rules } from './rule.js';
+import type { ImportedNode, Rule } from '../node.js';
+import { rule, type Rules } from './rule.js';
 
 type Reduce = (x: Value, axes: readonly number[] | null, keepdims: boolean) => Value;
 

@@ -1,4 +1,4 @@
-import { type Dim, isStatic, sizeOf } from '../../../base/dim.js';
+import { type Dim, isStatic, sizeOf } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';

@@ -1,4 +1,4 @@
-import { type Dim, isStatic } from '../../../base/dim.js';
+import { type Dim, isStatic } from '../../../base/dim/index.js';
 import { isFloat } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import type { ConstantData } from '../../../ir/types.js';

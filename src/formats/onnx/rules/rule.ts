@@ -1,12 +1,5 @@
 import type { Value } from '../../../ir/program.js';
-import type { ImportedNode, Results } from '../node.js';
-
-/** What an operator of ONNX becomes. */
-export interface Rule {
-  readonly run: (node: ImportedNode) => Results;
-  /** Whether it knows what to do with element types that Kaon lacks. */
-  readonly foreign?: boolean;
-}
+import type { ImportedNode, Rule } from '../node.js';
 
 /** Rules by the names of operators. */
 export type Rules = Readonly<Record<string, Rule>>;

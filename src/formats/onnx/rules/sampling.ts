@@ -1,4 +1,4 @@
-import { sizeOf } from '../../../base/dim.js';
+import { sizeOf } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 

@@ -1,4 +1,4 @@
-import { addDim, type Dim, floorDivDim, isStatic, subDim } from '../../../base/dim.js';
+import { addDim, type Dim, floorDivDim, isStatic, subDim } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { SliceIndex } from '../../../ops/movement/slice.js';

@@ -1,4 +1,4 @@
-import { addDim, ceilDivDim, type Dim, floorDivDim, isStatic, maxDim, mulDim, subDim } from '../../../base/dim.js'; // prettier-ignore
+import { addDim, ceilDivDim, type Dim, floorDivDim, isStatic, maxDim, mulDim, subDim } from '../../../base/dim/index.js'; // prettier-ignore
 import type { Shape } from '../../../ir/types.js';
 import type { ImportedNode } from '../node.js';
 

@@ -1,6 +1,6 @@
-import * as e from '../../../loop/build.js';
-import { fastTwoSum } from '../../../loop/compensation.js';
-import type { Buffer, Expr, Stmt, Var } from '../../../loop/nodes.js';
+import * as e from '../../../loop/language/build.js';
+import { fastTwoSum } from '../../../loop/language/compensation.js';
+import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { Range } from './region.js';
 import { blockEnd, isWithin, known, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';

@@ -1,12 +1,12 @@
-import * as e from '../../../loop/build.js';
-import type { Expr, Stmt } from '../../../loop/nodes.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { tiled } from './cover.js';
 import { type Divided, rangeOf } from './region.js';
 import { halvings, lanesOf } from './shape.js';
 import { known } from './sizes.js';
 import type { Contraction } from './spec.js';
 
-/** What to do with neighbouring columns. */
+/** What to do with neighboring columns. */
 export type ColumnsBody = (start: Expr, width: number) => Stmt;
 
 /** The columns of a product that one thread has, in groups as wide as a tile or narrower. */

@@ -1,5 +1,5 @@
-import * as e from '../../../loop/build.js';
-import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { Range } from './region.js';
 import { blockEnd, isWithin, known } from './sizes.js';
 

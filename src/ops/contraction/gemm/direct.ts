@@ -1,5 +1,5 @@
-import * as e from '../../../loop/build.js';
-import type { Expr, Stmt } from '../../../loop/nodes.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { type ColumnsBody, columnsOf } from './columns.js';
 import { alongDepth, remainders, tiled } from './cover.js';
 import { dividedOf, rangeOf } from './region.js';

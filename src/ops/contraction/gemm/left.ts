@@ -1,5 +1,5 @@
-import * as e from '../../../loop/build.js';
-import type { Expr, Stmt } from '../../../loop/nodes.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { remainders, tiled } from './cover.js';
 import { packInterleaved, packRows } from './panels.js';
 import { lanesOf } from './shape.js';

@@ -1,7 +1,7 @@
-import * as e from '../../../loop/build.js';
-import type { Expr, Stmt } from '../../../loop/nodes.js';
-import { isAlone } from '../../../loop/team.js';
-import type { Kept } from '../../lowering.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { isAlone } from '../../../loop/language/team.js';
+import type { Kept } from '../../declare/lowering.js';
 import { columnsOf } from './columns.js';
 import { alongDepth } from './cover.js';
 import { type LeftForm, leftOf, overRows, type RowBlock } from './left.js';
@@ -87,7 +87,7 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
     e.block(left.prepare(block), form.isWhole ? allCopied(block) : panelByPanel(block));
   const all = e.forLoop('batch', products.begin, products.end, (batch) => {
     const { begin, end } = down;
-    // A loop of one block would differ from size to size by its step alone (`loop/lift.ts`).
+    // A loop of one block would differ from size to size by its step alone (`loop/optimize/lift.ts`).
     const blocks = isWithin(m, blockRows)
       ? work({ batch, i0: begin, i1: end })
       : e.forLoop('rows', begin, end, (i0) => work({ batch, i0, i1: blockEnd(i0, blockRows, end) }), { step: blockRows }); // prettier-ignore

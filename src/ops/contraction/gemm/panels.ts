@@ -1,9 +1,9 @@
-import * as e from '../../../loop/build.js';
-import type { Buffer, Expr, Stmt } from '../../../loop/nodes.js';
+import * as e from '../../../loop/language/build.js';
+import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
 import { pieces } from './shape.js';
 import { divides } from './sizes.js';
 
-/** Some neighbours along an outer index of an operand, rows of `a` or columns of `b`, and a stretch of `k`. */
+/** Some neighbors along an outer index of an operand, rows of `a` or columns of `b`, and a stretch of `k`. */
 export interface PanelSource {
   /** The element at an outer index and a position along `k`; either may be a vector. */
   read(outer: Expr, k: Expr): Expr;
@@ -14,7 +14,7 @@ export interface PanelSource {
   readonly to: Expr;
 }
 
-/** Copies neighbours so that what one step along `k` needs lies side by side: `[k][width]`, from `place` on. */
+/** Copies neighbors so that what one step along `k` needs lies side by side: `[k][width]`, from `place` on. */
 export function packInterleaved(
   into: Buffer,
   place: Expr,
@@ -34,7 +34,7 @@ export function packInterleaved(
 }
 
 /**
- * The same where neighbours lie far apart and each along `k`: element by element, a cache line of each at a
+ * The same where neighbors lie far apart and each along `k`: element by element, a cache line of each at a
  * time, whose elements go to as many rows, so that their lines fill up in the first cache.
  */
 export function packTurned(

@@ -1,5 +1,5 @@
-import type { Expr } from '../../../loop/nodes.js';
-import { visitExprs } from '../../../loop/visit.js';
+import type { Expr } from '../../../loop/language/nodes.js';
+import { visitExprs } from '../../../loop/language/visit.js';
 
 /**
  * Whether the lanes of an operand lie side by side in memory wherever it reads some, so that one load

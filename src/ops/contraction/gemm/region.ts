@@ -1,6 +1,6 @@
-import * as e from '../../../loop/build.js';
-import type { Expr } from '../../../loop/nodes.js';
-import { isAlone, shareOf } from '../../../loop/team.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr } from '../../../loop/language/nodes.js';
+import { isAlone, shareOf } from '../../../loop/language/team.js';
 import { known } from './sizes.js';
 import type { Contraction } from './spec.js';
 

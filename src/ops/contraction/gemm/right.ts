@@ -1,13 +1,13 @@
-import * as e from '../../../loop/build.js';
-import type { Expr, Stmt } from '../../../loop/nodes.js';
-import { type Kept, type KeptRoom, keptStates } from '../../lowering.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { type Kept, type KeptRoom, keptStates } from '../../declare/lowering.js';
 import { packInterleaved, packTurned } from './panels.js';
 import { lanesOf } from './shape.js';
 import { lesser, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 import { along } from './tile.js';
 
-/** Neighbouring columns, as many as a tile has, and a stretch of `k`. */
+/** Neighboring columns, as many as a tile has, and a stretch of `k`. */
 export interface Panel {
   readonly batch: Expr;
   readonly start: Expr;

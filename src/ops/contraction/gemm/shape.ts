@@ -1,6 +1,6 @@
-import { scalarBytes } from '../../../loop/build.js';
-import type { Expr } from '../../../loop/nodes.js';
-import type { Target } from '../../../loop/target.js';
+import { scalarBytes } from '../../../loop/language/build.js';
+import type { Expr } from '../../../loop/language/nodes.js';
+import type { Target } from '../../../loop/language/target.js';
 import { known } from './sizes.js';
 import type { Contraction } from './spec.js';
 

@@ -1,6 +1,6 @@
-import { addDim, type Dim, mulDim } from '../../../base/dim.js';
-import * as e from '../../../loop/build.js';
-import type { Expr, Stmt } from '../../../loop/nodes.js';
+import { addDim, type Dim, mulDim } from '../../../base/dim/index.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { lanesOf } from '../gemm/shape.js';
 import { sumDTypes } from '../gemm/spec.js';
 import { type Block, fieldOf } from './field.js';

@@ -1,8 +1,8 @@
 import {
   addDim, ceilDivDim, type Dim, maxDim, minDim, mulDim, sameDim, subDim,
-} from '../../../base/dim.js'; // prettier-ignore
-import * as e from '../../../loop/build.js';
-import type { Buffer, Expr, Stmt } from '../../../loop/nodes.js';
+} from '../../../base/dim/index.js'; // prettier-ignore
+import * as e from '../../../loop/language/build.js';
+import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
 import { lanesOf } from '../gemm/shape.js';
 import { sumDTypes } from '../gemm/spec.js';
 import { type Layout, layoutOf, phasesOf } from './layout.js';

@@ -1,4 +1,4 @@
-import type { Stmt } from '../../../loop/nodes.js';
+import type { Stmt } from '../../../loop/language/nodes.js';
 import { directBlocks } from './direct.js';
 import { planOf } from './plan.js';
 import type { Windowed } from './spec.js';

@@ -1,11 +1,11 @@
-import { addDim, type Dim, mulDim } from '../../../base/dim.js';
-import * as e from '../../../loop/build.js';
-import type { Expr } from '../../../loop/nodes.js';
+import { addDim, type Dim, mulDim } from '../../../base/dim/index.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr } from '../../../loop/language/nodes.js';
 import type { Axis, Place, Windowed } from './spec.js';
 
 /**
  * How the input of some rows of results lies: `[channel][z tap][y phase][x phase][row][column]`. Elements
- * that are a stride apart are neighbours, so that one step to the next result is one step in memory, for
+ * that are a stride apart are neighbors, so that one step to the next result is one step in memory, for
  * every tap and stride: also from the end of a row to the beginning of the next, with a few columns in
  * between that belong to no result. Thus results are the columns of a product that reads its operand in place.
  */

@@ -1,8 +1,8 @@
-import { type Dim, isStatic } from '../../../base/dim.js';
-import * as e from '../../../loop/build.js';
-import type { Expr } from '../../../loop/nodes.js';
+import { type Dim, isStatic } from '../../../base/dim/index.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr } from '../../../loop/language/nodes.js';
 import { ravel } from '../../loops.js';
-import { computeScalar, type KernelContext } from '../../lowering.js';
+import { computeScalar, type KernelContext } from '../../declare/lowering.js';
 import { contents } from '../contents.js';
 import { accumulatorOf } from '../strided.js';
 import { type Axis, isPlainProduct, type Place, threeAxes, type Windowed } from './spec.js';

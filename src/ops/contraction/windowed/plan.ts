@@ -1,6 +1,6 @@
-import { type Dim, isStatic } from '../../../base/dim.js';
-import { scalarBytes } from '../../../loop/build.js';
-import { isAlone } from '../../../loop/team.js';
+import { type Dim, isStatic } from '../../../base/dim/index.js';
+import { scalarBytes } from '../../../loop/language/build.js';
+import { isAlone } from '../../../loop/language/team.js';
 import { lanesOf } from '../gemm/shape.js';
 import { phasesOf } from './layout.js';
 import type { Axis, Windowed } from './spec.js';

@@ -1,7 +1,7 @@
-import { type Dim, isStatic, mulDim, sizeOf } from '../../../base/dim.js';
-import * as e from '../../../loop/build.js';
-import type { Buffer, Expr, Stmt } from '../../../loop/nodes.js';
-import { alone } from '../../../loop/team.js';
+import { type Dim, isStatic, mulDim, sizeOf } from '../../../base/dim/index.js';
+import * as e from '../../../loop/language/build.js';
+import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
+import { alone } from '../../../loop/language/team.js';
 import { shortTerms } from '../gemm/blocks.js';
 import { contractDirect } from '../gemm/direct.js';
 import { bestTile, lanesOf, type TileShape } from '../gemm/shape.js';

@@ -1,9 +1,9 @@
-import * as e from '../../../loop/build.js';
-import type { Expr, Stmt } from '../../../loop/nodes.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { halvings, pieces } from '../gemm/shape.js';
 import { known } from '../gemm/sizes.js';
 
-/** What is done at some neighbouring positions: a ramp, or one scalar. */
+/** What is done at some neighboring positions: a ramp, or one scalar. */
 type Body = (at: Expr) => Stmt;
 
 /** Covers `0 .. width` with vectors, each position once. */

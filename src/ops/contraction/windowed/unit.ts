@@ -1,7 +1,7 @@
-import { ceilDivDim, type Dim, sameDim, sizeOf } from '../../../base/dim.js';
-import * as e from '../../../loop/build.js';
-import type { Expr, Stmt } from '../../../loop/nodes.js';
-import { shareOf } from '../../../loop/team.js';
+import { ceilDivDim, type Dim, sameDim, sizeOf } from '../../../base/dim/index.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { shareOf } from '../../../loop/language/team.js';
 import { unravel } from '../unravel.js';
 import type { Blocks } from './direct.js';
 import type { Windowed } from './spec.js';

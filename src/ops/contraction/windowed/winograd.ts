@@ -1,6 +1,6 @@
-import { addDim, type Dim, isStatic, mulDim } from '../../../base/dim.js';
-import * as e from '../../../loop/build.js';
-import type { Expr, Stmt, Var } from '../../../loop/nodes.js';
+import { addDim, type Dim, isStatic, mulDim } from '../../../base/dim/index.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import { lanesOf } from '../gemm/shape.js';
 import { known } from '../gemm/sizes.js';
 import { sumDTypes } from '../gemm/spec.js';

@@ -1,5 +1,5 @@
-import * as e from '../../../loop/build.js';
-import type { Expr } from '../../../loop/nodes.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr } from '../../../loop/language/nodes.js';
 import {
   type Coefficients,
   type FloatFormat,
@@ -178,11 +178,11 @@ function refinedMinusOne({ excess, r, rest }: SplitExponential, power: Expr): Ex
   const twice = e.add(r, r);
   const sum = e.add(twice, 1);
   const lost = e.sub(twice, e.sub(sum, 1));
-  const cancelled = e.add(sum, e.add(e.add(rest, rest), lost));
+  const canceled = e.add(sum, e.add(e.add(rest, rest), lost));
   // And a power of which less 1 has more bits than fit comes last.
   const format = formatOf(excess);
   const unit = format.powerOfTwo(power);
   const large = e.add(unit, e.sub(e.mul(unit, excess), 1));
   const usual = e.select(e.gt(power, format.fraction), large, minusOne(excess, power));
-  return e.select(e.eq(power, 1), cancelled, usual);
+  return e.select(e.eq(power, 1), canceled, usual);
 }

@@ -6,11 +6,11 @@ import { UnsupportedError } from '../../../../src/base/errors.js';
 import { exportProgram, opsets } from '../../../../src/formats/onnx/export/export.js';
 import { structureKey, structureText } from '../../../../src/formats/onnx/structure.js';
 import { symbolsOfTypes } from '../../../../src/ir/bind.js';
-import { importModel } from '../../../../src/formats/onnx/import.js';
+import { importModel } from '../../../../src/formats/onnx/import/import-model.js';
 import type { Program } from '../../../../src/ir/program.js';
 import { registry } from '../../../../src/ops/registry.js';
-import { compile, evaluateConstant } from '../../../../src/runtime/compile.js';
-import type { Operand } from '../../../../src/runtime/executable.js';
+import { compile, evaluateConstant } from '../../../../src/runtime/compile/compile.js';
+import type { Operand } from '../../../../src/runtime/execution/executable.js';
 import {
   bindSizes,
   generator,

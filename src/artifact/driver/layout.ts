@@ -1,0 +1,90 @@
+import {
+  addDim,
+  ceilDivDim,
+  type Dim,
+  evaluateDim,
+  maxDim,
+  mulDim,
+  symbolTable,
+} from '../../base/dim/index.js';
+import { bytesOf } from '../../base/dtype.js';
+import { alignment, planMemory } from '../../passes/plan/memory.js';
+import type { Place } from '../../passes/groups/places.js';
+
+/** Offsets in one memory, by place, and all that is needed; numbers unless sizes are symbolic. */
+export interface Shared {
+  readonly offsets: readonly Dim[];
+  readonly bytes: Dim;
+}
+
+/** Bytes up to the next boundary that memory may begin at. */
+export function aligned(bytes: Dim): Dim {
+  return mulDim(ceilDivDim(bytes, alignment), alignment);
+}
+
+/** Lets places share memory by the steps that need them, for any sizes. */
+export function share(places: readonly Place[]): Shared {
+  const bytes = places.map(({ dtype, length }) => mulDim(length, bytesOf(dtype)));
+  const numbers = bytes.filter((size) => typeof size === 'number');
+  return numbers.length === bytes.length
+    ? planMemory(places.map((place, i) => ({ ...lifetime(place), bytes: numbers[i] })))
+    : slots(places, bytes);
+}
+
+/** Inputs are there before the first step. */
+function lifetime({ role, first, last }: Place): { readonly first: number; readonly last: number } {
+  return { first: role.kind === 'input' ? -1 : first, last };
+}
+/** Memory for one place after the other, as large as the largest of them. */
+interface Slot {
+  bytes: Dim;
+  /** For sizes that are neither small nor large. */
+  typical: number;
+  last: number;
+}
+
+/** What symbolic sizes are taken to be where places are matched by size. */
+const typicalSize = 64;
+
+/**
+ * Symbolic sizes cannot be packed tightly, since their order is not known: places take turns in slots of
+ * about their size instead.
+ */
+function slots(places: readonly Place[], bytes: readonly Dim[]): Shared {
+  const all: Slot[] = [];
+  const slotOf: Slot[] = [];
+  const order = places.map((_, i) => i).sort((a, b) => lifetime(places[a]).first - lifetime(places[b]).first); // prettier-ignore
+  for (const i of order) {
+    const { first, last } = lifetime(places[i]);
+    const typical = typicalOf(bytes[i]);
+    const distance = (slot: Slot): number => Math.abs(Math.log((slot.typical + 1) / (typical + 1)));
+    const [best] = all
+      .filter((slot) => slot.last < first)
+      .sort((a, b) => distance(a) - distance(b));
+    if (best === undefined) {
+      all.push((slotOf[i] = { bytes: bytes[i], typical, last }));
+      continue;
+    }
+    slotOf[i] = best;
+    best.bytes = maxDim(best.bytes, bytes[i]);
+    best.typical = Math.max(best.typical, typical);
+    best.last = last;
+  }
+  const offsets = new Map<Slot, Dim>();
+  let end: Dim = 0;
+  for (const slot of all) {
+    offsets.set(slot, end);
+    end = addDim(end, aligned(slot.bytes));
+  }
+  return { offsets: slotOf.map((slot) => offsets.get(slot)!), bytes: end };
+}
+
+function typicalOf(bytes: Dim): number {
+  const symbols = [...symbolTable(bytes)];
+  return evaluateDim(
+    bytes,
+    new Map(
+      symbols.map(([name, { min, max }]) => [name, Math.min(Math.max(typicalSize, min), max)]),
+    ),
+  );
+}

@@ -1,0 +1,86 @@
+import { type Attribute, type Json } from './attribute.js';
+import { type Bounds, type Dim, symbolTable } from '../dim/index.js';
+import { ArgumentError } from '../errors.js';
+import { checkArgument, unknownName } from './options.js';
+
+export type AttributeSchema = Readonly<Record<string, Attribute<unknown>>>;
+export type AttributesOf<S extends AttributeSchema> = {
+  readonly [K in keyof S]: S[K] extends Attribute<infer T> ? T : never;
+};
+/** The attributes of an operator whose schema is not known statically. */
+export type Attributes = Readonly<Record<string, unknown>>;
+
+/** Refuses attributes that a schema does not describe; `op` names the operator in the error. */
+export function checkAttributes(op: string, schema: AttributeSchema, attributes: Attributes): void {
+  for (const [name, kind] of Object.entries(schema)) {
+    checkArgument(op, name, attributes[name], kind);
+  }
+  for (const name of Object.keys(attributes)) {
+    if (!Object.hasOwn(schema, name)) {
+      throw unknownName(op, 'option', name, Object.keys(schema));
+    }
+  }
+}
+
+/** The attributes as JSON, in the order of the schema. */
+export function encodeAttributes(
+  schema: AttributeSchema,
+  attributes: Attributes,
+): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(schema).map(([name, kind]) => [name, kind.encode(attributes[name])]),
+  );
+}
+
+export function decodeAttributes(
+  schema: AttributeSchema,
+  json: Readonly<Record<string, Json>>,
+): Attributes {
+  for (const name of Object.keys(json)) {
+    if (!Object.hasOwn(schema, name)) {
+      throw new ArgumentError(`there is no attribute ${name}`, {
+        expected: Object.keys(schema).join(', ') || 'no attributes',
+        actual: name,
+      });
+    }
+  }
+  return Object.fromEntries(
+    Object.entries(schema).map(([name, kind]) => {
+      if (!Object.hasOwn(json, name)) {
+        throw new ArgumentError(`attribute ${name} is missing`, {
+          expected: kind.expected,
+          actual: 'nothing',
+        });
+      }
+      return [name, kind.decode(json[name])];
+    }),
+  );
+}
+
+/** The attributes with every dimension in them replaced; the same object when there is none. */
+export function mapAttributeDims(
+  schema: AttributeSchema,
+  attributes: Attributes,
+  map: (dim: Dim) => Dim,
+): Attributes {
+  let mapped: Record<string, unknown> | undefined;
+  for (const [name, kind] of Object.entries(schema)) {
+    if (kind.mapDims === undefined) continue;
+    mapped ??= { ...attributes };
+    mapped[name] = kind.mapDims(attributes[name], map);
+  }
+  return mapped ?? attributes;
+}
+
+/** The symbols in the attributes with their ranges, added to `table`. */
+export function symbolsOfAttributes(
+  schema: AttributeSchema,
+  attributes: Attributes,
+  table: Map<string, Bounds> = new Map(),
+): Map<string, Bounds> {
+  mapAttributeDims(schema, attributes, (dim) => {
+    symbolTable(dim, table);
+    return dim;
+  });
+  return table;
+}

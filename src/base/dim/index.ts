@@ -1,0 +1,24 @@
+export { boundsOf } from './bounds.js';
+export {
+  type Bounds,
+  type Dim,
+  DimExpr,
+  type DimOperation,
+  isStatic,
+  sameDim,
+  sameShape,
+} from './expression.js';
+export { type DimBindings, evaluateDim, fold } from './fold.js';
+export {
+  applyDim,
+  ceilDivDim,
+  floorDivDim,
+  isMultipleOf,
+  maxDim,
+  minDim,
+  minimumOf,
+  modDim,
+} from './operations.js';
+export { addDim, mulDim, sizeOf, subDim } from './polynomial.js';
+export { substituteDim, symbol, symbolsOf, symbolTable } from './symbol.js';
+export { parseDim } from './text.js';

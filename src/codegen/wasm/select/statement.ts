@@ -1,0 +1,73 @@
+import type { Buffer, Expr, Var } from '../../../loop/language/nodes.js';
+import { type Instr, InstrPool } from '../encoding/instr.js';
+import { analyzeLinear } from './linear.js';
+import { selectMask, storedWidth, widened } from './masks.js';
+import { selectScalar } from './scalar.js';
+import { type Linear, type Mask, type Selector, valueType } from './selector.js';
+import { selectVector } from './vector.js';
+
+/** Where a variable or the address of a buffer lives. */
+export interface Home {
+  readonly local: number;
+  readonly nonNegative: boolean;
+}
+
+/** The homes that are in scope. */
+export interface Scope {
+  variable(variable: Var): Home;
+  buffer(buffer: Buffer): Home;
+}
+
+/**
+ * Instruction selection for one statement. Between the statement's instructions nothing is assigned and
+ * nothing is stored, so equal instructions have equal values and are one object.
+ */
+export class StatementSelector implements Selector {
+  readonly pool: InstrPool = new InstrPool();
+  readonly #scope: Scope;
+  readonly #lowered: Map<Expr, Instr> = new Map();
+  readonly #masks: Map<Expr, Mask> = new Map();
+  readonly #linear: Map<Expr, Linear | null> = new Map();
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+  }
+
+  /** The value as it is kept in locals and passed to kernels. */
+  value(expr: Expr): Instr {
+    const { scalar, lanes } = expr.type;
+    if (scalar !== 'bool' || lanes === 1) return this.lower(expr);
+    return widened(this, this.mask(expr), storedWidth(expr.type));
+  }
+
+  lower(expr: Expr): Instr {
+    let instr = this.#lowered.get(expr);
+    if (instr === undefined) this.#lowered.set(expr, (instr = this.#select(expr)));
+    return instr;
+  }
+
+  mask(expr: Expr): Mask {
+    let mask = this.#masks.get(expr);
+    if (mask === undefined) this.#masks.set(expr, (mask = selectMask(this, expr)));
+    return mask;
+  }
+
+  linear(expr: Expr): Linear | null {
+    let linear = this.#linear.get(expr);
+    if (linear === undefined) this.#linear.set(expr, (linear = analyzeLinear(this, expr)));
+    return linear;
+  }
+
+  base(buffer: Buffer): Instr {
+    const { local, nonNegative } = this.#scope.buffer(buffer);
+    return this.pool.get(local, 'i32', nonNegative);
+  }
+
+  #select(expr: Expr): Instr {
+    if (expr.kind === 'var') {
+      const { local, nonNegative } = this.#scope.variable(expr);
+      return this.pool.get(local, valueType(expr.type), nonNegative);
+    }
+    return expr.type.lanes === 1 ? selectScalar(this, expr) : selectVector(this, expr);
+  }
+}

@@ -1,0 +1,295 @@
+import { checkAttributes } from '../../base/attributes/schema.js';
+import { type Dim, DimExpr } from '../../base/dim/index.js';
+import { allocate, type DType, isDType, isFloat, isWeak } from '../../base/dtype.js';
+import { writeElement } from '../../base/element.js';
+import { ArgumentError, DTypeError, ShapeError } from '../../base/errors.js';
+import { describe } from '../../base/attributes/attribute.js';
+import {
+  checkArgument,
+  checkOptions,
+  finite,
+  flag,
+  integer,
+  type OptionRules,
+  rule,
+} from '../../base/attributes/options.js';
+import { describeHost, hostConstant, type HostValue } from '../../ir/host.js';
+import { eye as eyeOperator, fill, iota, fullLike, onesLike, zerosLike } from '../../ops/index.js';
+import { checkShape } from '../../ops/declare/infer.js';
+import { arrayType } from '../core/array-type.js';
+import { mode } from '../core/mode.js';
+import { arangeBetween, type RangeEnd, shapeOfArgument } from '../dispatch/dynamic-sizes.js';
+import { install } from './install.js';
+import { arrayOf, NDArray } from '../core/ndarray.js';
+
+install();
+
+export { fullLike, onesLike, zerosLike };
+
+/** How `array` takes its elements. */
+export interface ArrayOptions {
+  /** Default float32; bool for booleans, int64 for bigints, a typed array's own. */
+  readonly dtype?: DType;
+  /** Another shape for the same number of elements. */
+  readonly shape?: readonly number[];
+}
+
+/** What an array of a given shape is made of. */
+export interface CreationOptions {
+  /** Default float32. */
+  readonly dtype?: DType;
+}
+
+/** Dtypes have an error of their own, and so have shapes. */
+const dtypeOption = rule('a dtype', (value): value is DType => value !== undefined);
+const shapeOption = rule('a shape', (value): value is readonly number[] => value !== undefined);
+
+const creationRules: OptionRules<CreationOptions> = { dtype: dtypeOption };
+
+/**
+ * An array of given elements: a number, nested lists, a typed array (rank 1 unless `shape` is given), or
+ * another array, which is copied.
+ *
+ * @throws ShapeError for ragged lists or a `shape` that does not fit; DTypeError for elements that the
+ * dtype cannot hold.
+ */
+export function array(data: HostValue | NDArray, options: ArrayOptions = {}): NDArray {
+  checkOptions<ArrayOptions>('array', options, { dtype: dtypeOption, shape: shapeOption });
+  const { dtype, shape } = options;
+  if (dtype !== undefined) checkDType('array', dtype);
+  if (data instanceof NDArray) {
+    const same = data.astype(dtype ?? data.dtype);
+    return shape === undefined ? same.add(0) : same.reshape(shape);
+  }
+  return constantArray('array', data, dtype ?? defaultDType(data), shape);
+}
+
+function constantArray(
+  op: string,
+  data: HostValue,
+  dtype: DType,
+  shape?: readonly number[],
+): NDArray {
+  const { type, data: elements } = hostConstant(data, dtype, op);
+  const extents = shape === undefined ? type.shape : fitted(shape, type.shape);
+  const made = arrayOf(arrayType(type.dtype, extents), elements);
+  made.isConstant = mode.capture !== null;
+  return made;
+}
+
+/** Numbers and lists of them are float32, booleans bool; typed arrays and bigints keep their dtype. */
+function defaultDType(data: HostValue): DType {
+  const { kind } = describeHost(data, 'array');
+  if (!isWeak(kind)) return kind;
+  return kind === 'weak-bool' ? 'bool' : 'float32';
+}
+
+function fitted(shape: readonly number[], from: readonly number[]): readonly number[] {
+  checkShape('array', shape);
+  const count = (extents: readonly number[]): number => extents.reduce((a, b) => a * b, 1);
+  if (count(shape) !== count(from)) {
+    throw new ShapeError('the data does not fill the shape', {
+      op: 'array',
+      expected: `${count(shape)} elements, for the shape [${shape.join(', ')}]`,
+      actual: String(count(from)),
+    });
+  }
+  return shape;
+}
+
+/** A shape as numbers and sizes, or as an integer array: in captured code, sizes that the data may decide. */
+export type CreationShape = Dim | readonly Dim[] | NDArray;
+
+/**
+ * An array of zeros.
+ * @throws ShapeError for a negative extent; ArgumentError for what is no shape at all.
+ */
+export function zeros(shape: CreationShape, options: CreationOptions = {}): NDArray {
+  return filled('zeros', shape, 0, options);
+}
+
+/**
+ * An array of ones.
+ * @throws ShapeError for a negative extent; ArgumentError for what is no shape at all.
+ */
+export function ones(shape: CreationShape, options: CreationOptions = {}): NDArray {
+  return filled('ones', shape, 1, options);
+}
+
+/**
+ * An array with `value` everywhere.
+ * @throws DTypeError for a value that the dtype cannot hold.
+ */
+export function full(
+  shape: CreationShape,
+  value: number | boolean,
+  options: CreationOptions = {},
+): NDArray {
+  checkOptions('full', options, creationRules);
+  const dtype = options.dtype ?? (typeof value === 'boolean' ? 'bool' : 'float32');
+  checkDType('full', dtype);
+  hostConstant(value, dtype, 'full'); // refuses what the dtype cannot hold
+  return filled('full', shape, Number(value), { dtype });
+}
+
+function filled(
+  op: string,
+  extents: CreationShape,
+  value: number,
+  options: CreationOptions,
+): NDArray {
+  checkOptions(op, options, creationRules);
+  const { dtype = 'float32' } = options;
+  checkDType(op, dtype);
+  const shape = shapeOfArgument(extents);
+  if (mode.capture !== null || !isStaticShape(shape)) return fill(shape, value, dtype);
+  // Eagerly no kernel is needed: the host fills memory as fast as anything.
+  checkAttributes(op, { shape: fill.declaration.attributes.shape }, { shape });
+  checkShape(op, shape);
+  const type = arrayType(dtype, shape);
+  const elements = allocate(dtype, type.size);
+  if (value !== 0 && type.size > 0) {
+    writeElement(dtype, elements, 0, value);
+    (elements as Float32Array).fill(elements[0] as number); // one element type: the cast picks an overload
+  }
+  return arrayOf(type, elements);
+}
+
+/**
+ * `start, start + step, ...` below `stop`. `arange(stop)` starts at 0. Either end may be a size of captured
+ * code or an array of one element; the length is then a size, too.
+ * @throws ArgumentError when `step` is 0.
+ */
+export function arange(stop: RangeEnd, options?: CreationOptions): NDArray;
+export function arange(
+  start: RangeEnd,
+  stop: RangeEnd,
+  step?: number | CreationOptions,
+  options?: CreationOptions,
+): NDArray;
+export function arange(
+  first: RangeEnd,
+  second?: RangeEnd | CreationOptions,
+  third?: number | CreationOptions,
+  fourth?: CreationOptions,
+): NDArray {
+  const isRange = isRangeEnd(second);
+  const [start, stop] = isRange ? [first, second] : [0, first];
+  const [step, options] = readStep(isRange ? [third, fourth] : [second, third, fourth], isRange);
+  const { dtype = 'float32' } = options;
+  for (const end of [start, stop]) {
+    if (isRangeEnd(end)) continue;
+    throw new ArgumentError('this is no end of a range', {
+      op: 'arange',
+      expected: 'a number, a size, or an array of one element',
+      actual: describe(end),
+    });
+  }
+  if (typeof start !== 'number' || typeof stop !== 'number') {
+    if (step === 0 || !Number.isFinite(step)) throw noLength(start, stop, step);
+    checkDType('arange', dtype);
+    return arangeBetween(start, stop, step, dtype);
+  }
+  const length = step === 0 ? NaN : Math.max(0, Math.ceil((stop - start) / step));
+  if (!Number.isSafeInteger(length)) throw noLength(start, stop, step);
+  return iota(length, { start, step, dtype });
+}
+
+function isRangeEnd(value: unknown): value is RangeEnd {
+  return typeof value === 'number' || value instanceof DimExpr || value instanceof NDArray;
+}
+
+/** The step and the options among the last arguments of `arange`. */
+function readStep(
+  given: readonly unknown[],
+  mayHaveStep: boolean,
+): readonly [step: number, options: CreationOptions] {
+  const rest = [...given];
+  while (rest.length > 0 && rest.at(-1) === undefined) rest.pop();
+  const isStep = mayHaveStep && (rest.length === 2 || typeof rest[0] !== 'object');
+  const step = isStep ? (rest.shift() ?? 1) : 1;
+  if (typeof step !== 'number') {
+    throw new ArgumentError('the step is not acceptable', {
+      op: 'arange',
+      expected: 'a number',
+      actual: describe(step),
+    });
+  }
+  const [options = {}, ...tooMany] = rest;
+  if (tooMany.length > 0) {
+    throw new ArgumentError('there are too many arguments', {
+      op: 'arange',
+      expected: 'arange(stop), or arange(start, stop, step), and options',
+      actual: given.map(describe).join(', '),
+    });
+  }
+  checkOptions('arange', options, creationRules);
+  return [step, options];
+}
+
+function noLength(start: RangeEnd, stop: RangeEnd, step: number): ArgumentError {
+  const [from, to] = [start, stop].map((end) => (end instanceof NDArray ? 'array' : String(end)));
+  return new ArgumentError('the range has no length', {
+    op: 'arange',
+    expected: 'finite numbers, and a step other than 0',
+    actual: `arange(${from}, ${to}, ${step})`,
+  });
+}
+
+interface LinspaceOptions extends CreationOptions {
+  /** Whether `stop` is the last number. Default true. */
+  readonly endpoint?: boolean;
+}
+
+/** `count` evenly spaced numbers from `start` to `stop`, both included unless `endpoint` is false. */
+export function linspace(
+  start: number,
+  stop: number,
+  count: number = 50,
+  options: LinspaceOptions = {},
+): NDArray {
+  checkOptions<LinspaceOptions>('linspace', options, { ...creationRules, endpoint: flag });
+  checkArgument('linspace', 'start', start, finite);
+  checkArgument('linspace', 'stop', stop, finite);
+  const { dtype = 'float32', endpoint = true } = options;
+  checkDType('linspace', dtype);
+  if (!Number.isSafeInteger(count) || count < 0) {
+    throw new ArgumentError('not a number of points', {
+      op: 'linspace',
+      expected: 'an integer that is not negative',
+      actual: describe(count),
+    });
+  }
+  const gaps = endpoint ? count - 1 : count;
+  const points = allocate('float64', count) as Float64Array;
+  for (let i = 0; i < count; i++) {
+    const isLast = endpoint && i === count - 1 && count > 1;
+    const point = isLast ? stop : start + (gaps > 0 ? (i * (stop - start)) / gaps : 0);
+    points[i] = isFloat(dtype) ? point : Math.trunc(point);
+  }
+  return constantArray('linspace', points, dtype);
+}
+
+interface EyeOptions extends CreationOptions {
+  /** Which diagonal. Default 0, the main one. */
+  readonly k?: number;
+}
+
+/** A matrix with ones on a diagonal: the main one, or the `k`-th above it. */
+export function eye(rows: number, columns: number = rows, options: EyeOptions = {}): NDArray {
+  checkOptions<EyeOptions>('eye', options, { ...creationRules, k: integer });
+  return eyeOperator(rows, columns, options);
+}
+
+function isStaticShape(shape: readonly Dim[]): shape is readonly number[] {
+  return shape.every((dim) => typeof dim !== 'object');
+}
+
+function checkDType(op: string, dtype: unknown): void {
+  if (isDType(dtype)) return;
+  throw new DTypeError('there is no such dtype', {
+    op,
+    expected: 'float32, float64, float16, bfloat16, int8, uint8, int32, int64 or bool',
+    actual: describe(dtype),
+  });
+}

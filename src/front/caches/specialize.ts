@@ -1,0 +1,294 @@
+import { InternalError, KaonError, TraceError } from '../../base/errors.js';
+import { compareTraces } from '../tracing/compare-traces.js';
+import { namedAxes, namesIn } from '../options/dynamic.js';
+import { SizeHistory } from '../options/generalize.js';
+import type { Facts } from './guards.js';
+import type { HybridizeOptions } from '../options/hybridize-options.js';
+import { nameOfArray } from '../options/names.js';
+import type { NDArray } from '../core/ndarray.js';
+import type { Signature } from '../graphs/signature.js';
+import {
+  type AxisNames,
+  exactTypes,
+  sizesOf,
+  symbolicTypes,
+  type SymbolicTypes,
+} from '../options/sizes.js';
+import { CutError } from '../core/static-code.js';
+import {
+  type SideEffects,
+  type SizesRead,
+  type Trace,
+  type TracedRun,
+  traceFunction,
+  type TraceRequest,
+} from '../tracing/trace.js';
+
+/** After so many traces for different sizes, the next one is for all sizes. */
+const specializations = 2;
+/** How many guesses at what can be a symbol are tried for one family of calls. */
+const mostGuesses = 32;
+/** How many combinations of sizes 0 and 1 are remembered for one trace. */
+const mostSmall = 64;
+
+/** What is known of calls that differ in sizes only. */
+export interface TraceFamily {
+  readonly history: SizeHistory;
+  /** What came of names that were tried. */
+  readonly guesses: ReadonlyMap<string, Guess>;
+}
+
+interface Guess {
+  /** Those that a trace can have as symbols; null when it can have none. */
+  readonly names: AxisNames | null;
+  /** Why not all of them. */
+  readonly obstacle: string | null;
+}
+
+/** A trace, and what its family has learned from making it. */
+export interface Specialized extends TracedRun {
+  readonly symbolic: SymbolicTypes;
+  readonly family: TraceFamily;
+  /** Why sizes that have changed are numbers all the same. */
+  readonly obstacle: string | null;
+}
+
+/** Traces a function for the sizes of a call, or for all sizes. */
+export class Specializer {
+  readonly #fn: (...args: never[]) => unknown;
+  readonly #options: HybridizeOptions;
+  /** The names of the sizes that the user wants to stay symbols. */
+  readonly #declared: ReadonlySet<string>;
+  /** Whether a trace for all sizes is one for certain sizes of 0 and 1, too. */
+  readonly #small: WeakMap<Trace, Map<string, boolean>> = new WeakMap();
+
+  readonly #mayRunCode: boolean;
+
+  /** @param mayRunCode Whether side-effect code may cut the function's graph. */
+  constructor(
+    fn: (...args: never[]) => unknown,
+    options: HybridizeOptions,
+    mayRunCode: boolean = false,
+  ) {
+    this.#fn = fn;
+    this.#options = options;
+    this.#declared = namesIn(options.dynamic);
+    this.#mayRunCode = mayRunCode;
+  }
+
+  /** One more run like that of a trace, to compare; side-effect code is not run again. */
+  rehearse(
+    trace: Trace,
+    signature: Signature,
+    types: SymbolicTypes,
+    how: Pick<TraceRequest, 'watch' | 'withSources'> = {},
+  ): TracedRun {
+    const known = trace.segments.flatMap(({ code }) => (code === null ? [] : [code.known]));
+    return this.#run(signature, types, this.#mayRunCode ? known : 'refuse', how);
+  }
+
+  /** One run of the function with stand-ins of these types. */
+  #run(
+    signature: Signature,
+    { types, sizes }: SymbolicTypes,
+    sideEffects: SideEffects,
+    how: Pick<TraceRequest, 'watch' | 'withSources' | 'onFailure'> = {},
+  ): TracedRun {
+    const nameOf = (array: NDArray): string | undefined =>
+      this.#options.nameOf?.(array) ?? nameOfArray(array);
+    return traceFunction(this.#fn, {
+      signature,
+      types,
+      sizes,
+      declared: this.#declared,
+      nameOf,
+      sideEffects,
+      ...how,
+    });
+  }
+
+  /** @param facts Those of the call, for the names of its axes. */
+  trace(signature: Signature, family: TraceFamily | undefined, facts: Facts): Specialized {
+    const { leaves } = signature;
+    const { dynamic = null } = this.#options;
+    const numbers: AxisNames = sizesOf(leaves).map(() => null);
+    const asked = dynamic === null ? numbers : namedAxes(signature, dynamic);
+    const named = symbolicTypes(leaves, asked);
+    const history = (family?.history ?? SizeHistory.empty).with(sizesOf(leaves));
+    const search = new Search(history, new Map(family?.guesses), asked, facts);
+    const learned: TraceFamily = { history, guesses: search.guesses };
+    const general =
+      history.calls > specializations
+        ? search.find((names) => this.#attempt(signature, symbolicTypes(leaves, names)))
+        : null;
+    const found = general ?? (named.sizes.size > 0 ? this.#named(signature, named, asked) : null);
+    if (found !== null) {
+      refuseRead(found.trace.sizesRead, asked);
+      const { sizes } = found.symbolic;
+      if (this.holdsAt(found.trace, signature, sizes)) {
+        return { ...found, family: learned, obstacle: search.obstacle };
+      }
+    }
+    const symbolic = exactTypes(leaves);
+    const run = this.#run(signature, symbolic, this.#mayRunCode ? 'run' : 'refuse');
+    const obstacle =
+      found === null ? search.obstacle : 'at such a size the code calls other operators';
+    return { ...run, symbolic, family: learned, obstacle };
+  }
+
+  /**
+   * Whether a trace for all sizes is right for these. Sizes of 0 and 1 may be refused by an operator, or
+   * mean something else to it, and with a size that it was given the code may do anything: the first time,
+   * what it does is compared.
+   *
+   * @throws whatever the code throws for such sizes.
+   */
+  holdsAt(trace: Trace, signature: Signature, sizes: ReadonlyMap<string, number>): boolean {
+    const doubtful = [...sizes].filter(
+      ([name, size]) => size <= 1 || trace.sizesHandedOut.has(name),
+    );
+    if (doubtful.length === 0) return true;
+    let verdicts = this.#small.get(trace);
+    if (verdicts === undefined) this.#small.set(trace, (verdicts = new Map<string, boolean>()));
+    const key = doubtful.join(';');
+    let verdict = verdicts.get(key);
+    if (verdict === undefined) {
+      const types = exactTypes(signature.leaves);
+      const exact = this.rehearse(trace, signature, types, { withSources: false }).trace;
+      verdict = compareTraces(trace, exact, sizes) === null;
+      if (verdicts.size >= mostSmall) verdicts.clear();
+      verdicts.set(key, verdict);
+    }
+    return verdict;
+  }
+
+  /** A trace that may come to nothing: side-effect code must not run for it, so none may be reached. */
+  #attempt(signature: Signature, symbolic: SymbolicTypes): Attempt {
+    return { ...this.#run(signature, symbolic, 'refuse'), symbolic };
+  }
+
+  /** A trace with the symbols that were asked for; null where side-effect code has to run. */
+  #named(signature: Signature, symbolic: SymbolicTypes, asked: AxisNames): Attempt | null {
+    let sizesRead: SizesRead = new Map();
+    let hasSizes = false;
+    try {
+      const note = (read: SizesRead, handedOut: ReadonlySet<string>): void => {
+        sizesRead = read;
+        hasSizes = read.size + handedOut.size > 0;
+      };
+      return { ...this.#run(signature, symbolic, 'refuse', { onFailure: note }), symbolic };
+    } catch (error) {
+      if (this.#mayRunCode && error instanceof CutError) return null;
+      if (!(error instanceof KaonError) || error instanceof InternalError) throw error;
+      // A number where a symbol was asked for fits to nothing that has the symbol: say that instead, unless
+      // the code refuses these very sizes.
+      if (hasSizes) this.#run(signature, exactTypes(signature.leaves), 'refuse');
+      refuseRead(sizesRead, asked, error);
+      throw error;
+    }
+  }
+}
+
+interface Attempt extends TracedRun {
+  readonly symbolic: SymbolicTypes;
+}
+
+/** The search for sizes that can be symbols. */
+class Search {
+  readonly guesses: Map<string, Guess>;
+  obstacle: string | null = null;
+  readonly #history: SizeHistory;
+  readonly #asked: AxisNames;
+  readonly #facts: Facts;
+
+  constructor(history: SizeHistory, guesses: Map<string, Guess>, asked: AxisNames, facts: Facts) {
+    this.#history = history;
+    this.guesses = guesses;
+    this.#asked = asked;
+    this.#facts = facts;
+  }
+
+  /** The first trace with symbols that works; null when all sizes must be numbers. */
+  find(attempt: (names: AxisNames) => Attempt): Attempt | null {
+    let changed: AxisNames | null = null;
+    for (const proposal of this.#history.proposals()) {
+      changed ??= proposal;
+      const key = proposal.join();
+      const known = this.guesses.get(key);
+      if (known !== undefined) this.obstacle ??= known.obstacle;
+      else if (this.guesses.size >= mostGuesses) continue;
+      const names = known === undefined ? proposal : known.names;
+      const found = names === null ? null : this.#refine(names, attempt);
+      if (known === undefined) {
+        this.guesses.set(key, { names: found?.names ?? null, obstacle: this.obstacle });
+      }
+      if (found === null) continue;
+      if (changed.every((name, axis) => name === null || found.names[axis] !== null)) {
+        this.obstacle = null;
+      }
+      return found.attempt;
+    }
+    return null;
+  }
+
+  /** Names that are read as numbers are given up, until the rest works. */
+  #refine(
+    proposal: AxisNames,
+    attempt: (names: AxisNames) => Attempt,
+  ): { readonly names: AxisNames; readonly attempt: Attempt } | null {
+    let names = proposal;
+    while (names.some((name) => name !== null)) {
+      const merged = mergeNames(this.#asked, names);
+      let found: Attempt;
+      try {
+        found = attempt(merged);
+      } catch (error) {
+        // Code that works for every single size need not work for all at once; our own faults show.
+        if (!(error instanceof KaonError) || error instanceof InternalError) throw error;
+        const at = error.source === undefined ? '' : ` at ${error.source}`;
+        this.obstacle ??= `${error.op === undefined ? '' : `${error.op}: `}${error.problem}${at}`;
+        return null;
+      }
+      const { sizesRead } = found.trace;
+      if (sizesRead.size === 0) return { names, attempt: found };
+      refuseRead(sizesRead, this.#asked);
+      const axes = merged.flatMap((name, axis) =>
+        name !== null && sizesRead.has(name) ? [axis] : [],
+      );
+      const paths = this.#facts.filter(({ kind }) => kind === 'size').map(({ path }) => path);
+      this.obstacle ??= `the code reads the size of ${axes.map((axis) => paths[axis]).join(' or ')} as a number`;
+      names = names.map((name, axis) => (axes.includes(axis) ? null : name));
+    }
+    return null;
+  }
+}
+
+/** A dimension that was declared symbolic must not have become a number. */
+function refuseRead(sizesRead: SizesRead, asked: AxisNames, cause?: KaonError): void {
+  const read = [...sizesRead].filter(([name]) => asked.includes(name));
+  if (read.length === 0) return;
+  const [[, source]] = read;
+  throw new TraceError('a dimension that was asked to stay symbolic is needed as a number', {
+    op: 'hybridize',
+    actual: read.map(([name]) => name).join(', '),
+    advice: 'use -1, shapeOf or operators in place of x.shape, or leave the name out of dynamic',
+    ...(source !== undefined && { source }),
+    ...(cause !== undefined && { cause }),
+  });
+}
+
+/** The names that were asked for, and others where there are none; equal sizes take the name that is asked for. */
+function mergeNames(asked: AxisNames, guessed: AxisNames): AxisNames {
+  const taken = new Set(asked);
+  const chosen = new Map<string, string>();
+  guessed.forEach((name, axis) => {
+    const wanted = asked[axis];
+    if (name !== null && wanted !== null && !chosen.has(name)) chosen.set(name, wanted);
+  });
+  return guessed.map((name, axis) => {
+    if (asked[axis] !== null || name === null) return asked[axis];
+    let free = chosen.get(name) ?? name;
+    while (!chosen.has(name) && taken.has(free)) free += '_';
+    return free;
+  });
+}

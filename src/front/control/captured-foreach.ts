@@ -1,0 +1,36 @@
+import { boundsOf } from '../../base/dim/index.js';
+import { unflatten } from '../../base/attributes/tree.js';
+import { foreach } from '../../ops/control/index.js';
+import { carryOut, closeRegions } from '../graphs/region.js';
+import type { RowLoop } from './loop.js';
+import { parted, traceBody } from './tracing.js';
+
+/** One operator for the loop. */
+export function capturedForeach({
+  data,
+  states: init,
+  step,
+  save,
+  reverse,
+}: RowLoop): [unknown, unknown] {
+  const op = 'foreach';
+  const slices = data.leaves.map(({ type: { dtype, shape } }) => ({
+    dtype,
+    shape: shape.slice(1),
+  }));
+  const { region, outputs } = traceBody(op, slices, init.leaves, step);
+  const { programs, carried, captures } = closeRegions(op, [region]);
+  const results = foreach(programs[0], {
+    data: data.leaves,
+    states: [...init.leaves, ...carried.map(({ before }) => before)],
+    captures,
+    save,
+    reverse,
+  });
+  const [stacked, states, after] = parted(results, [outputs.leaves.length, init.leaves.length]);
+  const [length] = data.leaves[0].type.shape;
+  const runs =
+    length === 1 ? 'once' : boundsOf(length).min >= 1 ? 'at least once' : 'any number of times';
+  carryOut(carried, after, [region], runs);
+  return [unflatten(outputs.structure, stacked), unflatten(init.structure, states)];
+}

@@ -1,0 +1,76 @@
+import { unflatten } from '../../base/attributes/tree.js';
+import { whileLoop } from '../../ops/control/index.js';
+import { array } from '../arrays/creation.js';
+import { mode } from '../core/mode.js';
+import type { NDArray } from '../core/ndarray.js';
+import { carryOut, closeRegions, traceRegion, writesState } from '../graphs/region.js';
+import { inIteration } from './checks.js';
+import { cond } from './cond.js';
+import type { Loop } from './loop.js';
+import { parted, traceBody } from './tracing.js';
+
+/** One operator for the loop. */
+export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
+  const op = 'whileLoop';
+  const { vars, holds, step, limit, padded, save } = loop;
+  const condition = traceRegion(
+    op,
+    vars.leaves.map(({ type }) => type),
+    (given) => inIteration(op, 0, () => holds(given)),
+  );
+  if (writesState(condition)) return rotated(loop);
+  const { region, outputs } = traceBody(op, [], vars.leaves, step);
+  const { programs, carried, captures } = closeRegions(op, [region, condition], 1);
+  const results = whileLoop(programs[1], programs[0], {
+    states: [...vars.leaves, ...carried.map(({ before }) => before)],
+    captures,
+    limit,
+    padded,
+    save,
+  });
+  const [stacked, states, after, [iterations]] = parted(results, [
+    outputs.leaves.length,
+    vars.leaves.length,
+    carried.length,
+  ]);
+  carryOut(carried, after, [region], 'any number of times');
+  return [unflatten(outputs.structure, stacked), unflatten(vars.structure, states), iterations];
+}
+
+/**
+ * A loop whose condition draws random numbers or writes state, of which the operator's condition can give
+ * nothing back: the body asks for the next iteration, and the condition reads the answer. As in eager
+ * code nobody asks once the limit is reached.
+ */
+function rotated({ vars, holds, step, limit, padded, save }: Loop): [unknown, unknown, NDArray] {
+  const op = 'whileLoop';
+  const no = (): NDArray => array([false], { dtype: 'bool' });
+  const asked = (states: readonly NDArray[]): NDArray => holds(states).reshape([1]);
+  const first = limit === 0 ? no() : inIteration(op, 0, () => asked(vars.leaves));
+  const count = array(0, { dtype: 'int32' });
+  const [outputs, [, , ...states], iterations] = capturedWhile({
+    vars: {
+      ...vars,
+      leaves: [first, count, ...vars.leaves],
+      structure: {
+        kind: 'list',
+        entries: [first, count, ...vars.leaves].map(() => ({ kind: 'leaf' })),
+      },
+    },
+    holds: ([goesOn]) => goesOn,
+    step: (_, [, done, ...before]) => {
+      const returned = step([], before);
+      // What is returned is what it was before the condition wrote state.
+      const now = (array: NDArray): NDArray => mode.capture?.current(array) ?? array;
+      const outputs = { ...returned.outputs, leaves: returned.outputs.leaves.map(now) };
+      const after = returned.states.map(now);
+      const next = done.add(1);
+      const goesOn = limit === null ? asked(after) : cond(next.less(limit), () => asked(after), no);
+      return { outputs, states: [goesOn, next, ...after] };
+    },
+    limit,
+    padded,
+    save,
+  }) as [unknown, NDArray[], NDArray];
+  return [outputs, unflatten(vars.structure, states), iterations];
+}

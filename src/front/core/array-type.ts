@@ -1,0 +1,62 @@
+import { sizeOf } from '../../base/dim/index.js';
+import type { DType } from '../../base/dtype.js';
+import type { TensorType } from '../../ir/types.js';
+
+/**
+ * The type of an array whose sizes are known. Interned: while a type is in use, equal types are one
+ * object, so the eager path compares ids and never looks at shapes.
+ */
+export interface ArrayType extends TensorType {
+  /** Never used twice. */
+  readonly id: number;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  /** The number of elements. */
+  readonly size: number;
+}
+
+/**
+ * How many types are kept. A type that fell out and comes back gets a new id, which costs a cache miss
+ * elsewhere and nothing more: an id stands for one type for ever.
+ */
+const capacity = 16384;
+
+const interned = new Map<string, ArrayType>();
+let nextId = 1;
+
+/** The interned type of a dtype and a static shape. */
+export function arrayType(dtype: DType, shape: readonly number[]): ArrayType {
+  const key = `${dtype}:${shape.join()}`;
+  let type = interned.get(key);
+  if (type === undefined) {
+    type = { id: nextId++, dtype, shape: Object.freeze([...shape]), size: sizeOf(shape) as number };
+    if (interned.size >= capacity) interned.delete(interned.keys().next().value!);
+    interned.set(key, type);
+  }
+  return type;
+}
+
+/** The interned form of a type; undefined when a size is symbolic. */
+export function staticType(type: TensorType | ArrayType): ArrayType | undefined {
+  if ('id' in type) return type;
+  return type.shape.every((dim) => typeof dim === 'number')
+    ? arrayType(type.dtype, type.shape)
+    : undefined;
+}
+
+/** `arrayType` where it is likely to be the type of before, which is found without making a key. */
+export function arrayTypeLike(
+  before: ArrayType | undefined,
+  dtype: DType,
+  shape: readonly number[],
+): ArrayType {
+  return before?.dtype === dtype && sameSizes(before.shape, shape)
+    ? before
+    : arrayType(dtype, shape);
+}
+
+function sameSizes(a: readonly number[], b: readonly number[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let axis = 0; axis < a.length; axis++) if (a[axis] !== b[axis]) return false;
+  return true;
+}

@@ -1,0 +1,130 @@
+import { UnsupportedError } from '../../base/errors.js';
+import type { NDArray } from './ndarray.js';
+
+/*
+ * Whether a gradient is new to someone who uses each gradient once. The gradient that an array keeps has
+ * the serial number of the pass that wrote it; a user remembers the number that it used last. Captured code
+ * knows what it does itself, and relies on what it found of the rest: a guard of its trace.
+ */
+
+/** Uses each gradient once, as an optimizer does. */
+export class GradientUser {
+  /** For messages. */
+  readonly op: string;
+  readonly #used: WeakMap<NDArray, number> = new WeakMap();
+  #hasUsed = false;
+
+  constructor(op: string) {
+    this.op = op;
+  }
+
+  /** Whether it has used any gradient so far. */
+  get hasUsed(): boolean {
+    return this.#hasUsed;
+  }
+
+  /** The serial number of the gradient of an array that it used last; 0 where there is none. */
+  lastUsed(array: NDArray): number {
+    return this.#used.get(array) ?? 0;
+  }
+
+  noteUse(array: NDArray, serial: number): void {
+    this.#hasUsed = true;
+    this.#used.set(array, serial);
+  }
+}
+
+/** What code does to the gradient of an array. */
+export type GradientMark =
+  | {
+      /** `found`: what was there before stays, `written`: a pass wrote it, `reset`: it is zeros again. */
+      readonly kind: 'found' | 'written' | 'reset';
+      /** Who has used it since. */
+      readonly users: ReadonlySet<GradientUser>;
+    }
+  | {
+      /** Only the data tells which of the two. */
+      readonly kind: 'either';
+      readonly marks: readonly [GradientMark, GradientMark];
+    };
+
+const nobody: ReadonlySet<GradientUser> = new Set();
+
+/** Code that leaves the gradient alone. */
+export const untouched: GradientMark = { kind: 'found', users: nobody };
+/** A pass that writes the gradient. */
+export const written: GradientMark = { kind: 'written', users: nobody };
+/** Attaching again. */
+export const reset: GradientMark = { kind: 'reset', users: nobody };
+
+/** A use of the gradient as it is. */
+export function usedBy(user: GradientUser): GradientMark {
+  return { kind: 'found', users: new Set([user]) };
+}
+
+/** Who has used the gradient, or may have. */
+export function usersOf(mark: GradientMark): readonly GradientUser[] {
+  return mark.kind === 'either' ? mark.marks.flatMap(usersOf) : [...mark.users];
+}
+
+/** What code does that does one thing after the other. */
+export function inSequence(first: GradientMark, then: GradientMark): GradientMark {
+  if (then.kind === 'either') {
+    const [a, b] = then.marks;
+    return either(inSequence(first, a), inSequence(first, b));
+  }
+  if (then.kind !== 'found') return then;
+  if (then.users.size === 0) return first;
+  if (first.kind === 'either') {
+    const [a, b] = first.marks;
+    return either(inSequence(a, then), inSequence(b, then));
+  }
+  return { kind: first.kind, users: new Set([...first.users, ...then.users]) };
+}
+
+/** What code does that does one of two things, as the data decides. */
+export function either(a: GradientMark, b: GradientMark): GradientMark {
+  return sameMark(a, b) ? a : { kind: 'either', marks: [a, b] };
+}
+
+function sameMark(a: GradientMark, b: GradientMark): boolean {
+  if (a === b) return true;
+  if (a.kind === 'either' || b.kind === 'either') return false;
+  return (
+    a.kind === b.kind &&
+    a.users.size === b.users.size &&
+    [...a.users].every((user) => b.users.has(user))
+  );
+}
+
+/**
+ * Whether the gradient is new to a user after code that has left this mark.
+ *
+ * @param before Whether it was before the code.
+ * @throws UnsupportedError where only the data tells.
+ */
+export function isNewAfter(mark: GradientMark, user: GradientUser, before: () => boolean): boolean {
+  switch (mark.kind) {
+    case 'found':
+      return !mark.users.has(user) && before();
+    case 'written':
+      return !mark.users.has(user);
+    case 'reset':
+      return false;
+    case 'either': {
+      const [a, b] = mark.marks.map((each) => isNewAfter(each, user, before));
+      if (a !== b) throw undecided(user);
+      return a;
+    }
+  }
+}
+
+/** The error for code that would have to know whether a loop or a branch ran. */
+export function undecided(user: GradientUser): UnsupportedError {
+  return new UnsupportedError('whether a gradient is new depends on which captured code ran', {
+    op: user.op,
+    expected: 'a backward pass that certainly ran since the last step, or certainly did not',
+    actual: 'one in a branch, or in a loop that may have no iterations',
+    advice: 'take the step in the branch or the loop that holds the backward pass',
+  });
+}

@@ -1,0 +1,275 @@
+import type { DType, HostArray } from '../../base/dtype.js';
+import {
+  type Element,
+  fromBFloat16Bits,
+  fromFloat16Bits,
+  readElement,
+} from '../../base/element.js';
+import { ArgumentError, InternalError } from '../../base/errors.js';
+import { checkOptions, flag, rule } from '../../base/attributes/options.js';
+import { Tensor, type TensorType } from '../../ir/types.js';
+import type { Operand } from '../../runtime/execution/executable.js';
+import { Storage } from '../../runtime/memory/storage.js';
+import { type ArrayType, staticType } from './array-type.js';
+import { arrayToString, nestedList, type NestedList } from './display.js';
+import type { Origin, Session } from './history.js';
+import type { KeptGradient } from './kept-gradient.js';
+import type { ArrayMethods } from './methods.js';
+
+/** The typed arrays that reading an array gives; 16-bit floats are read as float32. */
+export type ArrayData = Exclude<HostArray, Uint16Array>;
+
+/**
+ * What a backward pass does with an array's gradient: replace it, add to it, or leave it alone. An
+ * array with `null` is state (running statistics, a frozen weight): recorded code may assign to it.
+ */
+export type GradReq = 'write' | 'add' | 'null';
+
+/** The sizes of an array as numbers. */
+export type ArraySizes = Pick<ArrayType, 'shape' | 'size'>;
+
+/** What arrays need from the rest of the front floor, which is built on them. */
+export interface ArrayRuntime {
+  /** Computes a lazy array and what it needs. */
+  compute(array: NDArray): void;
+  /** The elements for the user to see, which captured code must not depend on. */
+  read(array: NDArray): HostArray;
+  /** What the type of an array with symbolic sizes says of them, once they have to be numbers. */
+  sizedType(array: NDArray): ArraySizes;
+  backward(head: NDArray, headGrad: NDArray | undefined, options: BackwardOptions): void;
+  attachGrad(array: NDArray, req: GradReq): void;
+  gradOf(array: NDArray): NDArray | null;
+  detach(array: NDArray): NDArray;
+  assign(target: NDArray, value: NDArray): void;
+  cast(array: NDArray, dtype: DType): NDArray;
+}
+
+let runtime: ArrayRuntime | undefined;
+
+export function installArrayRuntime(implementation: ArrayRuntime): void {
+  runtime = implementation;
+}
+
+function installed(): ArrayRuntime {
+  if (runtime === undefined) throw new InternalError('arrays were used before the front floor');
+  return runtime;
+}
+
+/** How `backward` goes through what was recorded. */
+export interface BackwardOptions {
+  /** Keep what the pass needs, so that there can be another one. Default false. */
+  readonly retainGraph?: boolean;
+}
+
+// The methods derived from the operators; `methods.ts` puts them on the prototype.
+// oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- that file and this type have one source
+export interface NDArray extends ArrayMethods {}
+
+/**
+ * An n-dimensional array. Made by `array`, `zeros` and their like, and by operators. It is a value: no
+ * operator changes it, and `assign` is the one way to give it other elements.
+ */
+// oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- as above
+export class NDArray extends Tensor implements Operand {
+  /** @internal Shape and dtype; sizes that only the data decides are symbolic until it is computed. */
+  type: TensorType;
+  /** @internal Null while the array is lazy. Shared with views, so never written to unless pinned. */
+  elements: Storage | null;
+  /** @internal The call that makes or made it, where that still matters. */
+  origin: Origin | null = null;
+  /** @internal */
+  gradient: KeptGradient | null = null;
+  /** @internal The recording that used it last. */
+  session: Session | null = null;
+  /** @internal The last deferred call that reads it. */
+  reader: Origin | null = null;
+  /** @internal Plain data that captured code brought in: part of the graph, not an input of it. */
+  isConstant = false;
+  /** @internal A number that all calls share: it outlives them, so it must not remember who has read it. */
+  isShared = false;
+
+  /** @internal Use `array`, `zeros` and so on. */
+  constructor(type: TensorType, elements: Storage | null) {
+    super();
+    this.type = type;
+    this.elements = elements;
+  }
+
+  /** @internal */
+  get storage(): Storage {
+    return this.computed().elements!;
+  }
+
+  /**
+   * @internal The elements for another array to hold as well: a copy of pinned ones, since those are
+   * changed in place.
+   */
+  get held(): Storage {
+    const { storage } = this;
+    return storage.isPinned ? new Storage(this.dtype, storage.host.slice()) : storage;
+  }
+
+  /**
+   * @internal Moves the elements into the device's memory, where programs read them in place and `assign`
+   * overwrites them: for parameters and other state that lives long.
+   */
+  pin(): void {
+    this.storage.pin();
+  }
+
+  /** The extents. Where only the data decides them, a lazy array is computed first. */
+  get shape(): readonly number[] {
+    return (staticType(this.type) ?? installed().sizedType(this)).shape;
+  }
+
+  /** The type of the elements. */
+  get dtype(): DType {
+    return this.type.dtype;
+  }
+
+  /** The number of axes. */
+  get ndim(): number {
+    return this.type.shape.length;
+  }
+
+  /** The number of elements. */
+  get size(): number {
+    return (staticType(this.type) ?? installed().sizedType(this)).size;
+  }
+
+  /** Where the elements live. */
+  get device(): 'cpu' {
+    return 'cpu';
+  }
+
+  /**
+   * A copy of the elements in row-major order. int64 reads as bigints, bool as 0 and 1, and the 16-bit
+   * floats as a `Float32Array` of their values.
+   */
+  dataSync(): ArrayData {
+    const host = installed().read(this);
+    if (!(host instanceof Uint16Array)) return host.slice();
+    return Float32Array.from(host, this.dtype === 'float16' ? fromFloat16Bits : fromBFloat16Bits);
+  }
+
+  /** Like `dataSync`; the promise lets devices that cannot answer at once be read in the same way. */
+  async data(): Promise<ArrayData> {
+    return this.dataSync();
+  }
+
+  /** The only element: a number, a bigint for int64, a boolean for bool. */
+  item(): Element {
+    if (this.size !== 1) {
+      throw new ArgumentError('the array has not exactly one element', {
+        op: 'item',
+        expected: 'one element',
+        actual: `${this.size}, in the shape [${this.shape.join(', ')}]`,
+      });
+    }
+    return readElement(this.dtype, installed().read(this), 0);
+  }
+
+  /** The elements as nested lists; a bare element for rank 0. */
+  tolist(): NestedList {
+    const host = installed().read(this);
+    return nestedList(this.shape, (index) => readElement(this.dtype, host, index));
+  }
+
+  /** NumPy's notation; the middle of a large array is left out. */
+  override toString(): string {
+    const host = installed().read(this);
+    return arrayToString(this.dtype, this.shape, (index) => readElement(this.dtype, host, index));
+  }
+
+  /** Template literals get the text; arithmetic on the object itself is refused, since it could only be wrong. */
+  [Symbol.toPrimitive](hint: string): string {
+    if (hint === 'string') return this.toString();
+    throw new ArgumentError('JavaScript operators do not work on arrays', {
+      expected: 'a method or function: x.add(y), x.mul(2), x.less(y)',
+      advice: 'for one element as a number use x.item()',
+    });
+  }
+
+  /** What `JSON.stringify` writes: the nested lists; the dtype is not kept. */
+  toJSON(): NestedList {
+    return this.tolist();
+  }
+
+  /** The array with another dtype, converted like `cast`. */
+  astype(dtype: DType): NDArray {
+    return installed().cast(this, dtype);
+  }
+
+  /**
+   * Gives the array the elements of `value`, which must have the same shape and dtype: the one change in
+   * place there is. Refused on arrays that are recorded, lazy, or captured by a graph still to be run.
+   */
+  assign(value: NDArray): void {
+    installed().assign(this, value);
+  }
+
+  /** Starts to keep a gradient, zeros at first; attaching again resets it. */
+  attachGrad(options: { readonly req?: GradReq } = {}): void {
+    checkOptions<NonNullable<Parameters<NDArray['attachGrad']>[0]>>('attachGrad', options, {
+      req: gradientRequest,
+    });
+    installed().attachGrad(this, options.req ?? 'write');
+  }
+
+  /** The gradient of the last backward pass; null where none is attached. */
+  get grad(): NDArray | null {
+    return installed().gradOf(this);
+  }
+
+  /** The same elements as a constant: no gradient flows through. */
+  detach(): NDArray {
+    return installed().detach(this);
+  }
+
+  /**
+   * Computes the gradients of this array and leaves them on the arrays that have one attached. Starts
+   * from `headGrad`, ones by default.
+   */
+  backward(headGrad?: NDArray, options: BackwardOptions = {}): void {
+    checkOptions<BackwardOptions>('backward', options, { retainGraph: flag });
+    installed().backward(this, headGrad, options);
+  }
+
+  /** @internal Itself, computed. */
+  computed(): this {
+    if (this.elements === null) installed().compute(this);
+    return this;
+  }
+}
+
+/** Whoever attaches gradients checks the value. */
+const gradientRequest = rule('a gradient request', (value): value is GradReq => value !== null);
+
+// An object that was made from the prototype, or the prototype itself, passes for an array and has nothing in
+// it. Whoever looks at its type first says so; real arrays have fields of these names.
+for (const name of ['type', 'elements', 'origin', 'gradient']) {
+  Object.defineProperty(NDArray.prototype, name, {
+    get(): never {
+      throw new ArgumentError(
+        'this is the prototype of arrays, or was made from it, and no array',
+        {
+          op: 'NDArray',
+          expected: 'an array of array(), zeros() and the like',
+          actual: 'an object with the prototype of arrays',
+        },
+      );
+    },
+    configurable: true,
+  });
+}
+
+/** A fresh array around elements. */
+export function arrayOf(type: ArrayType, elements: HostArray): NDArray {
+  return new NDArray(type, new Storage(type.dtype, elements));
+}
+
+declare module '../../ops/declare/declare.js' {
+  interface Frontend {
+    array: NDArray;
+  }
+}

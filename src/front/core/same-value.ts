@@ -1,0 +1,27 @@
+import { typeToString } from '../../ir/program.js';
+import { attributeKey } from './key.js';
+import { NDArray } from './ndarray.js';
+
+/** Longer constants are compared by identity. */
+const mostElements = 16;
+
+/**
+ * A text that captured arrays have in common if they are computed alike from the same arrays, so that
+ * sizes which two of them decide are one size. Null for arrays that come from elsewhere.
+ */
+export function describeValue(object: object, numberOf: (object: object) => number): string | null {
+  if (!(object instanceof NDArray)) return null;
+  const { origin, elements, type } = object;
+  if (elements !== null) {
+    if (!object.isConstant || elements.length > mostElements) return null;
+    return `${type.dtype}[${type.shape.join()}]${elements.host.join()}`;
+  }
+  if (origin === null) return null;
+  const { declaration, attributes, regions, operands, results } = origin;
+  const given =
+    declaration.readsTypesOnly === true
+      ? operands.map((operand) => typeToString(operand.type))
+      : operands.map(numberOf);
+  const numbers = [...[declaration, ...regions].map(numberOf), ...given];
+  return `${numbers.join()}.${results.indexOf(object)}${attributeKey(declaration, attributes)}`;
+}

@@ -1,0 +1,132 @@
+import { add } from '../../ops/index.js';
+import { type ArrayType, arrayType } from '../core/array-type.js';
+import type { Capture } from '../core/capture.js';
+import { mode } from '../core/mode.js';
+import { arrayOf, type NDArray } from '../core/ndarray.js';
+
+/*
+ * Where random numbers come from: a seed, and the number of draws so far. Each draw is a pure function of
+ * that state. Captured code takes the state as an input of its graph and counts its draws, so a replay
+ * draws fresh numbers, and equal seeds give equal numbers whether code is captured or not.
+ */
+
+/** The state of the generator: `counter` draws were made since `seed` was set. */
+export interface GeneratorState {
+  readonly seed: bigint;
+  readonly counter: bigint;
+}
+
+/** The draws of a capture, from the state that its graph starts with. */
+export interface CapturedDraws {
+  readonly base: NDArray;
+  /** How many there were before `tail`. */
+  count: number;
+  /** The state that an operator has left which draws by itself, a loop or a branch, and the draws since. */
+  tail: { readonly state: NDArray; count: number } | null;
+}
+
+/** The type of the state that random operators take: `[seed, counter]`. */
+export const stateType: ArrayType = arrayType('int64', [2]);
+
+let seed = BigInt(Math.floor(Math.random() * 2 ** 52));
+let counter = 0n;
+/** A lazy array that has the state, when nobody knows yet how much deferred loops will have drawn. */
+let unknown: { readonly state: NDArray; count: number } | null = null;
+const draws = new WeakMap<Capture, CapturedDraws>();
+const drawsByBase = new WeakMap<NDArray, CapturedDraws>();
+
+/** The state now. Loops that were put off are run when it depends on what they draw. */
+export function generatorState(): GeneratorState {
+  if (unknown !== null) {
+    const { state, count } = unknown;
+    unknown = null;
+    takeOver(state, count);
+  }
+  return { seed, counter };
+}
+
+export function setGeneratorState(state: GeneratorState): void {
+  seed = BigInt.asIntN(64, state.seed);
+  counter = BigInt.asIntN(64, state.counter);
+  unknown = null;
+  // What is captured from here on starts from the new state.
+  if (mode.capture !== null) draws.delete(mode.capture);
+}
+
+/** The state as an array. */
+function stateArray(): NDArray {
+  const state = generatorState();
+  return arrayOf(stateType, BigInt64Array.of(state.seed, state.counter));
+}
+
+/** The state for some draws, one unless said. The next draw gets another. */
+export function takeState(count: number = 1): NDArray {
+  const { capture } = mode;
+  if (capture === null) {
+    const state = stateArray();
+    counter += BigInt(count);
+    return state;
+  }
+  const own = drawsOf(capture);
+  const since = own.tail ?? { state: own.base, count: own.count };
+  const state = advanced(since.state, since.count);
+  note(own, capture, count);
+  return state;
+}
+
+/** Takes back draws that were refused. */
+export function untakeState(count: number = 1): void {
+  if (mode.capture === null) counter -= BigInt(count);
+  else note(drawsOf(mode.capture), mode.capture, -count);
+}
+
+function drawsOf(capture: Capture): CapturedDraws {
+  let own = draws.get(capture);
+  if (own === undefined) {
+    const base = capture.kind === 'trace' ? capture.placeholder(stateType) : stateArray();
+    own = { base, count: 0, tail: null };
+    draws.set(capture, own);
+    drawsByBase.set(base, own);
+  }
+  return own;
+}
+
+function note(own: CapturedDraws, capture: Capture, count: number): void {
+  if (own.tail === null) own.count += count;
+  else own.tail.count += count;
+  // A trace is only a rehearsal: it is the replays that draw.
+  if (capture.kind === 'trace') return;
+  if (unknown === null) counter += BigInt(count);
+  else unknown.count += count;
+}
+
+/** Lets the draws that come go on from a state that an operator or a graph has left. */
+export function continueFrom(state: NDArray): void {
+  const { capture } = mode;
+  if (capture === null) return takeOver(state, 0);
+  drawsOf(capture).tail = { state, count: 0 };
+  if (capture.kind === 'deferred') unknown = { state, count: 0 };
+}
+
+function takeOver(state: NDArray, count: number): void {
+  const [left, right] = state.storage.host as BigInt64Array;
+  seed = left;
+  counter = right + BigInt(count);
+}
+
+/** Ends the draws of a capture so far: the next ones start from a state of their own. */
+export function endDraws(capture: Capture): CapturedDraws | undefined {
+  const own = draws.get(capture);
+  draws.delete(capture);
+  return own;
+}
+
+/** The state after so many draws. */
+function advanced(base: NDArray, count: number): NDArray {
+  return count === 0 ? base : add(base, BigInt64Array.of(0n, BigInt(count)));
+}
+
+/** The draws that captured code made from a state; undefined for any other array. */
+export function drawsFrom(base: NDArray): CapturedDraws | undefined {
+  return drawsByBase.get(base);
+}

@@ -1,0 +1,87 @@
+import type { Program } from '../../ir/program.js';
+import { isFloat } from '../../base/dtype.js';
+import { call } from '../../ops/structure/call.js';
+import { type JointProgram, jointProgram } from '../../passes/gradient/joint.js';
+import type { SavePolicy } from '../../passes/gradient/rematerialize.js';
+import type { TierReport } from '../../runtime/execution/executable.js';
+import type { Tier } from '../../runtime/execution/tiers.js';
+import { tiersOf, wantTier } from './plan.js';
+import { isTracked } from '../core/history.js';
+import { mode } from '../core/mode.js';
+import type { NDArray } from '../core/ndarray.js';
+
+export interface CallableOptions {
+  /** Which outputs gradients may enter at. Default: all of floats. */
+  readonly flows?: (output: number) => boolean;
+  /** What is kept for the backward pass. Default `all`. */
+  readonly save?: SavePolicy;
+  /** The code that it becomes. Default: that of the process. */
+  readonly tier?: Tier | undefined;
+}
+
+/**
+ * A program to be called on arrays: as one operator, so that it runs compiled, is captured as a region,
+ * and takes part in recordings. In a recording, forward and backward are derived together, and the
+ * forward keeps what the backward will read.
+ */
+export class Callable {
+  readonly program: Program;
+  /** Which outputs gradients may enter at. */
+  readonly #flows: readonly boolean[];
+  readonly #joint: Map<string, JointProgram> = new Map();
+
+  readonly #save: SavePolicy;
+  readonly #tier: Tier | undefined;
+
+  constructor(program: Program, { flows, save = 'all', tier }: CallableOptions = {}) {
+    this.program = program;
+    this.#save = save;
+    this.#tier = tier;
+    this.#want(program);
+    this.#flows = program.outputs.map(
+      ({ value }, k) => isFloat(value.type.dtype) && (flows?.(k) ?? true),
+    );
+  }
+
+  /** Operands in the order of the program's inputs; results in the order of its outputs. */
+  call(operands: readonly NDArray[]): readonly NDArray[] {
+    const wrt =
+      mode.session === null
+        ? []
+        : operands.map((operand) => isFloat(operand.dtype) && isTracked(operand));
+    if (!wrt.includes(true) || !this.#flows.includes(true)) return call(this.program, ...operands);
+    return call(this.#jointFor(wrt), ...operands).slice(0, this.program.outputs.length);
+  }
+
+  #jointFor(wrt: readonly boolean[]): JointProgram {
+    const key = wrt.map(Number).join('');
+    let joint = this.#joint.get(key);
+    if (joint === undefined) {
+      joint = jointProgram(this.program, wrt, this.#flows, this.#save);
+      this.#joint.set(key, joint);
+      this.#want(joint.forward);
+      this.#want(joint.backward);
+    }
+    return joint;
+  }
+
+  /** The code that it has become so far. */
+  tiers(): readonly TierReport[] {
+    const joint = [...this.#joint.values()].flatMap(({ forward, backward }) => [
+      ...named('forward', forward),
+      ...named('backward', backward),
+    ]);
+    return [...tiersOf(this.program), ...joint];
+  }
+
+  #want(program: Program): void {
+    if (this.#tier !== undefined) wantTier(program, this.#tier);
+  }
+}
+
+function named(name: string, program: Program): readonly TierReport[] {
+  return tiersOf(program).map((report) => ({
+    ...report,
+    part: report.part === '' ? name : `${name}, ${report.part}`,
+  }));
+}

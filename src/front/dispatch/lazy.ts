@@ -1,0 +1,167 @@
+import { bindShapes } from '../../ir/bind.js';
+import { type Dim, isStatic, mulDim, substituteDim, symbolsOf } from '../../base/dim/index.js';
+import type { HostArray } from '../../base/dtype.js';
+import { inContext, TraceError } from '../../base/errors.js';
+import { mapAttributeDims } from '../../base/attributes/schema.js';
+import type { Attributes } from '../../base/attributes/schema.js';
+import type { ArrayType } from '../core/array-type.js';
+import type { Capture } from '../core/capture.js';
+import { currentTrace } from '../core/capture.js';
+import { escaped } from './dispatch.js';
+import { runNow } from './run.js';
+import { collectOrigins, type Origin } from '../core/history.js';
+import { typeToString } from '../../ir/program.js';
+import type { ArraySizes, NDArray } from '../core/ndarray.js';
+import { tracedShape } from './traced-shape.js';
+
+/**
+ * Computes lazy arrays and what they need, each call once. The calls run one by one on the eager path,
+ * which has its kernels ready from other calls: reading a value never waits for a compiler to look at a
+ * whole graph. Compiled graphs are what `exportGraph` and `hybridize` are for.
+ */
+export function computeLazy(arrays: readonly NDArray[]): void {
+  for (const array of arrays) refuseTraced(array);
+  for (const origin of collectOrigins(arrays, (array) => array.elements === null)) {
+    const { declaration, regions, operands } = origin;
+    for (const operand of operands) refuseTraced(operand);
+    try {
+      const attributes = withSizes(origin);
+      settle(origin, runNow({ declaration, attributes, regions }, operands));
+    } catch (error) {
+      throw inContext(error, 'computing a lazy array failed', {
+        op: declaration.name,
+        ...(origin.source !== undefined && { source: origin.source }),
+      });
+    }
+  }
+}
+
+/**
+ * Sizes as numbers: in a trace those of the inputs it runs on, and it relies on those that are looked at;
+ * otherwise the array is computed.
+ */
+export function sizedType(array: NDArray): ArraySizes {
+  const trace = currentTrace();
+  return trace === null ? (array.computed().type as ArrayType) : new TracedSizes(array, trace);
+}
+
+/** The sizes of an array of traced code. */
+class TracedSizes implements ArraySizes {
+  readonly #array: NDArray;
+  readonly #trace: Capture;
+
+  constructor(array: NDArray, trace: Capture) {
+    this.#array = array;
+    this.#trace = trace;
+  }
+
+  get shape(): readonly number[] {
+    const { shape } = this.#array.type;
+    const known = shape.map((dim) =>
+      this.#isDeclared(dim)
+        ? sizeItself(this.#trace.asHandedOut(dim))
+        : (this.#trace.sizeOf(dim) ?? NaN),
+    );
+    return tracedShape(shape, known, (dim) => this.#read(dim));
+  }
+
+  get size(): number {
+    const { shape } = this.#array.type;
+    // Sizes that stay symbols have a product that does.
+    return sizeItself(shape.map((dim): Dim => this.#read(dim)).reduce(mulDim, 1));
+  }
+
+  /** Whether a size must stay a symbol. */
+  #isDeclared(dim: Dim): boolean {
+    const { declared } = this.#trace;
+    return !isStatic(dim) && [...symbolsOf(dim)].every((name) => declared.has(name));
+  }
+
+  #read(dim: Dim): number {
+    if (this.#isDeclared(dim)) {
+      return sizeItself(this.#trace.handOut(dim));
+    }
+    const size = this.#trace.readSize(dim);
+    if (size !== undefined) return size;
+    const { origin, type } = this.#array;
+    throw new TraceError('a size that only the data decides was read while tracing', {
+      op: origin?.declaration.name ?? 'shape',
+      actual: typeToString(type),
+      advice: 'use shapeOf(x), which gives the sizes as an array',
+    });
+  }
+}
+
+/** A size in the place of a number: operators take it, and it throws where it is calculated with. */
+function sizeItself(dim: Dim): number {
+  return dim as unknown as number;
+}
+
+/**
+ * The elements for the user to see. While code is being captured that is refused: replays of the code
+ * have other values, in arrays from outside as well. Constants that the code itself brought in are its own.
+ */
+export function elementsOf(array: NDArray): HostArray {
+  if (currentTrace() === null || array.isConstant) return array.storage.host;
+  refuseTraced(array);
+  throw new TraceError('the value of an array from outside was read while code is being captured', {
+    op: 'reading',
+    actual: typeToString(array.type),
+    advice:
+      'the captured code is run again with other values: choose with where or cond, read before the call and pass a number, or make constants inside',
+  });
+}
+
+/** Values of a trace do not exist: the captured code is replayed with others. */
+function refuseTraced(array: NDArray): void {
+  if (array.elements !== null) return;
+  const trace = currentTrace();
+  if (trace?.owns(array) === true) {
+    throw new TraceError('the value of an array was read while its code is being captured', {
+      op: array.origin?.declaration.name ?? 'an input',
+      actual: typeToString(array.type),
+      advice:
+        'choose with where or cond, repeat with whileLoop or foreach, or return the array and read it after the call',
+    });
+  }
+  if (array.origin === null || array.origin.capture?.kind === 'trace')
+    throw escaped('reading', array);
+}
+
+/** Hands the results to the arrays that have been waiting for them, and notes the sizes they brought. */
+function settle(origin: Origin, computed: readonly NDArray[]): void {
+  const matches = origin.results.flatMap((array, i) =>
+    array.type.shape.every(isStatic)
+      ? []
+      : [{ name: `result ${i}`, declared: array.type.shape, actual: computed[i].shape }],
+  );
+  if (matches.length > 0) {
+    const { sizes } = origin.capture!;
+    for (const [name, size] of bindShapes(matches, origin.declaration.name, sizes)) {
+      sizes.set(name, size);
+    }
+  }
+  origin.results.forEach((array, i) => {
+    array.type = computed[i].type;
+    array.elements = computed[i].elements;
+  });
+}
+
+/**
+ * The attributes of a captured call with numbers in the place of sizes that are known by now; `found` are
+ * those that its capture does not know.
+ */
+export function withSizes(origin: Origin, found: ReadonlyMap<string, number> = none): Attributes {
+  const { declaration, attributes, operands, sizedBy, capture } = origin;
+  const captures = new Set<Capture | null | undefined>([
+    capture,
+    ...[...operands, ...sizedBy].map((array) => array.origin?.capture),
+  ]);
+  return mapAttributeDims(declaration.attributes, attributes, (dim) => {
+    let known = dim;
+    for (const each of captures) if (each) known = substituteDim(known, each.sizes);
+    return substituteDim(known, found);
+  });
+}
+
+const none: ReadonlyMap<string, number> = new Map();

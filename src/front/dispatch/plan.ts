@@ -1,0 +1,204 @@
+import { ShapeError } from '../../base/errors.js';
+import { checkAttributes, symbolsOfAttributes } from '../../base/attributes/schema.js';
+import { symbol } from '../../base/dim/index.js';
+import type { Program } from '../../ir/program.js';
+import { requireNow } from '../../ir/requirement.js';
+import type { Declaration } from '../../ops/declare/declare.js';
+import type { Executable, TierReport } from '../../runtime/execution/executable.js';
+import { compile } from '../../runtime/compile/compile.js';
+import type { Tier } from '../../runtime/execution/tiers.js';
+import { type ArrayType, staticType } from '../core/array-type.js';
+import { generalize } from './generalize.js';
+import { attributeKey } from '../core/key.js';
+import { type Operation, programOf } from '../core/operation.js';
+
+/** How one operator runs on operands of certain types. */
+export interface Plan {
+  /** The result types; null where the data decides them. */
+  readonly types: readonly ArrayType[] | null;
+  /** Null for a view: the operand's elements are the result's. */
+  readonly executable: Executable | null;
+  /** After so many calls there will be code for these very sizes; 0 where there is, or where it would not pay. */
+  callsLeft: number;
+}
+
+/**
+ * How many plans and executables an operator may have before the oldest goes. An executable takes the
+ * plans that run it along, since they would keep its code and its memory.
+ */
+const planCapacity = 1024;
+const executableCapacity = 512;
+/** After so many executables of one pattern of shapes, the next one is for all sizes. */
+const specializations = 3;
+/**
+ * Calls of one size before code for all sizes gives way to code for that one, where sizes choose the loops: it
+ * takes some milliseconds to compile, and code for all sizes up to twice as long to run.
+ */
+const callsBeforeOwnCode = 100;
+
+/** What is known of one operator (and, for one with regions, of those regions). */
+class OperatorCache {
+  /** By operand types and attributes, exactly. */
+  readonly #plans: Map<number | string, Plan> = new Map();
+  readonly #executables: Map<string, Executable> = new Map();
+  /** How often each pattern was specialized. */
+  readonly #patterns: Map<string, number> = new Map();
+
+  plan(operation: Operation, types: readonly ArrayType[]): Plan {
+    const key = planKey(operation, types);
+    let plan = this.#plans.get(key);
+    if (plan === undefined) {
+      plan = this.#make(operation, types, String(key));
+      remember(this.#plans, key, plan, planCapacity);
+    } else if (plan.callsLeft > 0 && --plan.callsLeft === 0) {
+      plan = { ...plan, executable: this.#own(operation, types, String(key)) };
+      this.#plans.set(key, plan);
+    }
+    return plan;
+  }
+
+  #make(operation: Operation, types: readonly ArrayType[], key: string): Plan {
+    const { declaration, attributes, regions } = operation;
+    checkAttributes(declaration.name, declaration.attributes, attributes);
+    refuseSymbols(operation);
+    let count = 0;
+    const inferred = declaration
+      .infer({
+        inputs: types,
+        attributes,
+        regions,
+        fresh: (hint, bounds) => symbol(`${hint}_${count++}`, bounds),
+        require: requireNow,
+      })
+      .map(staticType);
+    const known = inferred.every((type) => type !== undefined) ? inferred : null;
+    if (declaration.lowering.kind === 'view')
+      return { types: known, executable: null, callsLeft: 0 };
+    if (declaration.lowering.kind === 'inline') {
+      return { types: known, executable: executableOf(regions[0]), callsLeft: 0 };
+    }
+    const general = this.#general(operation, types);
+    const isBetterAlone = declaration.family === 'contraction';
+    return {
+      types: known,
+      executable: general ?? this.#own(operation, types, key),
+      callsLeft: general !== null && isBetterAlone ? callsBeforeOwnCode : 0,
+    };
+  }
+
+  /** Code for all sizes of a pattern; null where there is none, or not yet. */
+  #general(operation: Operation, types: readonly ArrayType[]): Executable | null {
+    const general = operation.regions.length > 0 ? null : generalize(operation, types);
+    if (general === null) return null;
+    const known = this.#executables.get(general.key);
+    if (known !== undefined) return known;
+    const times = (this.#patterns.get(general.key) ?? 0) + 1;
+    remember(this.#patterns, general.key, times, planCapacity);
+    const program = times === specializations + 1 ? general.program() : null;
+    return program === null ? null : this.#keep(general.key, compile(program));
+  }
+
+  /** Code for these sizes. */
+  #own(operation: Operation, types: readonly ArrayType[], key: string): Executable {
+    return this.#keep(key, compile(programOf(operation, types)));
+  }
+
+  #keep(key: string, executable: Executable): Executable {
+    const [oldest] = this.#executables;
+    if (oldest !== undefined && this.#executables.size >= executableCapacity) {
+      const [oldKey, old] = oldest;
+      this.#executables.delete(oldKey);
+      for (const [planKey, plan] of this.#plans) {
+        if (plan.executable === old) this.#plans.delete(planKey);
+      }
+    }
+    this.#executables.set(key, executable);
+    return executable;
+  }
+}
+
+/** A named size has no value where a call runs at once. */
+function refuseSymbols({ declaration, attributes }: Operation): void {
+  const [name] = symbolsOfAttributes(declaration.attributes, attributes).keys();
+  if (name === undefined) return;
+  throw new ShapeError('a size is a name where it has to be a number', {
+    op: declaration.name,
+    expected: 'numbers, since the call runs now',
+    actual: `the dimension ${name}`,
+    advice: 'named sizes belong to captured code, and to what describes graphs',
+  });
+}
+
+/** One number for the frequent case of one or two operands and nothing else; ids stay far below 2^26. */
+function planKey(
+  { declaration, attributes }: Operation,
+  types: readonly ArrayType[],
+): number | string {
+  const text = attributeKey(declaration, attributes);
+  if (text === '') {
+    if (types.length === 1) return types[0].id;
+    if (types.length === 2 && types[0].id < 2 ** 26) return types[0].id + types[1].id * 2 ** 26;
+  }
+  let key = '';
+  for (const type of types) key += `${type.id},`;
+  return key + text;
+}
+
+const executables = new WeakMap<Program, Executable>();
+const wantedTiers = new WeakMap<Program, Tier>();
+
+/** The compiled form of a program that lives longer than one call. Kept as long as the program is. */
+function executableOf(program: Program): Executable {
+  let executable = executables.get(program);
+  if (executable === undefined) {
+    executable = compile(program, { tier: wantedTiers.get(program) });
+    executables.set(program, executable);
+  }
+  return executable;
+}
+
+/** Chooses the code that a program becomes; to be said before it first runs. */
+export function wantTier(program: Program, tier: Tier): void {
+  wantedTiers.set(program, tier);
+}
+
+/** The code that a program runs as; nothing before it first runs. */
+export function tiersOf(program: Program): readonly TierReport[] {
+  return executables.get(program)?.tiers() ?? [];
+}
+
+const byOperator = new Map<Declaration, OperatorCache>();
+/** Operators with regions: what is known goes when the region goes. */
+const byRegion = new WeakMap<Program, Map<string, OperatorCache>>();
+const regionIds = new WeakMap<Program, number>();
+let nextRegionId = 0;
+
+/** How to run an operator on operands of these types; compiled when they are new. */
+export function planFor(operation: Operation, types: readonly ArrayType[]): Plan {
+  const { declaration, regions } = operation;
+  let cache: OperatorCache | undefined;
+  if (regions.length === 0) {
+    cache = byOperator.get(declaration);
+    if (cache === undefined) byOperator.set(declaration, (cache = new OperatorCache()));
+  } else {
+    let caches = byRegion.get(regions[0]);
+    if (caches === undefined) byRegion.set(regions[0], (caches = new Map<string, OperatorCache>()));
+    const key = `${declaration.name}:${regions.map(regionId).join()}`;
+    cache = caches.get(key);
+    if (cache === undefined) caches.set(key, (cache = new OperatorCache()));
+  }
+  return cache.plan(operation, types);
+}
+
+function regionId(region: Program): number {
+  let id = regionIds.get(region);
+  if (id === undefined) regionIds.set(region, (id = nextRegionId++));
+  return id;
+}
+
+/** Adds an entry; the oldest one goes when there are too many. */
+function remember<K, V>(map: Map<K, V>, key: K, value: V, capacity: number): V {
+  if (!map.has(key) && map.size >= capacity) map.delete(map.keys().next().value!);
+  map.set(key, value);
+  return value;
+}

@@ -1,0 +1,47 @@
+import { InternalError, named } from '../../base/errors.js';
+import { refuseElements } from '../../ops/declare/check.js';
+import { type ArrayType, arrayType } from '../core/array-type.js';
+import { NDArray } from '../core/ndarray.js';
+import { mode } from '../core/mode.js';
+import type { StateLog } from '../core/state-log.js';
+import type { Operation } from '../core/operation.js';
+import { planFor } from './plan.js';
+
+/** Runs an operator now. Operands that are still lazy are computed first. */
+export function runNow(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
+  try {
+    return run(operation, operands);
+  } catch (error) {
+    throw named(error, operation.declaration.name);
+  }
+}
+
+function run(operation: Operation, operands: readonly NDArray[]): readonly NDArray[] {
+  const types: ArrayType[] = [];
+  // A computed array's type is always an interned one.
+  for (const operand of operands) types.push(operand.computed().type as ArrayType);
+  if (mode.stateLog !== null) noteState(mode.stateLog, operands);
+  const plan = planFor(operation, types);
+  const { declaration, attributes } = operation;
+  if (declaration.check !== undefined) {
+    const { check } = declaration;
+    refuseElements(check, operands[check.operand].storage.host, types, attributes);
+  }
+  if (plan.executable === null) {
+    if (plan.types === null) throw new InternalError('a view whose size the data decides');
+    return [new NDArray(plan.types[0], operands[0].held)];
+  }
+  const results = plan.executable.run(operands);
+  const arrays: NDArray[] = [];
+  for (let i = 0; i < results.length; i++) {
+    const { storage, shape } = results[i];
+    const type = plan.types === null ? arrayType(storage.dtype, shape) : plan.types[i];
+    mode.scratch?.note(storage);
+    arrays.push(new NDArray(type, storage));
+  }
+  return arrays;
+}
+
+function noteState(log: StateLog, operands: readonly NDArray[]): void {
+  for (const operand of operands) if (operand.gradient?.req === 'null') log.note(operand);
+}

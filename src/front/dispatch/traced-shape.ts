@@ -1,0 +1,33 @@
+import type { Dim } from '../../base/dim/index.js';
+import { dimensions } from '../../ops/signatures.js';
+import { mode } from '../core/mode.js';
+import type { NDArray } from '../core/ndarray.js';
+
+/**
+ * A shape as traced code sees it: numbers, each of which tells when it is looked at. What code reads is
+ * what its trace relies on, so asking for one axis leaves the others free, and the rank is always free, as
+ * is a shape that is handed to an operator as a whole.
+ *
+ * @param known The extents as a debugger may show them, without anybody having read them.
+ * @param read The number of a symbolic extent; throws where there is none.
+ */
+export function tracedShape(
+  dims: readonly Dim[],
+  known: readonly number[],
+  read: (dim: Dim) => number,
+): readonly number[] {
+  return new Proxy(Object.freeze([...known]), {
+    get(target, key) {
+      if (key === dimensions) return dims;
+      if (typeof key === 'string' && key !== 'length' && Object.hasOwn(target, key)) {
+        return read(dims[Number(key)]);
+      }
+      return Reflect.get(target, key) as unknown;
+    },
+  });
+}
+
+/** The extents of an array for other arrays to have: in captured code symbols stay symbols, and nothing is read. */
+export function extentsOf(array: NDArray): readonly Dim[] {
+  return mode.capture === null ? array.shape : array.type.shape;
+}

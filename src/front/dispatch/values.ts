@@ -1,0 +1,310 @@
+import { describe } from '../../base/attributes/attribute.js';
+import { sameShape } from '../../base/dim/index.js';
+import { isFloat } from '../../base/dtype.js';
+import {
+  ArgumentError,
+  DTypeError,
+  GraphError,
+  ShapeError,
+  TraceError,
+} from '../../base/errors.js';
+import { zerosLike } from '../../ops/index.js';
+import { identity, stopGradient } from '../../ops/structure/identity.js';
+import { type Capture, currentTrace } from '../core/capture.js';
+import { perform } from './dispatch.js';
+import type { Operation } from '../core/operation.js';
+import {
+  type GradientMark,
+  type GradientUser,
+  isNewAfter,
+  reset,
+  untouched,
+  usedBy,
+  written,
+} from '../core/gradient-use.js';
+import { KeptGradient } from '../core/kept-gradient.js';
+import { mode, withMode } from '../core/mode.js';
+import type { StateLog } from '../core/state-log.js';
+import { typeToString } from '../../ir/program.js';
+import { type GradReq, NDArray } from '../core/ndarray.js';
+
+/** What arrays do beside being computed with: keep gradients, be detached, be assigned to. */
+
+/** Another array object of the same elements and history, without the gradient. */
+export function aliasOf(array: NDArray): NDArray {
+  if (array.elements === null) return perform(operation(identity), [array])[0];
+  const alias = new NDArray(array.type, array.held);
+  alias.isConstant = array.isConstant;
+  return alias;
+}
+
+/** Another array object of the same elements, through which gradients of `array` flow. */
+export function linkTo(array: NDArray): NDArray {
+  return mode.session === null && mode.capture === null
+    ? aliasOf(array)
+    : perform(operation(identity), [array])[0];
+}
+
+/** The same elements as a constant. Captured code must say so in the graph, too. */
+export function detach(array: NDArray): NDArray {
+  if (mode.capture !== null) {
+    return withMode(
+      { session: null },
+      'detach',
+      () => perform(operation(stopGradient), [array])[0],
+    );
+  }
+  return aliasOf(array.computed());
+}
+
+function operation({ declaration }: typeof identity): Operation {
+  return { declaration, attributes: {}, regions: [] };
+}
+
+/** Starts to keep a gradient of zeros: nobody has used it, and no pass has written it. */
+export function attachGrad(array: NDArray, req: GradReq): void {
+  keepGradient(array, req);
+  markGradient(array, reset);
+}
+
+/** The same on behalf of a graph or a region, which say themselves what becomes of the gradient. */
+export function keepGradient(array: NDArray, req: GradReq): void {
+  if (req !== 'write' && req !== 'add' && req !== 'null') {
+    throw new ArgumentError('there is no such gradient request', {
+      op: 'attachGrad',
+      expected: "'write', 'add' or 'null'",
+      actual: describe(req),
+    });
+  }
+  if (!isFloat(array.dtype) && req !== 'null') {
+    throw new DTypeError('only arrays of floats have gradients', {
+      op: 'attachGrad',
+      expected: 'a float dtype',
+      actual: array.dtype,
+    });
+  }
+  const trace = currentTrace();
+  const isKept = trace !== null && isOutside(array, trace);
+  if (isKept) noteGradient(array, trace);
+  if (!isKept || array.gradient?.req !== req) {
+    array.gradient = new KeptGradient(req, array.gradient);
+  }
+  if (isKept) {
+    trace.attached.set(array, req);
+    const zeros = withMode({ session: null }, 'attachGrad', () => zerosLike(array));
+    trace.gradients.set(array, zeros);
+    return;
+  }
+  for (const session of [array.session, array.origin?.session]) {
+    if (session?.isOpen === true) session.participants.add(array);
+  }
+}
+
+/** The gradient that is kept; null where none is. */
+export function gradOf(array: NDArray): NDArray | null {
+  const { gradient } = array;
+  const asking = currentTrace();
+  if (asking !== null && isOutside(array, asking)) noteGradient(array, asking);
+  if (gradient === null || gradient.req === 'null') return null;
+  const trace = currentTrace();
+  const owner = trace?.ownerOf(array) ?? array;
+  if (owner !== array) return gradOf(owner);
+  if (trace !== null && isOutside(array, trace)) {
+    const left = trace.gradients.get(array);
+    if (left !== undefined) return left;
+    if (trace.parent === null) return trace.gradientRead(array);
+    return withMode({ capture: trace.parent, session: null }, 'grad', () => gradOf(array));
+  }
+  gradient.value ??= withMode({ session: null }, 'grad', () => zerosLike(array));
+  gradientOwners.set(gradient.value, array);
+  return gradient.value;
+}
+
+/** The arrays that have kept gradients which were asked for. */
+const gradientOwners = new WeakMap<NDArray, NDArray>();
+
+/** Arguments are guarded with the others of their call. */
+function noteGradient(array: NDArray, trace: Capture): void {
+  if (array.elements !== null) trace.noteGradient(array);
+}
+
+/**
+ * Whether an array exists beyond the trace: its gradient does, too. What a body is given, a row or a state,
+ * is made anew for each iteration, unlike what a function is called with.
+ */
+function isOutside(array: NDArray, trace: Capture): boolean {
+  if (trace.placeholders.has(array)) return !trace.isBody;
+  return !array.isConstant && array.origin?.capture !== trace;
+}
+
+/**
+ * Replaces the gradient that is kept by what is the same one in other words, such as a clipped one. In
+ * traced code that is done after each replay.
+ */
+export function replaceGradient(array: NDArray, grad: NDArray): void {
+  const trace = currentTrace();
+  const owner = trace?.ownerOf(array) ?? array;
+  if (trace !== null && isOutside(owner, trace)) trace.gradients.set(owner, grad);
+  else if (array.gradient !== null) array.gradient.value = grad;
+}
+
+/** Leaves the gradient that a backward pass has found: a new one for those who use each once. */
+export function setGradient(array: NDArray, grad: NDArray): void {
+  replaceGradient(array, grad);
+  markGradient(array, written);
+}
+
+/** Notes what code has done to the gradient of an array. In traced code each replay does it. */
+export function markGradient(array: NDArray, mark: GradientMark): void {
+  const trace = currentTrace();
+  const owner = trace?.ownerOf(array) ?? array;
+  if (trace !== null && isOutside(owner, trace)) trace.markGradient(owner, mark);
+  else array.gradient?.mark(mark, array);
+}
+
+/** Uses a gradient on behalf of someone who does so once. */
+export function useGradient(array: NDArray, user: GradientUser): void {
+  markGradient(array, usedBy(user));
+}
+
+/** Whether someone who uses each gradient once has used any so far. */
+export function hasUsedGradients(user: GradientUser): boolean {
+  return user.hasUsed || currentTrace()?.mayHaveUsed(user) === true;
+}
+
+/**
+ * Whether an array has a gradient that a pass has written and `user` has not used. A trace holds only while
+ * the answer is the same, unless it has written or used the gradient itself.
+ *
+ * @throws UnsupportedError where that depends on what a captured loop or branch does.
+ */
+export function isNewGradient(array: NDArray, user: GradientUser): boolean {
+  const trace = currentTrace();
+  const owner = trace?.ownerOf(array) ?? array;
+  if (trace === null || !isOutside(owner, trace)) {
+    return array.gradient?.isNewTo(user, array) ?? false;
+  }
+  return isNewAfter(trace.gradientMarks.get(owner) ?? untouched, user, () =>
+    trace.noteNew(
+      owner,
+      user,
+      withMode({ capture: trace.parent }, 'grad', () => isNewGradient(owner, user)),
+    ),
+  );
+}
+
+/** Gives `target` the elements of `value`; in traced code, after each replay. */
+export function assign(target: NDArray, value: NDArray): void {
+  const op = 'assign';
+  if (!(value instanceof NDArray)) {
+    throw new ArgumentError('the new value is not an array', {
+      op,
+      expected: typeToString(target.type),
+      actual: typeof value,
+      advice: 'make one with kn.array',
+    });
+  }
+  if (!sameShape(target.type.shape, value.type.shape)) {
+    throw new ShapeError('the new value has another shape', {
+      op,
+      expected: typeToString(target.type),
+      actual: typeToString(value.type),
+    });
+  }
+  if (target.dtype !== value.dtype) {
+    throw new DTypeError('the new value has another dtype', {
+      op,
+      expected: typeToString(target.type),
+      actual: typeToString(value.type),
+    });
+  }
+  refuseChange(op, target);
+  const trace = currentTrace();
+  if (trace !== null) {
+    trace.update(
+      target,
+      withMode({ session: null }, op, () => detach(value)),
+    );
+    return;
+  }
+  replaceElements(target, value);
+}
+
+/** Writes state on behalf of a graph, which has recorded what it read of it. */
+export function writeState(target: NDArray, value: NDArray): void {
+  if (mode.capture === null) replaceElements(target, value);
+  else assign(target, value);
+}
+
+/** Notes that a graph has written new elements where the old ones were. */
+export function forgetHistory(target: NDArray): void {
+  target.origin = null;
+  target.isConstant = false;
+}
+
+/** Gives arrays the elements again that were found in them. */
+export function putBack({ found }: StateLog): void {
+  for (const [array, elements] of found) {
+    replaceElements(array, new NDArray(array.type, elements));
+  }
+}
+
+function replaceElements(target: NDArray, value: NDArray): void {
+  mode.stateLog?.note(target);
+  if (target.elements?.isPinned === true) target.elements.write(value.storage.host);
+  else target.elements = value.held;
+  forgetHistory(target);
+  const owner = gradientOwners.get(target);
+  if (owner?.gradient?.isChanged(target) === true) markGradient(owner, written);
+}
+
+/** A graph writes state that a recording has read only where eager code might. */
+export function refuseRecorded(op: string, target: NDArray): void {
+  const { origin, session, gradient } = target;
+  const isResult = origin?.session?.isOpen === true && !origin.isReleased;
+  if (isResult || (session?.isOpen === true && gradient?.req !== 'null')) {
+    throw new ArgumentError('an array that is part of a recording cannot be changed in place', {
+      op,
+      actual: typeToString(target.type),
+      advice:
+        'run the backward pass first; state that recorded code writes is marked by attachGrad({ req: "null" })',
+    });
+  }
+  // What passes is written next, perhaps where it lies.
+  if (mode.capture === null) mode.stateLog?.note(target);
+}
+
+/** An array that others still rely on must not change under them. */
+function refuseChange(op: string, target: NDArray): void {
+  const { reader } = target;
+  const trace = currentTrace();
+  if (target.elements === null && trace?.placeholders.has(target) !== true) {
+    throw new GraphError('a lazy array cannot be changed in place', {
+      op,
+      actual: typeToString(target.type),
+      advice: 'use the new value in its place',
+    });
+  }
+  refuseRecorded(op, target);
+  if (trace !== null) return;
+  if (mode.capture !== null) {
+    throw new TraceError('state cannot be written where computing is put off', {
+      op,
+      expected: 'no assign inside deferredCompute',
+      actual: typeToString(target.type),
+      advice:
+        'hybridize the step, which writes state once a call; or compute without writing it, as batch norm does outside of training (autograd.predictMode)',
+    });
+  }
+  const isPending = reader !== null && reader.results.some((result) => result.elements === null);
+  if (isPending && reader.capture?.kind === 'deferred') {
+    throw new TraceError('an array that captured code reads cannot be changed in place', {
+      op,
+      actual: typeToString(target.type),
+      ...(reader?.source !== undefined && {
+        expected: `nothing waits for it; it is read at ${reader.source}`,
+      }),
+      advice: 'compute what was captured first, or assign to state inside a hybridized function',
+    });
+  }
+}

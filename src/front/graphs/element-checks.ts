@@ -1,0 +1,100 @@
+import { type Dim, isStatic, substituteDim } from '../../base/dim/index.js';
+import { inContext } from '../../base/errors.js';
+import { mapAttributeDims } from '../../base/attributes/schema.js';
+import { bindTypes, substituteType } from '../../ir/bind.js';
+import { type CallNode, namedInputs, type Program } from '../../ir/program.js';
+import { refuseElements } from '../../ops/declare/check.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { type Checks, checksOf } from '../../passes/simplify/checks.js';
+import { watching, type Watching, which, whether } from '../../passes/host/watch.js';
+import { compile } from '../../runtime/compile/compile.js';
+import type { Executable, Operand } from '../../runtime/execution/executable.js';
+import type { NDArray } from '../core/ndarray.js';
+
+/** Checks elements as eager calls do: before a captured program runs, or when it has told of them. */
+export class ElementChecks {
+  /**
+   * What is to be run: the program, inlined, with a further result behind its own for each call whose elements only
+   * it knows. The program itself where there are none.
+   */
+  readonly program: Program;
+  readonly #given: Program;
+  readonly #checks: Checks | null;
+  readonly #watching: Watching | null;
+  /** Whether no size has to be known for a check. */
+  readonly #isStatic: boolean;
+  #probe: Executable | undefined;
+
+  constructor(program: Program) {
+    this.#given = program;
+    this.#checks = checksOf(program);
+    const inlined = this.#checks?.program;
+    this.#watching =
+      inlined === undefined
+        ? null
+        : watching(inlined, whether, (id) => !this.#checks!.early.has(id));
+    this.program = this.#watching?.program ?? program;
+    this.#isStatic =
+      this.#checks?.checked.every(({ operands }) =>
+        operands.every(({ type }) => type.shape.every(isStatic)),
+      ) ?? true;
+  }
+
+  /** Whether a run tells of elements, so that nothing must be written before it has. */
+  get isTold(): boolean {
+    return this.#watching !== null;
+  }
+
+  /**
+   * Looks at the operands of a run, before it.
+   * @throws what eager code throws, with the line of the call that would have refused.
+   */
+  run(operands: readonly NDArray[]): void {
+    if (this.#checks === null) return;
+    const { program, checked, probe } = this.#checks;
+    if (probe !== null) this.#probe ??= compile(probe);
+    const probed = this.#probe?.run(operands) ?? [];
+    const sizes = this.#isStatic ? null : bindTypes<Dim>(namedInputs(program), operands);
+    for (const { call, operands: values, source } of checked) {
+      const { storage } = 'input' in source ? operands[source.input] : probed[source.output];
+      const types = values.map(({ type }) => (sizes === null ? type : substituteType(type, sizes)));
+      const attributes =
+        sizes === null
+          ? call.attributes
+          : mapAttributeDims(call.op.attributes, call.attributes, (dim) =>
+              substituteDim(dim, sizes),
+            );
+      try {
+        refuseElements(declarationOf(call.op).check!, storage.host, types, attributes);
+      } catch (error) {
+        throw inCapturedCode(error, call);
+      }
+    }
+  }
+
+  /**
+   * Looks at what a run has told, its results from `first` on.
+   * @throws the same, for the first call in the order of the program. Which element it was is found by another run.
+   */
+  look(results: readonly Operand[], first: number, operands: readonly NDArray[]): void {
+    const told = results.slice(first);
+    if (!told.some(({ storage }) => storage.host[0] !== 0)) return;
+    const { watched } = this.#watching!;
+    const { program, early } = this.#checks!;
+    const asking = watching(program, which, (id) => !early.has(id))!;
+    const answers = compile(asking.program).run(operands).slice(this.#given.outputs.length);
+    const k = told.findIndex(({ storage }) => storage.host[0] !== 0);
+    const [position, element, limit] = Array.from(answers[k].storage.host, Number);
+    const { call, type, accepted } = watched[k];
+    const most = accepted.most === null ? null : limit;
+    const foreign = { element, at: position - 1, shape: type.shape, most };
+    throw inCapturedCode(declarationOf(call.op).check!.refusal(foreign, call.attributes), call);
+  }
+}
+
+function inCapturedCode(error: unknown, { op, source }: CallNode): unknown {
+  return inContext(error, 'in captured code', {
+    op: op.name,
+    ...(source !== undefined && { source }),
+  });
+}

@@ -1,0 +1,281 @@
+import { checkRequirements } from '../../ir/check-requirements.js';
+import type { Program } from '../../ir/program.js';
+import { zerosLike } from '../../ops/index.js';
+import { rematerialize, type SavePolicy } from '../../passes/gradient/rematerialize.js';
+import { compile } from '../../runtime/compile/compile.js';
+import type { Executable, Operand, TierReport } from '../../runtime/execution/executable.js';
+import type { Tier } from '../../runtime/execution/tiers.js';
+import type { Storage } from '../../runtime/memory/storage.js';
+import { type ArrayType, arrayTypeLike } from '../core/array-type.js';
+import { hostNumber } from '../core/capture.js';
+import { joinRecording } from '../dispatch/dispatch.js';
+import { ElementChecks } from './element-checks.js';
+import {
+  continueFrom,
+  generatorState,
+  setGeneratorState,
+  takeState,
+} from '../dispatch/generator.js';
+import type { GraphParts, Holder, Outside } from './graph.js';
+import { Session } from '../core/history.js';
+import { Callable } from '../dispatch/invoke.js';
+import { mode, withMode } from '../core/mode.js';
+import { type GradReq, NDArray } from '../core/ndarray.js';
+import {
+  keepGradient,
+  forgetHistory,
+  gradOf,
+  refuseRecorded,
+  markGradient,
+  replaceGradient,
+  writeState,
+} from '../dispatch/values.js';
+
+/** Runs a graph on arrays: fetches what it reads from outside, and carries out what it writes there. */
+export class GraphRunner {
+  readonly parts: GraphParts;
+  /** How many of the program's outputs are returned. */
+  readonly #returned: number;
+  readonly #callable: Callable;
+  /** The same, which tells of elements that nobody could check before. */
+  #telling: Callable | undefined;
+  /** Null where only a run tells. */
+  readonly #draws: number | null;
+  readonly #save: SavePolicy;
+  readonly #tier: Tier | undefined;
+  #executable: Executable | undefined;
+  #checks: ElementChecks | undefined;
+  /** Of the program as it is run where nothing is recorded. */
+  #keptChecks: ElementChecks | undefined;
+  /** The types of the program's results in the run before. */
+  readonly #types: ArrayType[] = [];
+
+  constructor(parts: GraphParts, save: SavePolicy = 'all', tier?: Tier) {
+    this.parts = parts;
+    this.#save = save;
+    this.#tier = tier;
+    const { program, writes } = parts;
+    this.#returned = program.outputs.length - writes.length;
+    this.#callable = this.#callableOf(program);
+    const random = writes.find((write) => write.kind === 'random');
+    this.#draws = random?.kind === 'random' ? random.draws : 0;
+  }
+
+  #callableOf(program: Program): Callable {
+    // What is written to the outside is a value there, never a path for gradients.
+    return new Callable(program, {
+      flows: (output) => output < this.#returned,
+      save: this.#save,
+      tier: this.#tier,
+    });
+  }
+
+  run(given: readonly NDArray[]): readonly NDArray[] {
+    if (this.#draws === 0) return this.#run(given);
+    const before = generatorState();
+    try {
+      return this.#run(given);
+    } catch (error) {
+      // A call that fails has drawn nothing.
+      if (mode.capture === null) setGeneratorState(before);
+      throw error;
+    }
+  }
+
+  /** What the program is run on: the given arrays, then what it reads from outside, draws included. */
+  operands(given: readonly NDArray[]): readonly NDArray[] {
+    const { reads } = this.parts;
+    if (reads.length === 0) return given;
+    const holder = holderAmong(given);
+    return [...given, ...reads.map((source) => this.#fetch(source, holder))];
+  }
+
+  /** The code that it has become so far. */
+  tiers(): readonly TierReport[] {
+    return [...(this.#executable?.tiers() ?? []), ...this.#callable.tiers()];
+  }
+
+  #run(given: readonly NDArray[]): readonly NDArray[] {
+    const { program, writes, isRecording } = this.parts;
+    const holder = holderAmong(given);
+    // In a capture, the graph that this one becomes part of is checked when it runs.
+    if (mode.capture !== null) return this.#runAsCall(this.operands(given), holder);
+    checkRequirements(program, given);
+    for (const write of writes) {
+      if (write.kind === 'array') refuseRecorded('hybridize', holder(write.of));
+    }
+    const operands = this.operands(given);
+    this.#checks ??= new ElementChecks(program);
+    this.#checks.run(operands);
+    // Code whose state is watched writes it where that can be seen.
+    if (mode.session !== null || mode.stateLog !== null) return this.#runAsCall(operands, holder);
+    if (isRecording !== true) return this.#runInPlace(operands, holder);
+    return withMode({ session: new Session() }, 'hybridize', () =>
+      this.#runAsCall(operands, holder),
+    );
+  }
+
+  /** As one operator call, which a recording or a capture takes part in. */
+  #runAsCall(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
+    const { writes } = this.parts;
+    // A recording of this call must keep what the call read of state that it then writes.
+    const written = new Set(
+      writes.flatMap((write) => (write.kind === 'array' ? [holder(write.of)] : [])),
+    );
+    // In a recording, arrays take part that the code has read, also for nothing.
+    const touched = mode.session === null ? undefined : this.parts.touched;
+    const takesPart = touched === undefined ? null : new Set(touched.map((of) => holder(of)));
+    const checks = mode.capture === null ? this.#checks! : null;
+    const isTold = checks?.isTold === true;
+    if (isTold) this.#telling ??= this.#callableOf(checks.program);
+    const results = (isTold ? this.#telling! : this.#callable).call(
+      operands.map((operand) =>
+        written.has(operand) || takesPart?.has(operand) === false ? plain(operand) : operand,
+      ),
+    );
+    if (isTold) checks.look(results, this.parts.program.outputs.length, operands);
+    for (const array of takesPart ?? []) joinRecording(array);
+    writes.forEach((target, i) => {
+      const value = plain(results[this.#returned + i]);
+      if (target.kind === 'array') writeState(holder(target.of), value);
+      else if (target.kind === 'gradient') leaveGradient(holder(target.of), value, target.attach);
+      else if (this.#draws === null) continueFrom(value);
+    });
+    this.#markGradients(holder);
+    return results.slice(0, this.#returned);
+  }
+
+  /** At once, and pinned state is computed where it lies. */
+  #runInPlace(operands: readonly NDArray[], holder: HolderLookup): readonly NDArray[] {
+    const { writes } = this.parts;
+    const checks = (this.#keptChecks ??= this.#checksOfKept());
+    this.#executable ??= compile(checks.program, {
+      // What a run may yet refuse, it must not have overwritten.
+      replaced: checks.isTold ? [] : this.#replaced(),
+      tier: this.#tier,
+    });
+    for (const operand of operands) operand.computed();
+    if (writes.length === 0 && this.parts.marks === undefined) {
+      return this.#arrays(this.#looked(checks, this.#executable.run(operands), operands));
+    }
+    const homes = writes.map((write) => (checks.isTold ? null : homeOf(write, holder)));
+    const into = homes.some((home) => home !== null)
+      ? [...Array<null>(this.#returned).fill(null), ...homes]
+      : undefined;
+    const arrays = this.#arrays(
+      this.#looked(checks, this.#executable.run(operands, into), operands),
+    );
+    writes.forEach((write, i) => {
+      if (write.kind !== 'array' && write.kind !== 'gradient') {
+        if (this.#draws === null) continueFrom(arrays[this.#returned + i]);
+        return;
+      }
+      const target = holder(write.of);
+      if (homes[i] === null) {
+        const value = arrays[this.#returned + i];
+        if (write.kind === 'array') writeState(target, value);
+        else leaveGradient(target, value, write.attach);
+      } else if (write.kind === 'array') forgetHistory(target);
+      else target.gradient!.wrote();
+    });
+    this.#markGradients(holder);
+    return arrays.slice(0, this.#returned);
+  }
+
+  /** The results of the program, when nothing of what the run has told is wrong. */
+  #looked(
+    checks: ElementChecks,
+    results: readonly Operand[],
+    operands: readonly NDArray[],
+  ): readonly Operand[] {
+    if (!checks.isTold) return results;
+    const own = this.parts.program.outputs.length;
+    checks.look(results, own, operands);
+    return results.slice(0, own);
+  }
+
+  #checksOfKept(): ElementChecks {
+    const { program } = this.parts;
+    const kept = this.#kept(program);
+    return kept === program ? this.#checks! : new ElementChecks(kept);
+  }
+
+  #markGradients(holder: HolderLookup): void {
+    for (const { of, mark } of this.parts.marks ?? []) markGradient(holder(of), mark);
+  }
+
+  #arrays(results: readonly Operand[]): readonly NDArray[] {
+    return results.map(({ storage, shape }, k) => {
+      const type = (this.#types[k] = arrayTypeLike(this.#types[k], storage.dtype, shape));
+      return new NDArray(type, storage);
+    });
+  }
+
+  /** The program with what its own backward pass reads kept or computed again, as `save` demands. */
+  #kept(program: Program): Program {
+    const { backward } = this.parts;
+    if (backward === undefined || backward.size === 0 || this.#save === 'all') return program;
+    return rematerialize(program, (id) => backward.has(id), this.#save);
+  }
+
+  /** For each output, the input that holds the state which it is the next value of. */
+  #replaced(): readonly (number | null)[] {
+    const { program, reads, writes } = this.parts;
+    const given = program.inputs.length - reads.length;
+    const readAt = new Map(
+      reads.map((read, i) => [read.kind === 'array' ? read.of : null, given + i] as const),
+    );
+    return program.outputs.map((_, k) => {
+      const write = k < this.#returned ? undefined : writes[k - this.#returned];
+      if (write?.kind !== 'array') return null;
+      return typeof write.of === 'number' ? write.of : (readAt.get(write.of) ?? null);
+    });
+  }
+
+  #fetch(source: Outside, holder: HolderLookup): NDArray {
+    switch (source.kind) {
+      case 'array':
+        return holder(source.of);
+      case 'gradient': {
+        const owner = holder(source.of);
+        return mode.capture === null
+          ? (owner.gradient?.operand ?? zerosLike(owner))
+          : (gradOf(owner) ?? zerosLike(owner));
+      }
+      case 'host':
+        return hostNumber(source.of);
+      case 'random':
+        return takeState(this.#draws ?? 0);
+    }
+  }
+}
+
+type HolderLookup = (of: Holder) => NDArray;
+
+/** Holders as arrays, in a call on given ones. */
+export function holderAmong(given: readonly NDArray[]): HolderLookup {
+  return (of) => (typeof of === 'number' ? given[of] : of);
+}
+
+/** The pinned memory that an outside lies in; null where it has none. */
+function homeOf(write: Outside, holder: HolderLookup): Storage | null {
+  if (write.kind === 'array') {
+    const { elements } = holder(write.of);
+    return elements?.isPinned === true ? elements : null;
+  }
+  if (write.kind !== 'gradient') return null;
+  const owner = holder(write.of);
+  if (write.attach !== undefined && owner.gradient?.req !== write.attach) return null;
+  return owner.gradient?.home(owner) ?? null;
+}
+
+/** Leaves a gradient on an array, which may start to keep one with that. */
+export function leaveGradient(owner: NDArray, grad: NDArray, attach: GradReq | undefined): void {
+  if (attach !== undefined && owner.gradient?.req !== attach) keepGradient(owner, attach);
+  replaceGradient(owner, grad);
+}
+
+/** The elements without history. In captured code the history is all there is. */
+function plain(array: NDArray): NDArray {
+  return mode.capture === null ? new NDArray(array.type, array.held) : array;
+}

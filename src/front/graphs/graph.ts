@@ -1,0 +1,222 @@
+import type { NodeId } from '../../graph/graph.js';
+import { UnsupportedError } from '../../base/errors.js';
+import { hostConstant } from '../../ir/host.js';
+import type { Program, Value } from '../../ir/program.js';
+import type { Requirement } from '../../ir/requirement.js';
+import type { TensorType } from '../../ir/types.js';
+import { add } from '../../ops/index.js';
+import type { Effects, HostNumber } from '../core/capture.js';
+import { type CapturedDraws, drawsFrom } from '../dispatch/generator.js';
+import type { GradientMark } from '../core/gradient-use.js';
+import { collectOrigins, type Origin } from '../core/history.js';
+import { layOut, type Named } from './layout.js';
+import type { GradReq, NDArray } from '../core/ndarray.js';
+
+/** An array that a graph reads or writes: one from outside, or the given one at a position. */
+export type Holder = NDArray | number;
+
+/** Something beside what a graph is called with and returns that it reads or writes. */
+export type Outside =
+  /** The elements of an array, whatever they are at the time. */
+  | { readonly kind: 'array'; readonly of: Holder }
+  /** A number of the host's. */
+  | { readonly kind: 'host'; readonly of: HostNumber }
+  /** The gradient that an array keeps; with `attach`, one that it starts to keep. */
+  | { readonly kind: 'gradient'; readonly of: Holder; readonly attach?: GradReq | undefined }
+  /** The state of the random generator; written, after so many draws, null where only a run tells. */
+  | { readonly kind: 'random'; readonly draws: number | null };
+
+/** What code does to the gradient of an array. */
+export interface HolderMark {
+  readonly of: Holder;
+  readonly mark: GradientMark;
+}
+
+/** A program, and what its inputs and outputs mean. */
+export interface GraphParts {
+  readonly program: Program;
+  /** The leading inputs are given at each call; these are the others, in order. */
+  readonly reads: readonly Outside[];
+  /** The leading outputs are returned; these are the others, in order. */
+  readonly writes: readonly Outside[];
+  /** The arrays that take part in recordings of it; all that it reads where this is not known. */
+  readonly touched?: readonly Holder[];
+  /** What becomes of gradients, for those who use each once. */
+  readonly marks?: readonly HolderMark[];
+  /** The nodes that a backward pass in the code has made. */
+  readonly backward?: ReadonlySet<NodeId>;
+  /** Whether the code records by itself, so that gradients can be asked of what it returns. */
+  readonly isRecording?: boolean;
+}
+
+export interface GraphRequest {
+  readonly inputs: readonly (Named & { readonly type?: TensorType })[];
+  readonly outputs: readonly Named[];
+  readonly writes: readonly { readonly target: Outside; readonly array: NDArray }[];
+  readonly touched?: readonly Holder[];
+  readonly marks?: readonly HolderMark[];
+  /** See `LayoutRequest`. */
+  readonly kept?: readonly Origin[];
+  readonly stopsUnrecorded?: boolean;
+  readonly demanded?: readonly Requirement[];
+  /** The draws that the code has made, whether or not anything depends on them. */
+  readonly draws?: CapturedDraws | undefined;
+  follow(origin: Origin): boolean;
+  /** What an array from outside is, and the name of the input it becomes; throws where there can be none. */
+  outside(
+    array: NDArray,
+    reader: Origin | null,
+  ): { readonly name: string; readonly source: Outside };
+}
+
+/** What captured code leaves behind, as outputs of its graph. */
+export function writesOf(
+  { updates, gradients, attached }: Pick<Effects, 'updates' | 'gradients' | 'attached'>,
+  holder: (array: NDArray) => Holder,
+): GraphRequest['writes'] {
+  return [
+    ...[...updates].map(([of, array]) => ({
+      target: { kind: 'array', of: holder(of) } as const,
+      array,
+    })),
+    ...[...gradients].map(([of, array]) => ({
+      target: { kind: 'gradient', of: holder(of), attach: attached.get(of) } as const,
+      array,
+    })),
+  ];
+}
+
+/** Lays out what captured code did as a graph whose reads and writes are all explicit. */
+export function layOutGraph({
+  inputs,
+  outputs,
+  writes,
+  touched,
+  marks = [],
+  kept = [],
+  stopsUnrecorded = false,
+  draws,
+  demanded = [],
+  follow,
+  outside,
+}: GraphRequest): GraphParts {
+  const reads: Outside[] = [];
+  const targets: Outside[] = writes.map(({ target }) => target);
+  const random = new RandomState();
+  const drawn =
+    draws === undefined
+      ? drawsBehind([...outputs, ...writes].map(({ array }) => array), follow) // prettier-ignore
+      : [draws];
+  const { program, values, backward } = layOut({
+    inputs,
+    outputs: [
+      ...outputs.map((output) => ({ ...output, flows: true })),
+      ...writes.map(({ array }, i) => ({ name: `state_${i}`, array, flows: false })),
+    ],
+    follow,
+    // What operators have drawn that draw by themselves, only they can tell.
+    kept: [...kept, ...drawn.flatMap(({ tail }) => tail?.state.origin ?? [])],
+    stopsUnrecorded,
+    demanded,
+    leaf(array, reader, into) {
+      if (array.isConstant && array.elements !== null) {
+        return into.constant({
+          type: { dtype: array.dtype, shape: array.shape },
+          data: array.elements.host,
+        });
+      }
+      const own = drawsFrom(array);
+      if (own !== undefined) return random.join(into, own, reads);
+      const { name, source } = outside(array, reader);
+      reads.push(source);
+      return into.variable(into.freshName(name), array.type);
+    },
+  });
+  if (draws !== undefined) random.join(program, draws, reads);
+  const state = random.after(values);
+  if (state !== null) {
+    targets.push({ kind: 'random', draws: random.draws });
+    program.setOutputs([...program.outputs, { name: freeOutput(program, 'random'), value: state }]);
+  }
+  return {
+    program,
+    reads,
+    writes: targets,
+    backward,
+    isRecording: stopsUnrecorded,
+    ...(touched !== undefined && { touched }),
+    ...(marks.length > 0 && { marks }),
+  };
+}
+
+/** The draws of the captures that some arrays come from. */
+function drawsBehind(
+  heads: readonly NDArray[],
+  follow: (origin: Origin) => boolean,
+): readonly CapturedDraws[] {
+  const found = new Set<CapturedDraws>();
+  for (const { operands } of collectOrigins(heads, (_, origin) => follow(origin))) {
+    for (const operand of operands) {
+      const own = drawsFrom(operand);
+      if (own !== undefined) found.add(own);
+    }
+  }
+  return [...found];
+}
+
+/** The one random state of a graph; captures that meet in it draw one after the other. */
+class RandomState {
+  #input: Value | null = null;
+  readonly #joined: Map<NDArray, Value> = new Map();
+  #last: CapturedDraws | null = null;
+  /** The draws that can be counted. */
+  #draws = 0;
+
+  /** How many draws there are; null where only a run tells. */
+  get draws(): number | null {
+    return this.#last?.tail ? null : this.#draws;
+  }
+
+  /** The state that a capture's draws start from. */
+  join(program: Program, draws: CapturedDraws, reads: Outside[]): Value {
+    const known = this.#joined.get(draws.base);
+    if (known !== undefined) return known;
+    if (this.#last?.tail) {
+      throw new UnsupportedError('random loops were deferred apart from one another', {
+        op: 'exportGraph',
+        expected: 'one deferredCompute around all that draws in loops and branches',
+        actual: 'several',
+      });
+    }
+    if (this.#input === null) {
+      this.#input = program.variable(program.freshName('random'), { dtype: 'int64', shape: [2] });
+      reads.push({ kind: 'random', draws: 0 });
+    }
+    const state = advancedBy(this.#input, this.#draws);
+    this.#draws += draws.count;
+    this.#joined.set(draws.base, state);
+    this.#last = draws;
+    return state;
+  }
+
+  /** The state that is left; null when nothing random happened. */
+  after(values: ReadonlyMap<NDArray, Value>): Value | null {
+    if (this.#input === null) return null;
+    const tail = this.#last?.tail;
+    if (!tail) return advancedBy(this.#input, this.#draws);
+    return advancedBy(values.get(tail.state)!, tail.count);
+  }
+}
+
+function advancedBy(state: Value, count: number): Value {
+  if (count === 0) return state;
+  const steps = hostConstant(BigInt64Array.of(0n, BigInt(count)), 'int64');
+  return add<Value>(state, state.program.constant(steps));
+}
+
+function freeOutput(program: Program, hint: string): string {
+  const taken = new Set(program.outputs.map(({ name }) => name));
+  let name = hint;
+  for (let count = 2; taken.has(name); count++) name = `${hint}_${count}`;
+  return name;
+}

@@ -1,0 +1,14 @@
+import { rule, type ValueRule } from '../../base/attributes/options.js';
+import { Tensor } from '../../ir/types.js';
+
+/** An object of named things, and nothing that has other ways to hold things: no list, map or array. */
+export function recordRule<T>(expected: string): ValueRule<Readonly<Record<string, T>>> {
+  return rule(
+    expected,
+    (value): value is Readonly<Record<string, T>> =>
+      typeof value === 'object' &&
+      value !== null &&
+      !(value instanceof Tensor) &&
+      !(Symbol.iterator in value),
+  );
+}

@@ -1,0 +1,309 @@
+import { isStatic } from '../../base/dim/index.js';
+import { InternalError, UnsupportedError } from '../../base/errors.js';
+import { flatten, type Structure, unflatten } from '../../base/attributes/tree.js';
+import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
+import { Program } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import { instantiate } from '../../passes/rewrite/transform.js';
+import { Capture, type NewGradient } from '../core/capture.js';
+import { escaped, joinRecording } from '../dispatch/dispatch.js';
+import { type GraphParts, layOutGraph, type Outside, writesOf } from './graph.js';
+import { continueFrom, endDraws, takeState } from '../dispatch/generator.js';
+import {
+  either,
+  type GradientMark,
+  isNewAfter,
+  undecided,
+  untouched,
+} from '../core/gradient-use.js';
+import { collectOrigins, type Origin, Session } from '../core/history.js';
+import { mode, withMode } from '../core/mode.js';
+import type { NDArray } from '../core/ndarray.js';
+import { isArray } from './signature.js';
+import { assign, gradOf, keepGradient, markGradient, replaceGradient } from '../dispatch/values.js';
+
+/** The body of something that is captured as one operator: a loop, a branch, a function with its own gradient. */
+export interface Region {
+  /** Its graph. The arrays that the body uses from outside are reads, found by identity. */
+  readonly parts: GraphParts;
+  /** The nesting of the body's result. */
+  readonly nesting: Structure;
+  /** The types of the result's arrays. */
+  readonly types: readonly TensorType[];
+  /** What the body does to gradients of arrays from outside. */
+  readonly marks: ReadonlyMap<NDArray, GradientMark>;
+  /** Whether gradients were new to their users before the body. */
+  readonly newGradients: readonly NewGradient[];
+}
+
+/**
+ * Runs a body once on stand-ins of given types, inside whatever is being captured already, and lays it
+ * out as a program of its own. Arrays of the surroundings that it uses become inputs, state that it
+ * writes becomes outputs.
+ */
+export function traceRegion(
+  op: string,
+  types: readonly TensorType[],
+  body: (inputs: readonly NDArray[]) => unknown,
+): Region {
+  const capture = new Capture('trace', mode.capture?.sizes, mode.capture, true);
+  const inputs = types.map((type) => capture.placeholder(type));
+  const session = mode.session === null ? null : new Session();
+  const isFromOutside = (array: NDArray): boolean =>
+    !capture.placeholders.has(array) && array.origin?.capture !== capture;
+  try {
+    const result = withMode({ capture, session }, op, () => body(inputs));
+    const { leaves, structure } = flatten(result, isArray, op);
+    const outputs = leaves.map((array, i) => ({ name: `y${i}`, array: capture.current(array) }));
+    const writes = writesOf(capture, (array) => array);
+    const kept = capture.checked;
+    const heads = [...outputs, ...writes].map(({ array }) => array);
+    // First, so that sizes which the body's own data decides do not get names that the surroundings use.
+    const sized = tellingSizes(types, [
+      ...sizedFromOutside(capture, [...heads, ...kept.flatMap((each) => each.results)]),
+    ]);
+    const { reads, ...parts } = layOutGraph({
+      inputs: [...inputs, ...sized].map((array, i) => ({ name: `x${i}`, array })),
+      outputs,
+      writes,
+      kept,
+      draws: endDraws(capture),
+      follow: (origin) => origin.capture === capture,
+      outside: (array) => ({ name: 'outer', source: outsideArray(op, array) }),
+    });
+    return {
+      parts: { ...parts, reads: [...sized.map((array) => outsideArray(op, array)), ...reads] },
+      nesting: structure,
+      types: parts.program.outputs.slice(0, leaves.length).map(({ value }) => value.type),
+      marks: capture.gradientMarks,
+      newGradients: [...capture.newGradients.values()].flat(),
+    };
+  } finally {
+    // What the body has read takes part in the recording around it, not in one that only it has seen.
+    if (session !== null) {
+      session.isOpen = false;
+      for (const array of capture.touched) if (isFromOutside(array)) joinRecording(array);
+    }
+  }
+}
+
+/** The arrays with symbolic sizes that a body uses from outside. */
+function sizedFromOutside(capture: Capture, heads: readonly NDArray[]): ReadonlySet<NDArray> {
+  const isInside = (origin: Origin | null): boolean => origin?.capture === capture;
+  const used = collectOrigins(heads, (_, origin) => isInside(origin)).flatMap(
+    ({ operands, sizedBy }) => [...operands, ...sizedBy],
+  );
+  const isSized = (array: NDArray): boolean =>
+    !capture.placeholders.has(array) &&
+    !isInside(array.origin) &&
+    !array.type.shape.every(isStatic);
+  return new Set([...heads, ...used].filter(isSized));
+}
+
+/**
+ * What a body uses from outside, and the arrays that tell the sizes which its operands have but do not
+ * tell: of `min(a, b)` neither `a` nor `b` follows.
+ */
+function tellingSizes(types: readonly TensorType[], used: readonly NDArray[]): readonly NDArray[] {
+  const seen = [...types, ...used.map(({ type }) => type)];
+  const told = determinedSymbols(seen);
+  const carriers = new Set(used);
+  for (const name of symbolsOfTypes(seen).keys()) {
+    if (told.has(name)) continue;
+    const carrier = mode.capture?.carrierOf(name);
+    if (carrier !== undefined) carriers.add(carrier);
+  }
+  return [...carriers];
+}
+
+function outsideArray(op: string, of: NDArray): Outside {
+  if (isStray(of)) throw escaped(op, of);
+  return { kind: 'array', of };
+}
+
+/** Whether an array stands for a value of a body or a function that is over. */
+function isStray(array: NDArray): boolean {
+  if (array.elements !== null || mode.capture?.owns(array) === true) return false;
+  return array.origin === null || array.origin.capture?.kind === 'trace';
+}
+
+/** Whether a body draws random numbers, or writes state or gradients. */
+export function writesState({ parts: { writes } }: Region): boolean {
+  return writes.length > 0;
+}
+
+/** State of the surroundings that bodies write: it enters and leaves the operator like what is passed openly. */
+export interface Carried {
+  readonly before: NDArray;
+  /** Gives it its new value, in the surroundings. */
+  readonly put: (after: NDArray) => void;
+}
+
+/** Programs that read nothing from outside but what they are given. */
+export interface ClosedRegions {
+  /**
+   * Their inputs are the regions' own, then the carried state, then the captures. Their outputs are the
+   * regions' own, then the carried state.
+   */
+  readonly programs: readonly Program[];
+  readonly carried: readonly Carried[];
+  readonly captures: readonly NDArray[];
+}
+
+/**
+ * Gives the bodies of one operator inputs in common.
+ * @param giving How many of them, the leading ones, give back the carried state. Default all.
+ */
+export function closeRegions(
+  op: string,
+  regions: readonly Region[],
+  giving: number = regions.length,
+): ClosedRegions {
+  const carried = carriedBy(op, regions);
+  const random = carried.find(({ target }) => target.kind === 'random')?.before;
+  const readOf = (read: Outside): NDArray => (read.kind === 'random' ? random! : arrayOf(op, read));
+  const operands = new Set(carried.map(({ before }) => before));
+  for (const { parts } of regions) for (const read of parts.reads) operands.add(readOf(read));
+  const shared = [...operands];
+  const programs = regions.map(({ parts, types }, index) => {
+    const into = new Program();
+    const { inputs } = parts.program;
+    const own = inputs.slice(0, inputs.length - parts.reads.length);
+    const given = own.map(({ type }, i) => into.variable(`x${i}`, type));
+    const values = new Map(
+      shared.map(({ type }, i) => {
+        const name = i < carried.length ? `s${i}` : `c${i - carried.length}`;
+        return [shared[i], into.variable(name, type)];
+      }),
+    );
+    const read = parts.reads.map((source) => values.get(readOf(source))!);
+    const results = instantiate(parts.program, into, [...given, ...read]);
+    const returned = results.slice(0, types.length);
+    const after = carried.map(({ target, before }) => {
+      const at = parts.writes.findIndex((write) => isSame(write, target));
+      return at < 0 ? values.get(before)! : results[types.length + at];
+    });
+    into.setOutputs([
+      ...returned.map((value, i) => ({ name: `y${i}`, value })),
+      ...(index < giving ? after : []).map((value, i) => ({ name: `s${i}`, value })),
+    ]);
+    return into;
+  });
+  return { programs, carried, captures: shared.slice(carried.length) };
+}
+
+function arrayOf(op: string, read: Outside): NDArray {
+  if (read.kind === 'array' && typeof read.of !== 'number') return read.of;
+  throw new InternalError('a body uses something that only its surroundings have', { op });
+}
+
+interface Slot extends Carried {
+  readonly target: Outside;
+}
+
+/** What the bodies write, each thing once. */
+function carriedBy(op: string, regions: readonly Region[]): readonly Slot[] {
+  const slots: Slot[] = [];
+  for (const { parts } of regions) {
+    for (const target of parts.writes) {
+      if (!slots.some((slot) => isSame(slot.target, target))) slots.push(slotFor(op, target));
+    }
+  }
+  return slots;
+}
+
+function slotFor(op: string, target: Outside): Slot {
+  if (target.kind === 'random') return { target, before: takeState(0), put: continueFrom };
+  if (target.kind === 'host' || typeof target.of === 'number') {
+    throw new InternalError('a body writes something that only its surroundings have', { op });
+  }
+  const { of } = target;
+  if (target.kind === 'array') {
+    const before = mode.capture?.current(of) ?? of;
+    return { target, before, put: (after) => assign(of, after) };
+  }
+  const { attach } = target;
+  return {
+    target,
+    before: gradOf(of)!,
+    put: (after) => {
+      if (attach !== undefined) keepGradient(of, attach);
+      replaceGradient(of, after);
+    },
+  };
+}
+
+/** How often the region of an operator runs. */
+export type Runs =
+  /** Once, or the other region does. */
+  | 'one of two'
+  | 'once'
+  /** At least once, and perhaps again. */
+  | 'at least once'
+  | 'any number of times';
+
+/**
+ * Gives the carried state the values that an operator leaves, in the surroundings.
+ *
+ * @throws UnsupportedError for a loop in whose first iteration a gradient is new to someone who uses each
+ * once, and not in the next one, or the other way around.
+ */
+export function carryOut(
+  carried: readonly Carried[],
+  after: readonly NDArray[],
+  regions: readonly Region[],
+  runs: Runs,
+): void {
+  const mayRepeat = runs === 'at least once' || runs === 'any number of times';
+  if (mayRepeat) for (const region of regions) checkIterations(region);
+  const marked = new Set(regions.flatMap(({ marks }) => [...marks.keys()]));
+  const added = [...marked].map((array) => {
+    const each = regions.map(({ marks }) => marks.get(array) ?? untouched);
+    const mark = runs === 'one of two' ? either(each[0], each[1]) : each[0];
+    return [array, runs === 'any number of times' ? either(mark, untouched) : mark] as const;
+  });
+  carried.forEach(({ put }, k) => put(after[k]));
+  for (const [array, mark] of added) markGradient(array, mark);
+}
+
+/** An iteration begins with the gradients that the one before it has left. */
+function checkIterations({ marks, newGradients }: Region): void {
+  for (const { array, user, isNew } of newGradients) {
+    const next = isNewAfter(marks.get(array) ?? untouched, user, () => isNew);
+    if (next !== isNew) throw undecided(user);
+  }
+}
+
+function isSame(a: Outside, b: Outside): boolean {
+  return a.kind === b.kind && (a.kind === 'random' || a.of === (b as typeof a).of);
+}
+
+/**
+ * The arrays that a region's program reads from outside, in the order of its inputs. For operators that
+ * have no way to hand back what a body writes.
+ * @throws UnsupportedError when the body writes state.
+ */
+export function outsideOperands(op: string, { parts }: Region): readonly NDArray[] {
+  const { reads, writes } = parts;
+  let draws = 0;
+  for (const write of writes) {
+    if (write.kind === 'random' && write.draws !== null) draws = write.draws;
+    else if (write.kind === 'random') {
+      throw new UnsupportedError('a loop or a branch draws where nobody counts how much', {
+        op,
+        advice: 'draw outside, and use the numbers inside',
+      });
+    } else {
+      throw new UnsupportedError('state was written where it cannot be handed back', {
+        op,
+        advice: 'return the new value, and assign it outside',
+      });
+    }
+  }
+  return reads.map((read) => (read.kind === 'random' ? takeState(draws) : arrayOf(op, read)));
+}
+
+/** Puts the results of a region's program back into the body's nesting. */
+export function nestResults({ nesting }: Region, results: readonly NDArray[]): unknown {
+  return unflatten(nesting, results);
+}

@@ -1,0 +1,235 @@
+import * as attr from '../../base/attributes/attribute.js';
+import { describe, type Json } from '../../base/attributes/attribute.js';
+import { type Dim, parseDim } from '../../base/dim/index.js';
+import { type DType, dtypes, isDType } from '../../base/dtype.js';
+import { ArgumentError, DTypeError, inContext, named } from '../../base/errors.js';
+import { checkArgument, instanceOf, rule } from '../../base/attributes/options.js';
+import { bindShapes } from '../../ir/bind.js';
+import type { HostValue } from '../../ir/host.js';
+import { toDot } from '../../graph/dot.js';
+import type { NodeId } from '../../graph/graph.js';
+import { namedInputs, type Program, typeToString } from '../../ir/program.js';
+import type { Shape, TensorType } from '../../ir/types.js';
+import { checkShape } from '../../ops/declare/infer.js';
+import { constantArray } from '../dispatch/operands.js';
+import { graphFromJSON, graphToJSON } from './graph-json.js';
+import { graphText } from './graph-text.js';
+import type { GraphParts } from './graph.js';
+import { GraphRunner, holderAmong } from './graph-runner.js';
+import { install } from '../arrays/install.js';
+import { mode } from '../core/mode.js';
+import { NDArray } from '../core/ndarray.js';
+import { recordRule } from './records.js';
+import { inferOutputTypes } from './retype.js';
+
+install();
+
+/** A type as users write it: extents may be names or expressions of names. */
+export interface TypeRequest {
+  readonly shape: readonly (number | string | Dim)[];
+  /** Default: what the graph was captured with. */
+  readonly dtype?: DType;
+}
+
+/** A captured computation: named inputs, named outputs, and operators between them. */
+export class StaticGraph {
+  /** The operators, for compilers and exporters. */
+  readonly program: Program;
+  /** The arrays to give at each run, in order. */
+  readonly inputNames: readonly string[];
+  /** The arrays that each run returns, in order. */
+  readonly outputNames: readonly string[];
+  /** Inputs with bound values, by name: the parameters and other state that the graph reads. */
+  readonly parameters: ReadonlyMap<string, NDArray>;
+  readonly #runner: GraphRunner;
+
+  /** @internal Made by `exportGraph`, `graphFor` and `fromJSON`. */
+  constructor(parts: GraphParts) {
+    const { program, reads, writes } = parts;
+    const names = namedInputs(program).map(({ name }) => name);
+    const given = names.length - reads.length;
+    this.program = program;
+    this.inputNames = names.slice(0, given);
+    this.outputNames = program.outputs
+      .slice(0, program.outputs.length - writes.length)
+      .map(({ name }) => name);
+    this.parameters = new Map(
+      reads.flatMap((read, i) =>
+        read.kind === 'array' && typeof read.of !== 'number' ? [[names[given + i], read.of]] : [],
+      ),
+    );
+    this.#runner = new GraphRunner(parts);
+  }
+
+  /** @internal What the program's inputs and outputs mean. */
+  get parts(): GraphParts {
+    return this.#runner.parts;
+  }
+
+  /**
+   * Runs the graph on arrays by name and returns its outputs by name. Takes part in recordings. Any
+   * sizes are accepted where the graph's dimensions are symbolic.
+   *
+   * @throws ArgumentError for names that are missing or unknown, ShapeError and DTypeError for arrays
+   * that do not fit.
+   */
+  run(feeds: Readonly<Record<string, NDArray | HostValue>>): Record<string, NDArray> {
+    checkArgument('StaticGraph.run', 'feeds', feeds, arraysByName);
+    for (const name of Object.keys(feeds)) {
+      if (this.inputNames.includes(name)) continue;
+      throw new ArgumentError(`there is no input ${name}`, {
+        op: 'StaticGraph.run',
+        expected: this.inputNames.join(', ') || 'no inputs',
+        actual: name,
+      });
+    }
+    const declared = namedInputs(this.program);
+    const operands = this.inputNames.map((name, i) => {
+      if (!Object.hasOwn(feeds, name)) {
+        throw new ArgumentError(`input ${name} is missing`, {
+          op: 'StaticGraph.run',
+          expected: this.inputNames.join(', '),
+          actual: Object.keys(feeds).join(', ') || 'nothing',
+        });
+      }
+      const feed = feeds[name];
+      const { dtype } = declared[i].type;
+      if (!(feed instanceof NDArray)) return constantArray(feed, dtype, 'StaticGraph.run');
+      if (feed.dtype === dtype) return feed;
+      throw new DTypeError(`input ${name} has another dtype`, {
+        op: 'StaticGraph.run',
+        expected: dtype,
+        actual: feed.dtype,
+        advice: `convert it with astype('${dtype}')`,
+      });
+    });
+    this.#checkShapes(operands);
+    try {
+      const results = this.#runner.run(operands);
+      return Object.fromEntries(this.outputNames.map((name, i) => [name, results[i]]));
+    } catch (error) {
+      throw named(error, 'StaticGraph.run');
+    }
+  }
+
+  /** Shapes are compared here, where inputs have names, and before anything is drawn. */
+  #checkShapes(given: readonly NDArray[]): void {
+    const { program, reads } = this.parts;
+    // Outside of captured code every size is a number, once lazy arrays are computed.
+    const shapeOf = (array: NDArray): Shape =>
+      (mode.capture === null ? array.computed() : array).type.shape;
+    const holder = holderAmong(given);
+    const outside = reads.map((read) => (read.kind === 'array' ? holder(read.of) : null));
+    const matches = namedInputs(program).flatMap(({ name, type }, i) => {
+      const array = given[i] ?? outside[i - given.length];
+      return array === null ? [] : [{ name, declared: type.shape, actual: shapeOf(array) }];
+    });
+    bindShapes<Dim>(matches, 'StaticGraph.run');
+  }
+
+  /**
+   * The output types that input types of the user's choice lead to. Inputs left out keep the types that
+   * they were captured with.
+   */
+  inferTypes(inputs: Readonly<Record<string, TypeRequest>>): Record<string, TensorType> {
+    const types = new Map<string, TensorType>();
+    const declared = new Map(namedInputs(this.program).map(({ name, type }) => [name, type]));
+    checkArgument('inferTypes', 'inputs', inputs, typesByName);
+    for (const [name, request] of Object.entries(inputs)) {
+      const known = declared.get(name);
+      if (known === undefined) {
+        throw new ArgumentError(`there is no input ${name}`, {
+          op: 'inferTypes',
+          expected: [...declared.keys()].join(', ') || 'no inputs',
+          actual: name,
+        });
+      }
+      checkArgument('inferTypes', name, request, typeRequest);
+      const { shape, dtype = known.dtype } = request;
+      types.set(name, requestedType(name, { shape, dtype }));
+    }
+    const found = inferOutputTypes(this.program, types);
+    return Object.fromEntries(this.outputNames.map((name, i) => [name, found[i]]));
+  }
+
+  /**
+   * The program as text: types, source lines, and the fused groups in which operators are computed, with
+   * what each group reads and writes. Where it does not compile, the text says why.
+   */
+  toString(): string {
+    return graphText(this.program);
+  }
+
+  /** The program in the language of Graphviz. */
+  toDot(): string {
+    const { program } = this;
+    const label = (id: NodeId): string => {
+      const node = program.node(id);
+      const types = program.results(id).map(({ type }) => typeToString(type));
+      const outputs = program.outputs.filter(({ value }) => value.node === id);
+      return [
+        node.kind === 'call' ? node.op.name : node.kind === 'variable' ? node.name : 'constant',
+        ...types,
+        ...outputs.map(({ name }) => `output ${name}`),
+      ].join('\n');
+    };
+    return toDot<NodeId>(program.graph, {
+      label,
+      attributes: (id) => ({ shape: program.node(id).kind === 'call' ? 'box' : 'ellipse' }),
+    });
+  }
+
+  /** The graph and the values of its parameters as JSON; `fromJSON` is the inverse. */
+  toJSON(): Json {
+    return graphToJSON(this.parts);
+  }
+
+  /**
+   * Reads what `toJSON` gave, as a value or as text.
+   * @throws FormatError or GraphError for anything else.
+   */
+  static fromJSON(json: unknown): StaticGraph {
+    return new StaticGraph(graphFromJSON(json));
+  }
+}
+
+const arraysByName = recordRule<NDArray | HostValue>('an object with an array for each input');
+const typesByName = recordRule<TypeRequest>('an object with a type for each input');
+const typeRequest = rule(
+  'an object with shape, a list of extents, and dtype',
+  (value): value is TypeRequest =>
+    typeof value === 'object' && value !== null && Array.isArray((value as TypeRequest).shape),
+);
+
+/** Refuses what is no graph; `op` is who was given it. */
+export function checkGraph(op: string, graph: unknown): asserts graph is StaticGraph {
+  checkArgument(op, 'graph', graph, graphRule);
+}
+
+const graphRule = instanceOf('a StaticGraph, of graphFor, exportGraph or fromOnnx', StaticGraph);
+
+/** The type that a user asks for, with dimensions in place of their names. */
+function requestedType(name: string, { shape, dtype }: Required<TypeRequest>): TensorType {
+  const op = 'inferTypes';
+  if (!isDType(dtype)) {
+    throw new DTypeError(`there is no such dtype for input ${name}`, {
+      op,
+      expected: dtypes.join(', '),
+      actual: describe(dtype),
+    });
+  }
+  try {
+    const dims = shape.map((dim) => (typeof dim === 'string' ? parseDim(dim) : dim));
+    if (!attr.dims.accepts(dims)) {
+      throw new ArgumentError('an extent is neither an integer nor a dimension', {
+        op,
+        expected: attr.dims.expected,
+        actual: describe(shape),
+      });
+    }
+    checkShape(op, dims);
+    return { dtype, shape: dims };
+  } catch (error) {
+    throw inContext(error, `input ${name}`, { op });
+  }
+}

@@ -1,0 +1,70 @@
+import { named } from '../../base/errors.js';
+import { unflatten } from '../../base/attributes/tree.js';
+import { BareCall } from '../caches/bare-call.js';
+import type { Explanation } from '../caches/explain.js';
+import { checkOptions, type HybridizeOptions } from '../options/hybridize-options.js';
+import { mode, refuseAsync, withMode } from '../core/mode.js';
+import type { NDArray } from '../core/ndarray.js';
+import { Schedule } from './schedule.js';
+import { signatureOf } from '../graphs/signature.js';
+import { StaticGraph } from '../graphs/static-graph.js';
+import { distinctPositions } from '../tracing/trace.js';
+import { TraceCache } from '../caches/trace-cache.js';
+
+type AnyFunction = (...args: never[]) => unknown;
+
+/** A function and the graphs that were captured from it: what `hybridize` and `staticGraph` are made of. */
+export class Captured {
+  readonly #op: string;
+  readonly #fn: AnyFunction;
+  readonly #traces: TraceCache;
+
+  /** @param mayRunCode Whether side-effect code may cut the graphs. */
+  constructor(op: string, fn: AnyFunction, options: HybridizeOptions, mayRunCode: boolean) {
+    checkOptions(options);
+    this.#op = op;
+    this.#fn = fn;
+    this.#traces = new TraceCache(op, fn, options, mayRunCode);
+  }
+
+  /** Runs the graph for these arguments. Inside other captured code the function is part of that. */
+  call(args: readonly unknown[]): unknown {
+    refuseAsync(this.#fn, this.#op);
+    if (mode.capture !== null) return withMode({}, this.#op, () => this.#fn(...(args as never[])));
+    return this.#named(() => {
+      const again = this.#traces.again(args);
+      if (again !== null) {
+        return unflatten(again.trace.outputs, again.run(args as readonly NDArray[]));
+      }
+      const signature = signatureOf(args);
+      const { leaves } = signature;
+      const given = distinctPositions(leaves).map((i) => leaves[i]);
+      const bare = BareCall.of(args);
+      const { entry, results } = this.#traces.call(signature, given);
+      this.#traces.remember(bare, entry);
+      return unflatten(entry.trace.outputs, results);
+    });
+  }
+
+  explain(): Explanation {
+    return this.#traces.explain();
+  }
+
+  graphFor(args: readonly unknown[]): StaticGraph {
+    refuseAsync(this.#fn, this.#op);
+    const { trace } = this.#named(() => this.#traces.find(signatureOf(args)));
+    return new StaticGraph(trace.segments[0].parts);
+  }
+
+  #named<R>(step: () => R): R {
+    try {
+      return step();
+    } catch (error) {
+      throw named(error, this.#op);
+    }
+  }
+
+  get schedules(): readonly Schedule[] {
+    return this.#traces.entries.map((entry) => new Schedule(entry));
+  }
+}

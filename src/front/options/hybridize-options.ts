@@ -1,0 +1,76 @@
+import {
+  callable,
+  checkOptions as check,
+  either,
+  integerFrom,
+  oneOfValues,
+  type OptionRules,
+  rule,
+  text,
+} from '../../base/attributes/options.js';
+import type { SavePolicy } from '../../passes/gradient/rematerialize.js';
+import { type Tier, tiers } from '../../runtime/execution/tiers.js';
+import type { DynamicAxes } from './dynamic.js';
+import type { NDArray } from '../core/ndarray.js';
+import type { VerifyPolicy } from './verify-schedule.js';
+
+export interface HybridizeOptions {
+  /** False leaves the function as it is. Default true. */
+  readonly active?: boolean;
+  /**
+   * Whether later calls trace again and compare, so that nothing that changes is frozen in silently: the
+   * calls 2, 4, 8, 16 and so on of each trace (`backoff`, the default), the second one only, every one, or
+   * none. The fields of blocks are guarded on each call, whatever this says.
+   */
+  readonly verify?: VerifyPolicy;
+  /**
+   * Axes that stay symbolic from the first trace on: names by array and axis, null for the others.
+   * `[['batch', null], null]` says that the first axis of the first array may have any size, and nothing
+   * about the second. Sizes without a name become symbols when they keep changing.
+   */
+  readonly dynamic?: DynamicAxes | null;
+  /** What is kept for a backward pass, and what is computed again there. Default `all`. */
+  readonly save?: SavePolicy;
+  /**
+   * The code that graphs become. `wasm` stays WebAssembly; `native` waits for the C compiler at the first
+   * run; `auto` goes over to native code when a graph has run for some time and that has been compiled
+   * meanwhile. Where there is no native code graphs run on WebAssembly, and `explain` says why. Default:
+   * `config.tier`.
+   */
+  readonly tier?: Tier;
+  /**
+   * A budget: the call that would need one trace more is a `TraceError` that names the guard which
+   * differs, and nothing of it is computed. Default: none.
+   */
+  readonly maxTraces?: number;
+  /** What `explain` calls the function. */
+  readonly name?: string;
+  /** @internal Names for arrays that the function uses from outside, in graphs and messages. */
+  readonly nameOf?: (array: NDArray) => string | undefined;
+  /** @internal The parts of the object whose method is captured, by path, to say what has changed. */
+  readonly partsOf?: () => ReadonlyMap<string, string>;
+}
+
+const rules: OptionRules<HybridizeOptions> = {
+  active: oneOfValues(true, false),
+  verify: oneOfValues('backoff', 'off', 'second', 'always'),
+  dynamic: rule(
+    'a list with an entry for each array, or null',
+    (value): value is unknown => value === null || Array.isArray(value),
+  ),
+  save: either(oneOfValues('all', 'none', 'auto'), rule('a number of bytes', nonNegativeNumber)),
+  tier: oneOfValues(...tiers),
+  maxTraces: integerFrom(1),
+  name: text,
+  nameOf: callable,
+  partsOf: callable,
+};
+
+function nonNegativeNumber(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0;
+}
+
+/** @throws ArgumentError for what is no option or no value of one. */
+export function checkOptions(options: HybridizeOptions): void {
+  check('hybridize', options, rules, ['nameOf', 'partsOf']);
+}

@@ -1,0 +1,133 @@
+import { isStatic } from '../../base/dim/index.js';
+import { inContext } from '../../base/errors.js';
+import { bindShapes } from '../../ir/bind.js';
+import { stopGradient } from '../../ops/structure/identity.js';
+import { type Capture, type Effects, numberArray } from '../core/capture.js';
+import { joinRecording, perform } from '../dispatch/dispatch.js';
+import { type CapturedDraws, continueFrom, takeState } from '../dispatch/generator.js';
+import { leaveGradient } from '../graphs/graph-runner.js';
+import { type Origin, Session } from '../core/history.js';
+import { withSizes } from '../dispatch/lazy.js';
+import { mode, withMode } from '../core/mode.js';
+import type { NDArray } from '../core/ndarray.js';
+import { gradOf, markGradient, writeState } from '../dispatch/values.js';
+
+/**
+ * The values of a trace that runs while it is made, because side-effect code in it wants real arrays.
+ * The calls captured so far run one by one, as they would without a trace, in the surroundings of the
+ * traced call: recorded there where they are recorded in the trace.
+ */
+export class LiveValues {
+  readonly #capture: Capture;
+  /** What recorded calls of the trace are recorded by: the surroundings' recording, or one of its own. */
+  readonly #session: Session;
+  /** One of its own is open only while calls run: the trace has a say about what may be assigned to. */
+  readonly #isOwn: boolean;
+  readonly #values: Map<NDArray, NDArray>;
+  /** The sizes that the data of this call has decided. The trace holds for others, too. */
+  readonly #sizes: Map<string, number> = new Map();
+  #ran = 0;
+  #hasRun = false;
+
+  /** `given` tells the arrays that stand-ins stand for. */
+  constructor(capture: Capture, session: Session | null, given: Iterable<[NDArray, NDArray]>) {
+    this.#capture = capture;
+    this.#session = session ?? new Session();
+    this.#isOwn = session === null;
+    if (this.#isOwn) this.#session.isOpen = false;
+    this.#values = new Map(given);
+  }
+
+  /** Whether anything had to run so far. */
+  get hasRun(): boolean {
+    return this.#hasRun;
+  }
+
+  /** Ends the trace. Gradients can still be asked of what is recorded by the surroundings, or returned so. */
+  finish(returnsRecorded: boolean): void {
+    if (this.#isOwn) this.#session.isOpen = returnsRecorded;
+    if (!this.#session.isOpen) return;
+    for (const array of this.#outside()) joinRecording(array, this.#session);
+  }
+
+  /** What an array of the trace is in this call; an array from outside is itself. */
+  of(array: NDArray): NDArray {
+    return this.#values.get(array) ?? array;
+  }
+
+  set(array: NDArray, value: NDArray): void {
+    this.#values.set(array, value);
+  }
+
+  /** Runs what was captured since the last time, and carries its effects out. */
+  catchUp(effects: Effects, draws: CapturedDraws | undefined): void {
+    this.#hasRun = true;
+    if (this.#isOwn) this.#session.isOpen = true;
+    // Which recording used an array last is, until the end, for the trace to say.
+    const traced = this.#outside().map((array) => [array, array.session] as const);
+    withMode({ capture: null, session: this.#session }, 'staticGraph', () => {
+      for (const [owner, read] of effects.gradientReads) {
+        const grad = gradOf(this.of(owner));
+        if (grad !== null) this.set(read, grad);
+      }
+      if (draws !== undefined)
+        this.set(draws.base, takeState(draws.tail === null ? draws.count : 0));
+      for (const [array, source] of this.#capture.hostReads) this.set(array, numberArray(source));
+      const { log } = this.#capture;
+      for (; this.#ran < log!.length; this.#ran++) this.#run(log![this.#ran]);
+      if (draws?.tail) {
+        continueFrom(this.of(draws.tail.state));
+        takeState(draws.tail.count);
+      }
+      for (const [target, value] of effects.updates) writeState(this.of(target), this.of(value));
+      for (const [owner, grad] of effects.gradients) {
+        leaveGradient(this.of(owner), this.of(grad), effects.attached.get(owner));
+      }
+      for (const [owner, mark] of effects.gradientMarks) markGradient(this.of(owner), mark);
+    });
+    for (const [array, session] of traced) array.session = session;
+    if (this.#isOwn) this.#session.isOpen = false;
+  }
+
+  /** The arrays from outside that recorded calls have read. */
+  #outside(): readonly NDArray[] {
+    return [...this.#capture.touched].filter(
+      ({ elements, isConstant }) => elements !== null && !isConstant,
+    );
+  }
+
+  #run(origin: Origin): void {
+    const { declaration, regions, operands, results, source, session } = origin;
+    try {
+      const operation = { declaration, regions, attributes: withSizes(origin, this.#sizes) };
+      // What stops gradients is recorded by nobody, but where it was called, not for `detach`, its operand
+      // takes part.
+      const stops = declaration === stopGradient.declaration;
+      const isRecorded = session !== null || (stops && this.#capture.touched.has(operands[0]));
+      const made = withMode({ session: isRecorded ? mode.session : null }, declaration.name, () =>
+        perform(
+          operation,
+          operands.map((operand) => this.of(operand)),
+        ),
+      );
+      results.forEach((array, i) => this.set(array, made[i]));
+      this.#learnSizes(results, made);
+    } catch (error) {
+      throw inContext(error, 'captured code failed', {
+        op: declaration.name,
+        ...(source !== undefined && { source }),
+      });
+    }
+  }
+
+  #learnSizes(captured: readonly NDArray[], made: readonly NDArray[]): void {
+    const matches = captured.flatMap(({ type: { shape } }, i) =>
+      shape.every(isStatic)
+        ? []
+        : [{ name: `result ${i}`, declared: shape, actual: made[i].shape }],
+    );
+    if (matches.length === 0) return;
+    const known = new Map([...this.#capture.sizes, ...this.#sizes]);
+    for (const [name, size] of bindShapes(matches, undefined, known)) this.#sizes.set(name, size);
+  }
+}

@@ -1,0 +1,150 @@
+import { isFloat } from '../../base/dtype.js';
+import { ArgumentError } from '../../base/errors.js';
+import { callable, checkArgument } from '../../base/attributes/options.js';
+import { flatten, type Structure, unflatten } from '../../base/attributes/tree.js';
+import { joinRecording } from '../dispatch/dispatch.js';
+import { type GeneratorState, generatorState, setGeneratorState } from '../dispatch/generator.js';
+import { collectOrigins, Session } from '../core/history.js';
+import { mode, withMode } from '../core/mode.js';
+import type { NDArray } from '../core/ndarray.js';
+import { isArray } from '../graphs/signature.js';
+import { StateLog } from '../core/state-log.js';
+import { aliasOf, linkTo, putBack } from '../dispatch/values.js';
+import { customGradient } from './custom.js';
+import { gradientsOf, layOutRecording } from '../autograd/tape.js';
+
+const op = 'checkpoint';
+
+/**
+ * The same function, but what it computes inside is not kept for the backward pass: it is computed again
+ * there, with the same random numbers and from the same state, which is written once all the same. Trades
+ * time for memory. In captured code the function is part of the graph, and what to keep is the compiler's
+ * decision.
+ */
+export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
+  checkArgument(op, 'fn', fn, callable);
+  const run = (...args: Parameters<F>): unknown => {
+    if (mode.session === null || mode.capture !== null) return fn(...args);
+    const { leaves, structure } = flatten(args, isArray, op);
+    const { training } = mode;
+    const rerun = (inputs: readonly NDArray[]): unknown =>
+      madeInside(fn(...(unflatten(structure, inputs) as Parameters<F>)));
+    const { results, outputs, used, moment } = firstRun(() => rerun(leaves));
+    let isRecomputing = false;
+    const recomputing = customGradient({
+      forward: () => results.map(aliasOf),
+      backward: (headGrads, { inputs }) => {
+        if (isRecomputing) throw readsItself();
+        isRecomputing = true;
+        const isDifferentiated = mode.session !== null;
+        const session = mode.session ?? new Session();
+        const gradients = (): readonly (NDArray | null)[] => {
+          const links = inputs.slice(0, leaves.length).map(linkTo);
+          const again = backAt(moment, () => flatten(rerun(links), isArray, op).leaves);
+          const wrt = [...links, ...used];
+          const heads = again.flatMap((array, i) =>
+            array.origin?.session ? [{ array, grad: headGrads[i] }] : [],
+          );
+          const tape = layOutRecording(
+            op,
+            heads.map(({ array }) => array),
+            new Set(wrt),
+          );
+          const known = wrt.filter((array) => tape.valueOf.has(array));
+          const grads = gradientsOf(op, tape, heads, known, isDifferentiated);
+          return wrt.map((array) => grads[known.indexOf(array)] ?? null);
+        };
+        try {
+          return withMode({ session, training, isPaused: false }, op, gradients);
+        } finally {
+          isRecomputing = false;
+          if (!isDifferentiated) session.isOpen = false;
+        }
+      },
+    });
+    return unflatten(outputs, recomputing(...leaves, ...used));
+  };
+  return run as unknown as F;
+}
+
+/** The first run read an array that another has taken the place of, one that came out of the function. */
+function readsItself(): ArgumentError {
+  return new ArgumentError(
+    'computed again for its gradient, a function depends on its own results',
+    {
+      op,
+      expected: 'the arrays that it has read the first time',
+      actual: 'a variable around it that was assigned since',
+      advice: 'let it close over constants, or give it what changes as an argument',
+    },
+  );
+}
+
+/** What a function returns, with links in place of arrays from outside: gradients flow through these as well. */
+function madeInside(result: unknown): unknown {
+  const { leaves, structure } = flatten(result, isArray, op);
+  const isInside = ({ dtype, origin }: NDArray): boolean =>
+    !isFloat(dtype) || (origin !== null && origin.session === mode.session);
+  return unflatten(
+    structure,
+    leaves.map((array) => (isInside(array) ? array : linkTo(array))),
+  );
+}
+
+/** What code depends on beside its arguments, as it was when the code ran. */
+interface Moment {
+  readonly generator: GeneratorState;
+  readonly state: StateLog;
+}
+
+interface FirstRun {
+  readonly results: readonly NDArray[];
+  readonly outputs: Structure;
+  /**
+   * Arrays from outside that gradients may reach: they may be asked for by name. Arguments are among them,
+   * since the function may use those as what surrounds it as well.
+   */
+  readonly used: readonly NDArray[];
+  readonly moment: Moment;
+}
+
+/** Runs the function to get its results, and to see what it depends on. */
+function firstRun(fn: () => unknown): FirstRun {
+  const session = new Session();
+  const moment = { generator: generatorState(), state: new StateLog(mode.stateLog) };
+  const result = withMode({ session, stateLog: moment.state }, op, fn);
+  const { leaves: results, structure: outputs } = flatten(result, isArray, op);
+  const outside = new Set<NDArray>();
+  const origins = collectOrigins(results, (array, origin) => {
+    if (origin.session === session) return true;
+    outside.add(array);
+    return false;
+  });
+  for (const { operands } of origins) {
+    for (const operand of operands) {
+      if (operand.origin?.session !== session) outside.add(operand);
+    }
+  }
+  for (const origin of origins) origin.release();
+  session.isOpen = false;
+  // The arrays take part in the recording that goes on, as if the function had no part of its own.
+  for (const array of [...outside, ...session.participants]) {
+    if (!array.isShared) joinRecording(array);
+  }
+  return { results, outputs, used: [...outside].filter(({ dtype }) => isFloat(dtype)), moment };
+}
+
+/** Runs `fn` with the random numbers and the state of another time, and then goes back to the present. */
+function backAt<R>({ generator, state }: Moment, fn: () => R): R {
+  const now = { generator: generatorState(), state: new StateLog(mode.stateLog) };
+  setGeneratorState(generator);
+  try {
+    return withMode({ stateLog: now.state }, op, () => {
+      putBack(state);
+      return fn();
+    });
+  } finally {
+    setGeneratorState(now.generator);
+    putBack(now.state);
+  }
+}

@@ -1,0 +1,182 @@
+import { describe } from '../../base/attributes/attribute.js';
+import { ArgumentError, DTypeError, InternalError, ShapeError } from '../../base/errors.js';
+import { callable, checkArgument, checkOptions } from '../../base/attributes/options.js';
+import { Program, sameType, typeToString, type Value } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import { instantiate } from '../../passes/rewrite/transform.js';
+import { flatten, unflatten } from '../../base/attributes/tree.js';
+import { withGradient, zerosLike } from '../../ops/index.js';
+import type { Declaration, Gradient, GradientContext } from '../../ops/declare/declare.js';
+import { link } from '../dispatch/dispatch.js';
+import { mode, withMode } from '../core/mode.js';
+import { NDArray } from '../core/ndarray.js';
+import { nestResults, outsideOperands, type Region, traceRegion } from '../graphs/region.js';
+import { isArray } from '../graphs/signature.js';
+
+/** What the backward function may use beside the gradients that come in. */
+export interface CustomContext {
+  readonly inputs: readonly NDArray[];
+  /** The arrays of the forward's result, in order. */
+  readonly outputs: readonly NDArray[];
+}
+
+export interface CustomGradient<R> {
+  /** Computes the result from arrays; how it does is nothing to gradients. */
+  readonly forward: (...inputs: NDArray[]) => R;
+  /**
+   * The gradients of the inputs, in order, null for none; a bare array for a single input. `outGrads`
+   * are the gradients of the result's arrays, zeros where nothing flows.
+   */
+  readonly backward: (
+    outGrads: readonly NDArray[],
+    context: CustomContext,
+  ) => NDArray | readonly (NDArray | null)[];
+}
+
+const op = 'customGradient';
+
+/**
+ * A function of arrays with a gradient of the user's own. The backward function is written in operators,
+ * so it can be differentiated in turn.
+ */
+export function customGradient<R>(spec: CustomGradient<R>): (...inputs: NDArray[]) => R {
+  checkOptions<CustomGradient<R>>(op, spec, { forward: callable, backward: callable });
+  checkArgument(op, 'forward', spec.forward, callable);
+  checkArgument(op, 'backward', spec.backward, callable);
+  return (...inputs) => {
+    inputs.forEach((input, i) => {
+      if (input instanceof NDArray) return;
+      throw new ArgumentError(`input ${i} is not an array`, {
+        op,
+        expected: 'arrays; let the functions close over everything else',
+        actual: describe(input),
+      });
+    });
+    if (mode.capture !== null) return captured(spec, inputs);
+    if (mode.session === null) return spec.forward(...inputs);
+    return recorded(spec, inputs);
+  };
+}
+
+/** Eagerly the result is computed unrecorded, and linked to the inputs by a call with the custom rule. */
+function recorded<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
+  const result = withMode({ session: null }, op, () => spec.forward(...inputs));
+  const { leaves, structure } = flatten(result, isArray, op);
+  const outputs = leaves.map((leaf) => {
+    const { type, held } = leaf.computed();
+    return new NDArray(type, held);
+  });
+  const declaration = declarationWith(({ inputs, outputs, grads }) =>
+    checkedGradients(spec, inputs, outputs, grads),
+  );
+  link({ declaration, attributes: {}, regions: [] }, inputs, outputs);
+  return unflatten(structure, outputs) as R;
+}
+
+type Rule = (context: GradientContext<NDArray, unknown>) => readonly (NDArray | null)[];
+
+/** An operator that only ever stands in a recording: its gradient is the user's function. */
+function declarationWith(rule: Rule): Declaration {
+  return {
+    name: op,
+    family: 'structure',
+    attributes: {},
+    results: 'list',
+    method: false,
+    operands: 'keep',
+    infer: () => {
+      throw new InternalError('a recorded function with its own gradient was run again', { op });
+    },
+    // Recordings are differentiated on arrays only; captured code goes the way of `withGradient`.
+    gradient: rule as unknown as Gradient,
+    isUsersGradient: true,
+    lowering: { kind: 'inline' },
+    samples: [],
+  };
+}
+
+/** The user's gradients, one for each input, of the input's type. */
+function checkedGradients<R>(
+  { backward }: CustomGradient<R>,
+  inputs: readonly NDArray[],
+  outputs: readonly NDArray[],
+  grads: readonly (NDArray | null)[],
+): readonly (NDArray | null)[] {
+  const given = backward(
+    outputs.map((output, k) => grads[k] ?? zerosLike(output)),
+    { inputs, outputs },
+  );
+  const list = given instanceof NDArray ? [given] : given;
+  if (!Array.isArray(list) || list.length !== inputs.length) {
+    throw new ArgumentError('the backward function must return a gradient for each input', {
+      op,
+      expected: `${inputs.length}, null for none`,
+      actual: Array.isArray(list) ? String(list.length) : describe(given),
+    });
+  }
+  list.forEach((grad: unknown, i) => {
+    if (grad === null) return;
+    if (!(grad instanceof NDArray)) {
+      throw new ArgumentError(`gradient ${i} is not an array`, { op, actual: describe(grad) });
+    }
+    if (!sameType(grad.type, inputs[i].type)) {
+      const Kind = grad.dtype === inputs[i].dtype ? ShapeError : DTypeError;
+      throw new Kind(`gradient ${i} has another type than its input`, {
+        op,
+        expected: typeToString(inputs[i].type),
+        actual: typeToString(grad.type),
+      });
+    }
+  });
+  return list;
+}
+
+/**
+ * In captured code both functions become programs with inputs in common: those of the call, then whatever
+ * either function uses from outside.
+ */
+function captured<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
+  const types = inputs.map(({ type }) => type);
+  const forward = traceRegion(op, types, (given) => spec.forward(...given));
+  const outputs = forward.types;
+  const backward = traceRegion(op, [...types, ...outputs, ...outputs], (given) => {
+    const values = given.slice(0, types.length);
+    const results = given.slice(types.length, types.length + outputs.length);
+    const outGrads = given.slice(types.length + outputs.length);
+    const grads = checkedGradients(spec, values, results, outGrads);
+    return grads.map((grad, i) => grad ?? zerosLike(values[i]));
+  });
+  const outside = [forward, backward].map((region) => outsideOperands(op, region));
+  const extra = [...new Set(outside.flat())];
+  const extraTypes = extra.map(({ type }) => type);
+  const results = withGradient(
+    widened(forward, [types, extraTypes], ([given, more]) => [
+      ...given,
+      ...outside[0].map((array) => more[extra.indexOf(array)]),
+    ]),
+    widened(backward, [types, extraTypes, outputs, outputs], ([given, more, made, grads]) => [
+      ...given,
+      ...made,
+      ...grads,
+      ...outside[1].map((array) => more[extra.indexOf(array)]),
+    ]),
+    ...inputs,
+    ...extra,
+  );
+  return nestResults(forward, results) as R;
+}
+
+/** A region's program with other inputs: groups of types, from which `choose` takes the region's own. */
+function widened(
+  { parts, types: results }: Region,
+  groups: readonly (readonly TensorType[])[],
+  choose: (values: readonly (readonly Value[])[]) => readonly Value[],
+): Program {
+  const into = new Program();
+  const values = groups.map((group, g) =>
+    group.map((type, i) => into.variable(`x${g}_${i}`, type)),
+  );
+  const outputs = instantiate(parts.program, into, choose(values));
+  into.setOutputs(outputs.slice(0, results.length).map((value, i) => ({ name: `y${i}`, value })));
+  return into;
+}

@@ -1,0 +1,125 @@
+import { describe } from '../../base/attributes/attribute.js';
+import { ArgumentError } from '../../base/errors.js';
+import { callable, checkArgument, rule } from '../../base/attributes/options.js';
+import { flatten, type Structure, unflatten } from '../../base/attributes/tree.js';
+import type { HostValue } from '../../ir/host.js';
+import { array } from '../arrays/creation.js';
+import { zerosLike } from '../../ops/index.js';
+import { NDArray } from '../core/ndarray.js';
+import { linkTo } from '../dispatch/values.js';
+import { grad as gradOf } from '../autograd/grad.js';
+import { isRecording, record } from '../autograd/scopes.js';
+
+/** Arrays (or plain data, which becomes arrays) in lists and plain objects. */
+export type ArrayTree =
+  NDArray | HostValue | readonly ArrayTree[] | { readonly [key: string]: ArrayTree };
+
+/** A gradient with respect to a value: the value's own nesting, of arrays. */
+export type GradientTree<T> = T extends NDArray | HostValue
+  ? NDArray
+  : T extends object
+    ? { [K in keyof T]: GradientTree<T[K]> }
+    : never;
+
+/** The gradients with respect to the arguments that `A` names: one number for a bare one, a list for several. */
+export type Gradients<P extends readonly unknown[], A> = A extends number
+  ? GradientTree<P[A]>
+  : A extends readonly number[]
+    ? { [K in keyof A]: A[K] extends keyof P ? GradientTree<P[A[K]]> : never }
+    : never;
+
+/**
+ * The function that computes the gradient of `f` with respect to some of its arguments: the first one,
+ * or those whose numbers are given. Like `backward`, it starts from ones where the result is no scalar.
+ * It nests: `grad(grad(f))` is the second derivative.
+ *
+ * @throws ArgumentError, from the function it gives, when there is no argument of a number.
+ */
+export function grad<P extends readonly unknown[], const A extends number | readonly number[] = 0>(
+  f: (...args: P) => NDArray,
+  argnums?: A,
+): (...args: P) => Gradients<P, A> {
+  const both = valueAndGrad(f, argnums);
+  return (...args) => both(...args)[1];
+}
+
+/** Like `grad`, but returns the value, too: `[value, gradient]`. */
+export function valueAndGrad<
+  P extends readonly unknown[],
+  const A extends number | readonly number[] = 0,
+>(
+  f: (...args: P) => NDArray,
+  argnums: A = 0 as A,
+): (...args: P) => [value: NDArray, gradient: Gradients<P, A>] {
+  const op = 'kn.grad';
+  checkArgument(op, 'f', f, callable);
+  checkArgument(op, 'argnums', argnums, argumentNumbers);
+  const wanted: readonly number[] = typeof argnums === 'number' ? [argnums] : argnums;
+  return (...args) => {
+    for (const number of wanted) {
+      if (Number.isInteger(number) && number >= 0 && number < args.length) continue;
+      throw new ArgumentError(`there is no argument ${number}`, {
+        op,
+        expected: `numbers from 0 to ${args.length - 1}`,
+        actual: String(number),
+      });
+    }
+    // The pass is recorded where the caller records, so that gradients of gradients see it.
+    const createGraph = isRecording();
+    return record((): [NDArray, Gradients<P, A>] => {
+      const replaced: unknown[] = [...args];
+      // A fresh array for each argument: the same array may be used by an outer function as well, and
+      // that use is a constant here.
+      const made = new Map<number, { structure: Structure; fresh: readonly NDArray[] }>();
+      const parts = wanted.map((number) => {
+        const known = made.get(number);
+        if (known !== undefined) return known;
+        const { leaves, structure } = flatten(args[number], isOperand, op);
+        const fresh = leaves.map((leaf) => {
+          const link = linkTo(leaf instanceof NDArray ? leaf : array(leaf));
+          link.attachGrad();
+          return link;
+        });
+        replaced[number] = unflatten(structure, fresh);
+        made.set(number, { structure, fresh });
+        return { structure, fresh };
+      });
+      const value: unknown = f(...(replaced as unknown as P));
+      if (!(value instanceof NDArray)) {
+        throw new ArgumentError('the function to differentiate must return one array', {
+          op,
+          expected: 'an array',
+          actual: describe(value),
+        });
+      }
+      const all = parts.flatMap(({ fresh }) => fresh);
+      const grads = gradientsFrom(value, all, createGraph);
+      let next = 0;
+      const trees = parts.map(({ structure, fresh }) =>
+        unflatten(structure, grads.slice(next, (next += fresh.length))),
+      );
+      return [value, (typeof argnums === 'number' ? trees[0] : trees) as Gradients<P, A>];
+    });
+  };
+}
+
+const argumentNumbers = rule(
+  'the number of an argument, or a list of such numbers',
+  (value): value is number | readonly number[] =>
+    typeof value === 'number' ||
+    (Array.isArray(value) && value.every((entry) => typeof entry === 'number')),
+);
+
+/** A value that depends on none of the arguments has gradients of zero. */
+function gradientsFrom(
+  value: NDArray,
+  xs: readonly NDArray[],
+  createGraph: boolean,
+): readonly NDArray[] {
+  if (value.origin === null || value.origin.session === null) return xs.map((x) => zerosLike(x));
+  return gradOf(value, xs, { createGraph });
+}
+
+function isOperand(value: unknown): value is NDArray | number {
+  return value instanceof NDArray || typeof value === 'number';
+}

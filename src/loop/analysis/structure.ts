@@ -1,0 +1,128 @@
+import { operationCode } from './intern.js';
+import type { Buffer, Const, Expr, Kernel, Stmt, Storage, Var } from '../language/nodes.js';
+import { children, ownExprs, ownStmts, visitNew } from '../language/visit.js';
+
+/**
+ * A string that two kernels have in common only if they do the same to their parameters in the same way:
+ * all that it leaves out is names. Linear in the distinct nodes of the kernel. It tells apart whether an
+ * expression that occurs twice is one object, which the same lowering does in the same way each time.
+ * Null for a kernel that calls others.
+ */
+export function structureOf(kernel: Kernel): string | null {
+  return new StructureWriter().write(kernel);
+}
+
+/** What kernels have in common that differ only in the values of scalar i32 constants. */
+export interface Skeleton {
+  /** Like a structure, without those values. */
+  readonly text: string;
+  /** The constants left out, in an order that kernels of one skeleton have in common. */
+  readonly constants: readonly Const[];
+}
+
+/** The skeleton of a kernel; null for one that calls others. */
+export function skeletonOf(kernel: Kernel): Skeleton | null {
+  const constants: Const[] = [];
+  const text = new StructureWriter(constants).write(kernel);
+  return text === null ? null : { text, constants };
+}
+
+const storages: Readonly<Record<Storage, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
+const modes = { serial: 1, vector: 2, unroll: 3 } as const;
+/** Below the codes of expressions, so that one can tell from an item's first number what follows. */
+const heads = {
+  end: 1, block: 2, for: 3, while: 4, if: 5, declare: 6, assign: 7, store: 8, buffer: 9, barrier: 10,
+} as const; // prettier-ignore
+
+/**
+ * Writes a kernel as numbers that could be read back. Variables, buffers and expressions are numbered in
+ * order of appearance; each is written once, before what refers to it.
+ */
+class StructureWriter {
+  readonly #units: number[] = [];
+  readonly #numbers: Map<Expr | Buffer, number> = new Map();
+  /** Receives the scalar i32 constants in the place of their values, unless it is null. */
+  readonly #leftOut: Const[] | null;
+
+  constructor(leftOut: Const[] | null = null) {
+    this.#leftOut = leftOut;
+  }
+
+  write(kernel: Kernel): string | null {
+    for (const param of kernel.params) this.#leaf(param);
+    return this.#stmt(kernel.body) ? textOf(this.#units) : null;
+  }
+
+  /** A number below 65535 takes one unit. */
+  #put(number: number): void {
+    if (number < 0xffff) this.#units.push(number);
+    else this.#units.push(0xffff, number >>> 16, number & 0xffff);
+  }
+
+  #leaf(of: Var | Buffer): number {
+    let number = this.#numbers.get(of);
+    if (number === undefined) {
+      this.#numbers.set(of, (number = this.#numbers.size));
+      if (of.kind === 'var') this.#put(operationCode(of));
+      else this.#units.push(heads.buffer, storages[of.storage]);
+    }
+    return number;
+  }
+
+  /** False when there is a call in it. */
+  #stmt(stmt: Stmt): boolean {
+    if (stmt.kind === 'call') return false;
+    const operands = ownExprs(stmt);
+    visitNew(operands, this.#numbers, this.#expr);
+    const bound = 'variable' in stmt ? this.#leaf(stmt.variable) : 0;
+    this.#units.push(heads[stmt.kind]);
+    for (const operand of operands) this.#put(this.#numbers.get(operand)!);
+    if (stmt.kind === 'for') {
+      this.#units.push(modes[stmt.mode]);
+      this.#put(stmt.step);
+    } else if (stmt.kind === 'store') this.#put(this.#leaf(stmt.buffer));
+    else if (stmt.kind === 'barrier') this.#put(this.#leaf(stmt.meeting));
+    if ('variable' in stmt) this.#put(bound);
+    const inside = ownStmts(stmt);
+    if (inside.length === 0 && stmt.kind !== 'block') return true;
+    for (const inner of inside) if (!this.#stmt(inner)) return false;
+    this.#units.push(heads.end);
+    return true;
+  }
+
+  readonly #expr = (expr: Expr): void => {
+    if (expr.kind === 'var') {
+      this.#leaf(expr);
+      return;
+    }
+    const buffer = expr.kind === 'load' ? this.#leaf(expr.buffer) : 0;
+    this.#put(operationCode(expr));
+    if (expr.kind === 'const') this.#constant(expr);
+    else for (const operand of children(expr)) this.#put(this.#numbers.get(operand)!);
+    if (expr.kind === 'load') this.#put(buffer);
+    else if (expr.kind === 'extract') this.#put(expr.lane);
+    this.#numbers.set(expr, this.#numbers.size);
+  };
+
+  #constant(constant: Const): void {
+    const { type, value } = constant;
+    if (this.#leftOut !== null && type.scalar === 'i32' && type.lanes === 1) {
+      this.#leftOut.push(constant);
+      return;
+    }
+    if (typeof value === 'bigint') bits.setBigInt64(0, value);
+    else bits.setFloat64(0, value);
+    for (let at = 0; at < 8; at += 2) this.#units.push(bits.getUint16(at));
+  }
+}
+
+const bits = new DataView(new ArrayBuffer(8));
+
+/** In pieces, since a call takes only so many arguments. */
+function textOf(units: readonly number[]): string {
+  let text = '';
+  for (let at = 0; at < units.length; at += 4096) {
+    text += String.fromCharCode(...units.slice(at, at + 4096));
+  }
+  return text;
+}

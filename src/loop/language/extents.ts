@@ -1,0 +1,72 @@
+import { addDim, type Dim, type DimExpr, floorDivDim, maxDim, minDim, mulDim, subDim } from '../../base/dim/index.js'; // prettier-ignore
+import * as e from './build.js';
+import type { Expr, Var } from './nodes.js';
+
+/**
+ * The sizes that one kernel needs. A static extent is a constant; every distinct symbolic one becomes
+ * an i32 parameter whose value the caller works out, so kernels hold no arithmetic on sizes and what a
+ * dimension means is defined in `base/dim/index.ts` alone.
+ */
+export class Extents {
+  readonly #params: Map<string, { readonly dim: DimExpr; readonly param: Var }> = new Map();
+  readonly #dims: Map<Var, Dim> = new Map();
+
+  /** The value of a dimension. */
+  extent(dim: Dim): Expr {
+    if (typeof dim === 'number') return e.i32(dim);
+    let known = this.#params.get(dim.key);
+    if (known === undefined) {
+      known = { dim, param: e.variable(nameOf(dim), 'i32') };
+      this.#params.set(dim.key, known);
+      this.#dims.set(known.param, dim);
+    }
+    return known.param;
+  }
+
+  shape(dims: readonly Dim[]): readonly Expr[] {
+    return dims.map((dim) => this.extent(dim));
+  }
+
+  /** The parameters asked for so far, in that order. */
+  get params(): readonly { readonly dim: DimExpr; readonly param: Var }[] {
+    return [...this.#params.values()];
+  }
+
+  /**
+   * An i32 expression as a dimension over the symbols of the program; undefined where it depends on
+   * anything but sizes.
+   */
+  dim(expr: Expr): Dim | undefined {
+    if (expr.kind === 'const') return Number(expr.value);
+    if (expr.kind === 'var') return this.#dims.get(expr);
+    if (expr.kind === 'unary' && expr.op === 'neg') return this.#apply(subDim, e.i32(0), expr.x);
+    if (expr.kind !== 'binary') return undefined;
+    switch (expr.op) {
+      case 'add':
+        return this.#apply(addDim, expr.a, expr.b);
+      case 'sub':
+        return this.#apply(subDim, expr.a, expr.b);
+      case 'mul':
+        return this.#apply(mulDim, expr.a, expr.b);
+      case 'min':
+        return this.#apply(minDim, expr.a, expr.b);
+      case 'max':
+        return this.#apply(maxDim, expr.a, expr.b);
+      case 'div': // of sizes, which are not negative, so that truncation is the floor
+        return this.#apply(floorDivDim, expr.a, expr.b);
+      default:
+        return undefined;
+    }
+  }
+
+  #apply(build: (a: Dim, b: Dim) => Dim, a: Expr, b: Expr): Dim | undefined {
+    const left = this.dim(a);
+    if (left === undefined) return undefined;
+    const right = this.dim(b);
+    return right === undefined ? undefined : build(left, right);
+  }
+}
+
+function nameOf(dim: DimExpr): string {
+  return dim.key.replace(/[^A-Za-z0-9_]+/g, '_').replace(/^_|_$/g, '') || 'size';
+}

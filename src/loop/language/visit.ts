@@ -1,0 +1,325 @@
+import { InternalError } from '../../base/errors.js';
+import * as e from './build.js';
+import type { Bitcast, Broadcast, Cast, Expr, Extract, Kernel, Module, Stmt, Unary, Var } from './nodes.js'; // prettier-ignore
+
+/**
+ * Walking and rebuilding. Expressions are DAGs: whatever recurses over one here visits a shared
+ * sub-expression once, so every walk is linear in the number of distinct nodes.
+ */
+
+const none: readonly Expr[] = [];
+
+/** The operands of an expression, in the order in which `withChildren` takes them. */
+export function children(expr: Expr): readonly Expr[] {
+  switch (expr.kind) {
+    case 'const':
+    case 'var':
+      return none;
+    case 'unary':
+    case 'cast':
+    case 'bitcast':
+    case 'broadcast':
+    case 'extract':
+      return [expr.x];
+    case 'binary':
+      return [expr.a, expr.b];
+    case 'select':
+      return [expr.condition, expr.a, expr.b];
+    case 'load':
+      return [expr.index];
+    case 'ramp':
+      return [expr.base, expr.stride];
+  }
+}
+
+/**
+ * The expression with other operands. Unchanged operands give the same object back; otherwise the
+ * checked constructors run, so an operand that became a vector broadcasts its neighbors.
+ */
+export function withChildren(expr: Expr, operands: readonly Expr[]): Expr {
+  let i = 0;
+  return mapChildren(expr, () => operands[i++]);
+}
+
+/** Like `withChildren`, where each operand is replaced by what a function makes of it. */
+export function mapChildren(expr: Expr, map: (child: Expr) => Expr): Expr {
+  switch (expr.kind) {
+    case 'const':
+    case 'var':
+      return expr;
+    case 'binary': {
+      const [a, b] = [map(expr.a), map(expr.b)];
+      return a === expr.a && b === expr.b ? expr : e.binary(expr.op, a, b);
+    }
+    case 'load': {
+      const index = map(expr.index);
+      return index === expr.index ? expr : e.load(expr.buffer, index);
+    }
+    case 'ramp': {
+      const [base, stride] = [map(expr.base), map(expr.stride)];
+      if (base === expr.base && stride === expr.stride) return expr;
+      return e.ramp(base, stride, expr.type.lanes);
+    }
+    case 'select': {
+      const [condition, a, b] = [map(expr.condition), map(expr.a), map(expr.b)];
+      if (condition === expr.condition && a === expr.a && b === expr.b) return expr;
+      return e.select(condition, a, b);
+    }
+    default: {
+      const x = map(expr.x);
+      return x === expr.x ? expr : withOperand(expr, x);
+    }
+  }
+}
+
+function withOperand(expr: Unary | Cast | Bitcast | Broadcast | Extract, x: Expr): Expr {
+  switch (expr.kind) {
+    case 'unary':
+      return e.unary(expr.op, x);
+    case 'cast':
+      return e.cast(expr.type.scalar, x);
+    case 'bitcast':
+      return e.bitcast(expr.type.scalar, x);
+    case 'broadcast':
+      return e.broadcast(x, expr.type.lanes);
+    case 'extract':
+      return e.extract(x, expr.lane);
+  }
+}
+
+/** Calls `visit` once for every distinct node under the roots, operands before what uses them. */
+export function visitExprs(roots: readonly Expr[], visit: (expr: Expr) => void): void {
+  const seen = new Set<Expr>();
+  visitNew(roots, seen, (expr) => {
+    seen.add(expr);
+    visit(expr);
+  });
+}
+
+/** So deep a walk may recurse: far from what exhausts a call stack, far beyond what is usual. */
+const deepest = 256;
+
+/**
+ * The walk behind everything here: nodes that are not `done` yet, operands first. `visit` must make
+ * its node done. A chain of thousands of operations must not exhaust the call stack.
+ */
+export function visitNew(
+  roots: readonly Expr[],
+  done: { has(expr: Expr): boolean },
+  visit: (expr: Expr) => void,
+  depth: number = 0,
+): void {
+  for (const expr of roots) {
+    if (done.has(expr)) continue;
+    if (depth < deepest) {
+      visitNew(children(expr), done, visit, depth + 1);
+      visit(expr);
+    } else visitDeep(expr, done, visit);
+  }
+}
+
+/** `visitNew` of one root in a loop: slower, since it looks at each node twice. */
+function visitDeep(
+  root: Expr,
+  done: { has(expr: Expr): boolean },
+  visit: (expr: Expr) => void,
+): void {
+  const stack = [root];
+  while (stack.length > 0) {
+    const expr = stack[stack.length - 1];
+    const before = stack.length;
+    if (!done.has(expr)) {
+      const operands = children(expr);
+      for (let i = operands.length - 1; i >= 0; i--) {
+        if (!done.has(operands[i])) stack.push(operands[i]);
+      }
+      if (stack.length > before) continue;
+      visit(expr);
+    }
+    stack.pop();
+  }
+}
+
+/**
+ * A function that rebuilds expressions from the leaves up: `rewrite` receives each distinct node
+ * once, with its operands already rewritten. Results are remembered across calls.
+ */
+export function exprMapper(rewrite: (expr: Expr) => Expr): (expr: Expr) => Expr {
+  const done = new Map<Expr, Expr>();
+  const known = (child: Expr): Expr => done.get(child)!;
+  return (root) => {
+    visitNew([root], done, (expr) => {
+      done.set(expr, rewrite(mapChildren(expr, known)));
+    });
+    return done.get(root)!;
+  };
+}
+
+/** A function that replaces variables; lanes follow, see `withChildren`. */
+export function substitution(replace: ReadonlyMap<Var, Expr>): (expr: Expr) => Expr {
+  return exprMapper((expr) => (expr.kind === 'var' ? (replace.get(expr) ?? expr) : expr));
+}
+
+/** The expressions that a statement itself evaluates, without those of statements inside it. */
+export function ownExprs(stmt: Stmt): readonly Expr[] {
+  switch (stmt.kind) {
+    case 'block':
+      return [];
+    case 'for':
+      return [stmt.begin, stmt.end];
+    case 'while':
+    case 'if':
+      return [stmt.condition];
+    case 'declare':
+    case 'assign':
+      return [stmt.value];
+    case 'store':
+      return [stmt.index, stmt.value];
+    case 'call':
+      return stmt.args;
+    case 'barrier':
+      return [stmt.thread, stmt.threads];
+  }
+}
+
+/** The statements directly inside a statement. */
+export function ownStmts(stmt: Stmt): readonly Stmt[] {
+  switch (stmt.kind) {
+    case 'block':
+      return stmt.body;
+    case 'for':
+    case 'while':
+      return [stmt.body];
+    case 'if':
+      return stmt.alternate === null ? [stmt.consequent] : [stmt.consequent, stmt.alternate];
+    case 'declare':
+    case 'assign':
+    case 'store':
+    case 'call':
+    case 'barrier':
+      return [];
+  }
+}
+
+/** Calls `visit` for a statement and every statement inside it, outer ones first. */
+export function visitStmts(stmt: Stmt, visit: (stmt: Stmt) => void): void {
+  visit(stmt);
+  for (const inner of ownStmts(stmt)) visitStmts(inner, visit);
+}
+
+/** The kernels that other kernels of a module call. */
+export function calledKernels({ kernels }: Module): ReadonlySet<Kernel> {
+  const called = new Set<Kernel>();
+  for (const { body } of kernels) {
+    visitStmts(body, (stmt) => {
+      if (stmt.kind === 'call') called.add(stmt.kernel);
+    });
+  }
+  return called;
+}
+
+/** How `mapStmt` changes the parts of a statement. Absent functions keep their part. */
+export interface StmtMapper {
+  readonly expr?: (expr: Expr) => Expr;
+  /** Applied to variables where they are bound or assigned. */
+  readonly variable?: (variable: Var) => Var;
+  /** Applied to each statement directly inside. */
+  readonly stmt?: (stmt: Stmt) => Stmt;
+}
+
+const same = <T>(x: T): T => x;
+
+/**
+ * The statement with its own parts mapped; rebuilt through the checked constructors. Unchanged parts
+ * give the same object back.
+ */
+export function mapStmt(stmt: Stmt, mapper: StmtMapper): Stmt {
+  const { expr = same, variable = same, stmt: inside = same } = mapper;
+  switch (stmt.kind) {
+    case 'block': {
+      const body = mapEach(stmt.body, inside);
+      return body === stmt.body ? stmt : e.block(...body);
+    }
+    case 'for': {
+      const [begin, end] = [expr(stmt.begin), expr(stmt.end)];
+      const index = variable(stmt.variable);
+      const body = inside(stmt.body);
+      if (body === stmt.body && index === stmt.variable && begin === stmt.begin && end === stmt.end)
+        return stmt;
+      return { ...stmt, variable: index, begin, end, body };
+    }
+    case 'while': {
+      const condition = expr(stmt.condition);
+      const body = inside(stmt.body);
+      if (condition === stmt.condition && body === stmt.body) return stmt;
+      return e.whileLoop(condition, body);
+    }
+    case 'if': {
+      const condition = expr(stmt.condition);
+      const consequent = inside(stmt.consequent);
+      const alternate = stmt.alternate === null ? null : inside(stmt.alternate);
+      const isSame = consequent === stmt.consequent && alternate === stmt.alternate;
+      if (isSame && condition === stmt.condition) return stmt;
+      return e.ifThen(condition, consequent, alternate);
+    }
+    case 'declare': {
+      const value = expr(stmt.value);
+      const local = variable(stmt.variable);
+      if (value === stmt.value && local === stmt.variable) return stmt;
+      return e.declare(local, value);
+    }
+    case 'assign': {
+      const [local, value] = [variable(stmt.variable), expr(stmt.value)];
+      if (value === stmt.value && local === stmt.variable) return stmt;
+      return e.assign(local, value);
+    }
+    case 'store': {
+      const [index, value] = [expr(stmt.index), expr(stmt.value)];
+      if (index === stmt.index && value === stmt.value) return stmt;
+      return e.store(stmt.buffer, index, value);
+    }
+    case 'call': {
+      const args = mapEach(stmt.args, expr);
+      return args === stmt.args ? stmt : e.call(stmt.kernel, args);
+    }
+    case 'barrier': {
+      const [thread, threads] = [expr(stmt.thread), expr(stmt.threads)];
+      if (thread === stmt.thread && threads === stmt.threads) return stmt;
+      return e.barrier(stmt.meeting, thread, threads);
+    }
+  }
+}
+
+/** `items.map(map)`; the same array when nothing changed. */
+function mapEach<T>(items: readonly T[], map: (item: T) => T): readonly T[] {
+  const mapped = items.map((item) => map(item));
+  return mapped.every((item, i) => item === items[i]) ? items : mapped;
+}
+
+/** The distinct variables that expressions read. */
+export function variablesOf(roots: readonly Expr[]): ReadonlySet<Var> {
+  const found = new Set<Var>();
+  visitExprs(roots, (expr) => {
+    if (expr.kind === 'var') found.add(expr);
+  });
+  return found;
+}
+
+/** The variables that some statement inside assigns. */
+export function assignedVariables(stmt: Stmt): ReadonlySet<Var> {
+  const assigned = new Set<Var>();
+  visitStmts(stmt, (inner) => {
+    if (inner.kind === 'assign') assigned.add(inner.variable);
+  });
+  return assigned;
+}
+
+/** The kernel with another body; the same object when the body is the same. */
+export function withBody(kernel: Kernel, body: Stmt): Kernel {
+  return body === kernel.body ? kernel : e.kernel(kernel.name, kernel.params, body);
+}
+
+/** For the end of a `switch` over kinds: a kind that is missing does not compile. */
+export function unreachable(value: never): never {
+  throw new InternalError(`loop IR: unknown node ${String(value)}`);
+}

@@ -1,0 +1,58 @@
+import type { Kernel } from '../language/nodes.js';
+import { optimize } from './optimize.js';
+import { structureOf } from '../analysis/structure.js';
+import type { VectorOptions } from './vectorize.js';
+
+/** About a megabyte of text, and some ten times as much in optimized kernels. */
+const defaultCapacity = 2 ** 20;
+
+/**
+ * Optimized kernels by structure, so that each structure is optimized once: the same operator on other
+ * arrays, the steps of an unrolled loop, the layers of a network, a program that is traced again. A
+ * kernel that differs from a known one in names only gets that one, with its names. Whatever was not
+ * asked for longest goes first when the structures together exceed `capacity` characters. Kernels that
+ * call others are not kept, since they would keep those beyond their time.
+ */
+export class KernelCache {
+  readonly #capacity: number;
+  /** In the order of their last use. */
+  readonly #kernels: Map<string, Kernel> = new Map();
+  #characters = 0;
+
+  constructor(capacity: number = defaultCapacity) {
+    this.#capacity = capacity;
+  }
+
+  get size(): number {
+    return this.#kernels.size;
+  }
+
+  /** The optimized kernel; what it calls must be optimized already. */
+  optimize(kernel: Kernel, options: VectorOptions): Kernel {
+    const structure = structureOf(kernel);
+    if (structure === null) return optimize(kernel, options);
+    const key = `${options.vectorBytes} ${structure}`;
+    let optimized = this.#kernels.get(key);
+    if (optimized === undefined) {
+      optimized = optimize(kernel, options);
+      this.#characters += key.length;
+    } else this.#kernels.delete(key);
+    this.#kernels.set(key, optimized);
+    this.#evict(key);
+    return optimized;
+  }
+
+  clear(): void {
+    this.#kernels.clear();
+    this.#characters = 0;
+  }
+
+  /** Drops the oldest until the rest fits, but never `latest`, which is in use. */
+  #evict(latest: string): void {
+    for (const key of this.#kernels.keys()) {
+      if (this.#characters <= this.#capacity || key === latest) return;
+      this.#kernels.delete(key);
+      this.#characters -= key.length;
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import type { Kernel } from '../language/nodes.js';
+import { share } from './share.js';
+import { simplify } from './simplify.js';
+import { unroll } from './unroll.js';
+import { vectorize, type VectorOptions } from './vectorize.js';
+
+export interface KernelPass {
+  readonly name: string;
+  /** Gives the kernel itself back where there is nothing to do. */
+  readonly run: (kernel: Kernel, options: VectorOptions) => Kernel;
+  /** Has nothing to do unless the pass before it changed something. */
+  readonly afterChange?: boolean;
+}
+
+/** The passes over one kernel, in order. */
+const kernelPasses: readonly KernelPass[] = [
+  { name: 'unroll', run: unroll },
+  { name: 'simplify', run: simplify },
+  { name: 'vectorize', run: vectorize },
+  { name: 'simplify again', run: simplify, afterChange: true },
+  { name: 'share', run: share },
+];
+
+/** The kernel as the printers want it: straight, vectorized, simplified, nothing computed twice. */
+export function optimize(kernel: Kernel, options: VectorOptions): Kernel {
+  let current = kernel;
+  let changed = true;
+  for (const { run, afterChange = false } of kernelPasses) {
+    if (afterChange && !changed) continue;
+    const before = current;
+    current = run(before, options);
+    changed = current !== before;
+  }
+  return current;
+}

@@ -1,0 +1,61 @@
+import { copyStmt, separateBindings } from '../analysis/bindings.js';
+import { add, block } from '../language/build.js';
+import type { For, Kernel, Stmt } from '../language/nodes.js';
+import { addScaled, constantValue } from '../analysis/polynomial.js';
+import { Purity } from '../analysis/purity.js';
+import { ExprSimplifier } from '../simplify/expressions.js';
+import { assignedVariables, mapStmt, visitStmts, withBody } from '../language/visit.js';
+
+/** Longer loops stay loops: the code would no longer fit the instruction cache. */
+const mostTrips = 1024;
+
+/**
+ * Turns loops of mode `unroll` whose number of trips is constant into straight-line code. Those whose
+ * number is not, or is too large, become serial.
+ */
+export function unroll(kernel: Kernel): Kernel {
+  if (!wantsUnrolling(kernel.body)) return kernel;
+  const separate = separateBindings(kernel);
+  const exprs = new ExprSimplifier(separate);
+  const purity = new Purity(assignedVariables(separate.body));
+
+  const { facts } = exprs;
+
+  const tripsOf = ({ begin, end, step }: For): number | null => {
+    if (!purity.isHarmless(begin) || !facts.isExact(begin) || !facts.isExact(end)) return null;
+    const length = constantValue(addScaled(facts.polynomial(end), facts.polynomial(begin), -1));
+    if (length === null) return null;
+    const trips = Math.max(0, Math.ceil(length / step));
+    return trips <= mostTrips ? trips : null;
+  };
+
+  const visit = (stmt: Stmt): Stmt => {
+    if (stmt.kind !== 'for') return mapStmt(stmt, { stmt: visit });
+    const loop = { ...stmt, begin: exprs.simplify(stmt.begin), end: exprs.simplify(stmt.end) };
+    if (purity.isConstant(loop.begin) && purity.isConstant(loop.end)) facts.enterLoop(loop, 1);
+    const body = visit(stmt.body);
+    const trips = stmt.mode === 'unroll' ? tripsOf(loop) : null;
+    if (trips === null) return body === stmt.body ? stmt : { ...stmt, body };
+    const copies = Array.from({ length: trips }, (_, trip) => {
+      const index = exprs.simplify(add(loop.begin, trip * loop.step));
+      return copyStmt(body, new Map([[loop.variable, index]]));
+    });
+    // Bounds inside that depended on the variable may have become constant.
+    return block(...(wantsUnrolling(body) ? copies.map(visit) : copies));
+  };
+  return withBody(kernel, withoutUnrolling(visit(separate.body)));
+}
+
+/** What is left could not be unrolled, from no loop around it either. */
+function withoutUnrolling(stmt: Stmt): Stmt {
+  const inner = mapStmt(stmt, { stmt: withoutUnrolling });
+  return inner.kind === 'for' && inner.mode === 'unroll' ? { ...inner, mode: 'serial' } : inner;
+}
+
+function wantsUnrolling(body: Stmt): boolean {
+  let wanted = false;
+  visitStmts(body, (stmt) => {
+    wanted ||= stmt.kind === 'for' && stmt.mode === 'unroll';
+  });
+  return wanted;
+}

@@ -1,0 +1,152 @@
+import { describe } from '../base/attributes/attribute.js';
+import { ArgumentError } from '../base/errors.js';
+import {
+  callable,
+  checkOptions,
+  either,
+  integerFrom,
+  rule,
+  text,
+} from '../base/attributes/options.js';
+import { exportProgram } from '../formats/onnx/export/export.js';
+import type { DataFile } from '../formats/onnx/export/external.js';
+import { structureKey, structureText } from '../formats/onnx/structure.js';
+import { checkGraph, type StaticGraph } from '../front/graphs/static-graph.js';
+import { symbolsOfTypes } from '../ir/bind.js';
+import { namedInputs } from '../ir/program.js';
+import { checkModel, feedsRule, type Feeds, type WrittenModel } from './check.js';
+import { fileIn, type OpenFile } from './files.js';
+import { layOut, statesOf } from './state.js';
+
+export type { Feeds } from './check.js';
+
+export interface ToOnnxOptions {
+  /** The version of ONNX's operators to write, 17 to 22. Default 18. */
+  readonly opset?: number;
+  /** Inputs on which the model must compute what the graph does before it is returned. */
+  readonly check?: Feeds;
+  /**
+   * How the model has what changes from run to run: as inputs whose values of now are `defaults`, so that
+   * a first run need not be given them, or as plain `inputs`, as runtimes want them that take no values
+   * for inputs with defaults (onnxruntime in JavaScript and Java). `statesOf` has the values that plain
+   * ones begin with. Default `defaults`.
+   */
+  readonly states?: 'defaults' | 'inputs';
+  /**
+   * Where the large tensors go: a folder (where there are files), for the model to be written into as
+   * well, or a function that takes the name and the bytes of the one file. Needed beyond 2 GB. Default:
+   * into the model.
+   */
+  readonly externalData?: string | ((location: string, bytes: Uint8Array) => void);
+  /** The name of that file, or its path within the folder. Default `weights.bin`. */
+  readonly dataFile?: string;
+}
+
+/**
+ * A graph as an ONNX model. Its parameters are initializers of the model, its symbolic dimensions are
+ * named, and whatever runs the model computes what the graph computes. A model has no memory: state that
+ * the graph changes (that of the random generator, too) is an input with the value of now as its default,
+ * and its next value is an output, for `w` called `w.next`. Gradients that the graph leaves on arrays are
+ * outputs called `w.grad`.
+ *
+ * @throws UnsupportedError for what the version of ONNX's operators cannot say, which names the operator,
+ * or where `@bufbuild/protobuf` is not installed; InternalError when a check fails.
+ */
+export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Array {
+  checkGraph(op, graph);
+  checkOptions<ToOnnxOptions>(op, options, {
+    opset: integerFrom(1),
+    check: feedsRule,
+    states: anyStates,
+    externalData: either(text, callable),
+    dataFile: text,
+  });
+  const { opset = 18, check, externalData, dataFile = 'weights.bin' } = options;
+  const isPlain = statesArePlain(options.states);
+  const { program, writes } = graph.parts;
+  const { reads: all, outputs } = layOut(graph.parts);
+  const reads = all.filter(({ mayBeGiven }) => !(isPlain && mayBeGiven));
+  const nexts = new Set(reads.flatMap(({ next }) => next ?? []));
+  const returned = program.outputs.slice(0, program.outputs.length - writes.length);
+  const leftOver = outputs.slice(returned.length).filter((name) => !nexts.has(name));
+  const structure = structureText({
+    reads,
+    outputs: [...returned.map(({ name }) => name), ...leftOver],
+    symbols: symbolsOfTypes(namedInputs(program).map(({ type }) => type)),
+  });
+  const write = (file: DataFile | null): Uint8Array =>
+    exportProgram({
+      program,
+      outputs,
+      stored: new Map(reads.map(({ name, value }) => [name, value])),
+      defaults: new Set(reads.flatMap(({ name, mayBeGiven }) => (mayBeGiven ? [name] : []))),
+      metadata: new Map([[structureKey, structure]]),
+      opset,
+      file,
+    });
+  const model = withData(externalData, dataFile, write);
+  if (check !== undefined) {
+    const states = isPlain ? statesOf(graph) : {};
+    checkModel(graph, { ...model, outputs, states }, check);
+  }
+  return model.bytes;
+}
+
+const op = 'toOnnx';
+
+/** Which there are is checked where they are told apart. */
+const anyStates = rule(
+  'a way to write states',
+  (value): value is 'defaults' => value !== undefined,
+);
+
+function statesArePlain(states: ToOnnxOptions['states'] = 'defaults'): boolean {
+  if (states === 'inputs' || states === 'defaults') return states === 'inputs';
+  throw new ArgumentError('there is no such way to write states', {
+    op,
+    expected: "'defaults' or 'inputs'",
+    actual: describe(states),
+  });
+}
+
+function withData(
+  externalData: ToOnnxOptions['externalData'],
+  location: string,
+  write: (file: DataFile | null) => Uint8Array,
+): Omit<WrittenModel, 'outputs' | 'states'> {
+  if (externalData === undefined) return { bytes: write(null) };
+  if (typeof externalData === 'string') {
+    const file: OpenFile = fileIn(externalData, location);
+    try {
+      return { bytes: write(file), externalData };
+    } finally {
+      file.close();
+    }
+  }
+  const file = new BytesFile(location);
+  const bytes = write(file);
+  const data = file.bytes();
+  externalData(location, data);
+  return { bytes, externalData: () => data };
+}
+
+/** A file in memory. */
+class BytesFile implements DataFile {
+  readonly location: string;
+  readonly #parts: { readonly offset: number; readonly bytes: Uint8Array }[] = [];
+
+  constructor(location: string) {
+    this.location = location;
+  }
+
+  write(offset: number, bytes: Uint8Array): void {
+    this.#parts.push({ offset, bytes });
+  }
+
+  bytes(): Uint8Array {
+    const last = this.#parts.at(-1);
+    const whole = new Uint8Array(last === undefined ? 0 : last.offset + last.bytes.length);
+    for (const { offset, bytes } of this.#parts) whole.set(bytes, offset);
+    return whole;
+  }
+}

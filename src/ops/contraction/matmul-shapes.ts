@@ -1,0 +1,51 @@
+import { ShapeError } from '../../base/errors.js';
+import { equal, type Require, requireNow, words } from '../../ir/requirement.js';
+import type { Shape, TensorType } from '../../ir/types.js';
+import { broadcastShapes, shapeToString } from '../declare/infer.js';
+
+/** The type of `x y`; a `ShapeError` for operands that cannot be multiplied. */
+export function inferProduct(x: TensorType, y: TensorType, require: Require): TensorType {
+  for (const { shape } of [x, y]) {
+    if (shape.length === 0) {
+      throw new ShapeError('an operand has rank 0', {
+        op: 'matmul',
+        expected: 'arrays of rank 1 or more',
+        actual: `${shapeToString(x.shape)} and ${shapeToString(y.shape)}`,
+        advice: 'multiply by a scalar with mul',
+      });
+    }
+  }
+  const [left, right] = [rowsShape(x.shape), columnsShape(y.shape)];
+  const [inner, wanted] = [left.at(-1)!, right.at(-2)!];
+  require(equal(inner, wanted), () => ({
+    error: 'shape',
+    op: 'matmul',
+    problem: words`the inner extents differ`,
+    expected: words`${inner} rows on the right, as the left has ${inner} columns`,
+    actual: words`${x.shape} and ${y.shape}`,
+  }));
+  const full = productShape(left, right, require);
+  const shape = full.filter(
+    (_, axis) =>
+      !(axis === full.length - 2 && x.shape.length === 1) &&
+      !(axis === full.length - 1 && y.shape.length === 1),
+  );
+  return { dtype: x.dtype, shape };
+}
+
+/** A vector on the left is one row. */
+export const rowsShape = (shape: Shape): Shape => (shape.length === 1 ? [1, ...shape] : shape);
+/** A vector on the right is one column. */
+export const columnsShape = (shape: Shape): Shape => (shape.length === 1 ? [...shape, 1] : shape);
+
+/** The result's shape for operands of rank 2 or more. Without `require` what it states has been required before. */
+export function productShape(left: Shape, right: Shape, require: Require = requireNow): Shape {
+  return [
+    ...broadcastShapes('matmul', [left.slice(0, -2), right.slice(0, -2)], require),
+    left.at(-2)!,
+    right.at(-1)!,
+  ];
+}
+
+/** One matrix for every batch entry: the batch can then be folded into the rows on the left. */
+export const isShared = (shape: Shape): boolean => shape.slice(0, -2).every((dim) => dim === 1);

@@ -1,0 +1,191 @@
+import * as attr from '../../base/attributes/attribute.js';
+import { type Dim, sameDim } from '../../base/dim/index.js';
+import { ArgumentError } from '../../base/errors.js';
+import type { AttributesOf } from '../../base/attributes/schema.js';
+import type { InferContext, Program } from '../../ir/program.js';
+import type { Tensor, TensorType } from '../../ir/types.js';
+import type { LoopBackward } from '../declare/backward.js';
+import {
+  type DefaultTensor,
+  type GradientContext,
+  operator,
+  type OperatorFunction,
+} from '../declare/declare.js';
+import { reshape } from '../movement/reshape.js';
+import {
+  agreedRows,
+  checkCount,
+  checkPredicate,
+  checkState,
+  instanceOf,
+  regionAt,
+} from './body.js';
+import { type LoopSave, runBackward } from './foreach.js';
+
+const op = 'whileLoop';
+
+const attributes = {
+  /** How many operands are carried from one iteration to the next: they come first. */
+  states: attr.int,
+  /** After so many iterations the loop ends whatever the condition says; null: never. */
+  limit: attr.optional(attr.dim),
+  /** Whether stacked results have `limit` rows, zero beyond the iterations, instead of one for each. */
+  padded: attr.bool,
+  /** What is kept of each iteration for a backward pass. */
+  save: attr.oneOf('all', 'none', 'auto'),
+} as const;
+
+/** The operands of a loop that a condition ends. */
+export interface WhileOperands<T extends Tensor> {
+  readonly states: readonly T[];
+  /** What every iteration reads. */
+  readonly captures: readonly T[];
+  /** Default null: none. */
+  readonly limit?: Dim | null;
+  /** Default false. */
+  readonly padded?: boolean;
+  /** Default `auto`. */
+  readonly save?: LoopSave;
+}
+
+/**
+ * Runs `body` as long as `condition` holds. Both take the states, then the captures; the condition gives
+ * one bool, the body the rows of the stacked results, then the new states. Gives the stacked results,
+ * the final states, and the number of iterations.
+ */
+export const whileLoop: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    condition: Program,
+    body: Program,
+    operands: WhileOperands<T>,
+  ) => readonly T[],
+  false
+> = operator({
+  name: op,
+  family: 'control',
+  attributes,
+  results: 'list',
+  method: false,
+  operands: 'keep',
+  call: (condition, body, { states, captures, limit = null, padded = false, save = 'auto' }) => ({
+    inputs: [...states, ...captures],
+    attributes: { states: states.length, limit, padded, save },
+    regions: [condition, body],
+  }),
+  infer: (context) => inferWhile(context),
+  gradient: <T extends Tensor>(
+    context: GradientContext<T, AttributesOf<typeof attributes>>,
+  ): readonly (T | null)[] => whileGradient(context),
+  lowering: {
+    kind: 'while',
+    loop: ({ states, limit, padded }) => ({ states, limit, padded }),
+  },
+  samples: [],
+});
+
+function whileGradient<T extends Tensor>({
+  inputs,
+  outputs,
+  grads,
+  attributes: { states, limit, padded, save },
+  needs,
+  regions: [condition, body],
+  backwardOfLoop,
+}: GradientContext<T, AttributesOf<typeof attributes>>): readonly (T | null)[] {
+  const rows = body.outputs.length - states;
+  const flows = body.outputs.map((_, k) => grads[k] !== null);
+  const back = backwardOfLoop({
+    body,
+    slices: 0,
+    states,
+    needs,
+    flows,
+    save,
+    canShift: true,
+  });
+  if (back === null) return inputs.map(() => null);
+  const first = inputs.slice(0, states);
+  const captures = inputs.slice(states);
+  const isPadded = rows === 0 ? isWorthPadding(back, limit) : padded;
+  const again =
+    back.saved === 0
+      ? outputs
+      : whileLoop<T>(condition, back.augmented, {
+          states: first,
+          captures,
+          limit,
+          padded: isPadded,
+          save,
+        });
+  const found = runBackward(back, {
+    data: [],
+    first,
+    captures,
+    rows: [
+      ...outputs.slice(0, rows),
+      ...again
+        .slice(rows, rows + back.saved)
+        .map((row) => (rows > 0 ? asMany(row, outputs[0]) : row)),
+    ],
+    rowGrads: grads.slice(0, rows),
+    stateGrads: grads.slice(rows, rows + states),
+    count: isPadded ? outputs[rows + states] : undefined,
+    reverse: false,
+    save,
+  });
+  return [...found.states, ...found.captures];
+}
+
+/** Rows of the same loop run again: there are as many of them, which their types do not say. */
+function asMany<T extends Tensor>(rows: T, as: T): T {
+  const [length] = as.type.shape;
+  const { shape } = rows.type;
+  return sameDim(shape[0], length) ? rows : reshape<T>(rows, [length, ...shape.slice(1)]);
+}
+
+/** The most bytes that a loop without stacked results may be given for rows that it may never reach. */
+const paddingBytes = 1 << 24;
+
+/** Whether what backward reads is stacked in as many rows as there can be, not in as many as there are. */
+function isWorthPadding({ rowBytes }: LoopBackward, limit: Dim | null): boolean {
+  return typeof limit === 'number' && rowBytes * limit <= paddingBytes;
+}
+
+function inferWhile({
+  inputs,
+  attributes: { states, limit, padded },
+  regions,
+  fresh,
+  require,
+}: InferContext & {
+  readonly attributes: AttributesOf<typeof attributes>;
+}): readonly TensorType[] {
+  const [condition, body] = [regionAt(op, regions, 0), regionAt(op, regions, 1)];
+  checkCount(op, 'operands', body.inputs.length, inputs.length);
+  checkCount(op, 'results of the condition', 1, condition.outputs.length);
+  if (padded && limit === null) {
+    throw new ArgumentError('a padded loop has no limit', {
+      op,
+      expected: 'maxIterations beside padded',
+      actual: 'none',
+    });
+  }
+  const [predicate] = instanceOf(op, condition, inputs, require).types;
+  checkPredicate(op, 'the condition', predicate);
+  const instance = instanceOf(op, body, inputs, require);
+  const outputs = body.outputs.length - states;
+  const rows = outputs === 0 ? 0 : padded ? limit! : fresh('rows', boundsOf(limit));
+  const { own } = instance;
+  const stacked = agreedRows(instance, outputs, fresh);
+  const types = instance.types.map((type, k) => {
+    if (k < outputs) return { dtype: type.dtype, shape: [rows, ...stacked[k].shape] };
+    const state = k - outputs;
+    checkState(op, `state ${state}`, inputs[state], type, { require, own });
+    return inputs[state];
+  });
+  return [...types, { dtype: 'int32', shape: [] }];
+}
+
+function boundsOf(limit: Dim | null): { readonly max: number } | undefined {
+  return typeof limit === 'number' ? { max: limit } : undefined;
+}

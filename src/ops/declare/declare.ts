@@ -1,0 +1,456 @@
+import { type DType, isFloat, isWeak, promoteAll, type WeakKind } from '../../base/dtype.js';
+import { describe } from '../../base/attributes/attribute.js';
+import { type Dim, DimExpr } from '../../base/dim/index.js';
+import { ArgumentError, InternalError } from '../../base/errors.js';
+import { checkOptionNames } from '../../base/attributes/options.js';
+import type { Attributes, AttributeSchema, AttributesOf } from '../../base/attributes/schema.js';
+import type { InferContext, Operator, Program } from '../../ir/program.js';
+import { Value } from '../../ir/program.js';
+import { describeHost, hostConstant, type HostValue } from '../../ir/host.js';
+import { Tensor, type TensorType } from '../../ir/types.js';
+import type {
+  BackwardAfter,
+  Branches,
+  BranchBackward,
+  LoopBackward,
+  LoopStep,
+} from './backward.js';
+import type { Batching } from './batch.js';
+import type { ElementCheck, Positions } from './check.js';
+import { checkShape } from './infer.js';
+import type { Known, OnSizes } from '../known/facets.js';
+import type { Law } from './law.js';
+import type { Lowering } from './lowering.js';
+import type { OnnxMapping } from './onnx.js';
+import { type Calls, defaultPrecision, inFloat32, type Precision } from './precision.js';
+
+/**
+ * What the front floor adds to the operators' types: augment this interface with
+ * `{ array: NDArray; host: ... }` and every operator function accepts and returns it.
+ */
+// eslint-disable-next-line typescript/no-empty-object-type -- filled in by declaration merging
+export interface Frontend {}
+
+/** The array type that an operator returns when no operand says otherwise. */
+export type DefaultTensor = Frontend extends { array: infer A extends Tensor } ? A : Tensor;
+
+/** An operand: an array, or plain data, or a size of captured code, which become one. */
+export type Input<T extends Tensor = DefaultTensor> = T | HostValue | DimExpr;
+
+/** What a user's arguments mean. */
+export interface Call<A = Attributes> {
+  readonly inputs: readonly Input<Tensor>[];
+  readonly attributes: A;
+  readonly regions?: readonly Program[];
+}
+
+export interface GradientContext<T extends Tensor, A> {
+  readonly inputs: readonly T[];
+  readonly outputs: readonly T[];
+  /** The gradients of the outputs; null where nothing flows. Never all null. */
+  readonly grads: readonly (T | null)[];
+  readonly attributes: A;
+  /** Which inputs need a gradient; the others' entries are ignored. */
+  readonly needs: readonly boolean[];
+  readonly regions: readonly Program[];
+  /** The backward program of a region that has run on the inputs at hand; `flows` marks its outputs. */
+  backwardAfter(region: Program, wrt: readonly boolean[], flows: readonly boolean[]): BackwardAfter;
+  /** The way back through a loop; null where no gradient reaches what needs one. */
+  backwardOfLoop(step: LoopStep): LoopBackward | null;
+  /** The way back through one of two branches; null where no gradient reaches what needs one. */
+  backwardOfBranches(branches: Branches): BranchBackward | null;
+}
+
+/** The gradients of the inputs in order, each of its input's type; null where none flows. */
+export type Gradient<A = Attributes> = <T extends Tensor>(
+  context: GradientContext<T, A>,
+) => readonly (T | null)[];
+
+/**
+ * The dtypes that a call's operands are converted to before anything else sees them.
+ * `promote`: all to their common dtype. `float`: the same, and integers to float32. `keep`: as they
+ * are; plain data takes the dtype of the arrays beside it. A function decides each operand's.
+ */
+export type Conversion =
+  | 'promote'
+  | 'float'
+  | 'keep'
+  | ((operands: readonly (DType | WeakKind)[], attributes: Attributes) => readonly DType[]);
+
+/** A sample array: static or named extents (a test binds names to sizes, 0 and 1 among them). */
+export interface SampleArray {
+  readonly kind: 'array';
+  readonly shape: readonly (number | string)[];
+  /** float32 unless said. Tests of gradients run it in float64. */
+  readonly dtype: DType;
+  /** Values are drawn uniformly from here; integers include both ends. */
+  readonly low: number;
+  readonly high: number;
+  /** Given values instead of random ones, for indices and the like. */
+  readonly values?: readonly number[];
+}
+
+/** One way to call an operator, as the user would; `SampleArray`s stand for arrays. */
+export interface Sample {
+  readonly args: readonly unknown[];
+  /** The least size of named extents, 0 unless said. */
+  readonly least?: Readonly<Record<string, number>>;
+  /** False where a kink or a tie makes finite differences meaningless; the comment says which. */
+  readonly differentiable?: boolean;
+}
+
+/** A sample array for declarations: `tensor(['n', 3], { low: 0.1 })`. */
+export function tensor(
+  shape: readonly (number | string)[],
+  options: Partial<Omit<SampleArray, 'kind' | 'shape'>> = {},
+): SampleArray {
+  return { kind: 'array', shape, dtype: 'float32', low: -2, high: 2, ...options };
+}
+
+/**
+ * The dimensions that `infer` asked `fresh` for, in that order, as the elements of int32 or int64 arrays
+ * one after the other. Written in operators: a program runs this first, binds the sizes, and then runs
+ * the operator's lowering like that of any other, with memory planned for them.
+ */
+export type Measure<A = Attributes> = <T extends Tensor>(context: {
+  readonly inputs: readonly T[];
+  readonly attributes: A;
+}) => readonly T[];
+
+/**
+ * The only result with its last two axes exchanged, made from operands in another order with fewer calls that
+ * change orders than the result and then its transposition take; null where there is none. Sums may be rounded
+ * otherwise.
+ */
+export type Turned = (inputs: readonly Value[]) => Value | null;
+
+/** A call that is to be written in other operators. */
+export interface Expansion<T extends Tensor, A> {
+  readonly inputs: readonly T[];
+  readonly attributes: A;
+}
+
+/**
+ * The calls that programs, captured ones too, hold in the place of a call: it only saves work where calls run one
+ * by one.
+ */
+export type InPrograms<A = Attributes> = <T extends Tensor>(call: Expansion<T, A>) => readonly T[];
+
+export type Family =
+  | 'elementwise'
+  | 'reduction'
+  | 'movement'
+  | 'indexing'
+  | 'contraction'
+  | 'normalization'
+  | 'random'
+  | 'control'
+  | 'dynamic'
+  | 'structure';
+
+/** Everything there is to know of one operator. Each facet is mandatory or says aloud that it does not apply. */
+export interface Declaration<S extends AttributeSchema = AttributeSchema> extends Operator {
+  readonly name: string;
+  readonly family: Family;
+  readonly attributes: S;
+  /** `one` result is returned bare, `list` as an array, names as a record. */
+  readonly results: 'one' | 'list' | readonly string[];
+  /** Whether arrays have it as a method, with the array as first argument. */
+  readonly method: boolean;
+  readonly operands: Conversion;
+  infer(context: InferContext): readonly TensorType[];
+  readonly check?: ElementCheck<AttributesOf<S>>;
+  readonly measure?: Measure<AttributesOf<S>>;
+  /** Whether the results depend on the operands' types only, whatever their elements. */
+  readonly readsTypesOnly?: boolean;
+  readonly gradient: 'none' | Gradient<AttributesOf<S>>;
+  /** Whether the gradient is a function of the user's: its errors are the user's own and stay as they are. */
+  readonly isUsersGradient?: boolean;
+  readonly lowering: Lowering<AttributesOf<S>>;
+  /** How it is written in ONNX where the lowering does not say it. */
+  readonly onnx?: OnnxMapping<AttributesOf<S>>;
+  readonly batch?: Batching<AttributesOf<S>>;
+  readonly turned?: Turned;
+  readonly inPrograms?: InPrograms<AttributesOf<S>>;
+  readonly known?: Known<AttributesOf<S>>;
+  readonly onSizes?: OnSizes;
+  /** The size that the only element is, where the call is nothing else. */
+  readonly size?: (attributes: AttributesOf<S>) => Dim;
+  readonly positions?: Positions<AttributesOf<S>>;
+  /** What calls with one result are equal to, most useful first; none when absent. */
+  readonly simplify?: readonly Law<AttributesOf<S>>[];
+  readonly samples: readonly Sample[];
+}
+
+type AnyFunction = (...args: never[]) => unknown;
+
+/** Where an operator takes options. */
+export interface OptionNames {
+  readonly at: number;
+  readonly names: readonly string[];
+}
+
+/** What an operator's file writes down; the rest of `Declaration` has defaults. */
+export interface Spec<F extends AnyFunction, S extends AttributeSchema> {
+  readonly name: string;
+  readonly family: Family;
+  readonly attributes: S;
+  /** Turns the user's arguments into operands and attributes; applies defaults, refuses nonsense. */
+  call(...args: Parameters<F>): Call<AttributesOf<S>>;
+  /** Which argument holds options, counted from 0, and their names. Default: none does. */
+  readonly options?: OptionNames;
+  /** Default `one`. */
+  readonly results?: Declaration['results'];
+  /** Default true. */
+  readonly method?: boolean;
+  /** Default `promote`. */
+  readonly operands?: Conversion;
+  infer(context: InferContext & { readonly attributes: AttributesOf<S> }): readonly TensorType[];
+  /** Default none. */
+  readonly check?: ElementCheck<AttributesOf<S>>;
+  /** Default none: each call decides sizes of its own. */
+  readonly sizedBy?: readonly number[];
+  /** Default false. */
+  readonly readsTypesOnly?: boolean;
+  /** Default none: no size of a result depends on the data. */
+  readonly measure?: Measure<AttributesOf<S>>;
+  readonly gradient: 'none' | Gradient<AttributesOf<S>>;
+  readonly lowering: Lowering<AttributesOf<S>>;
+  /** Default what the lowering says: see `OnnxMapping`. */
+  readonly onnx?: OnnxMapping<AttributesOf<S>>;
+  /** Default that of operators that broadcast, and of views; none for any other. */
+  readonly batch?: Batching<AttributesOf<S>>;
+  /** Default none. */
+  readonly turned?: Turned;
+  /** Default none: programs hold its calls. */
+  readonly inPrograms?: InPrograms<AttributesOf<S>>;
+  /** Default what the lowering says, where that is one of points, a view or a reduction. */
+  readonly known?: Known<AttributesOf<S>>;
+  /** Default none. */
+  readonly onSizes?: OnSizes;
+  /** Default none: it is more than a size, whatever its dtype. */
+  readonly size?: (attributes: AttributesOf<S>) => Dim;
+  /** Default none. */
+  readonly positions?: Positions<AttributesOf<S>>;
+  /** Default `float32` for elementwise operators, reductions and normalizations, `own` for others. */
+  readonly precision?: Precision;
+  /** Default none. */
+  readonly simplify?: readonly Law<AttributesOf<S>>[];
+  readonly samples: readonly Sample[];
+}
+
+/**
+ * A function that users call, and its declaration. An operator with `method: false` says so in `M` too,
+ * since the types of array methods are derived from it.
+ */
+export type OperatorFunction<F extends AnyFunction, M extends boolean = true> = OnPlainData<F> &
+  F & { readonly declaration: Declaration & { readonly method: M } };
+
+/**
+ * The operator called on plain data alone. It stands first, since inference would take a number for a
+ * candidate of the operator's own type parameter, and give up on it.
+ */
+type OnPlainData<F extends AnyFunction> = (
+  ...args: PlainData<Parameters<F>>
+) => Defaulted<ReturnType<F>>;
+
+type PlainData<X> = X extends Tensor
+  ? never
+  : X extends HostValue | AnyFunction
+    ? X
+    : X extends object
+      ? { [K in keyof X]: PlainData<X[K]> }
+      : X;
+
+type Defaulted<X> = X extends Tensor
+  ? DefaultTensor
+  : X extends object
+    ? { [K in keyof X]: Defaulted<X[K]> }
+    : X;
+
+/** Runs a call whose operands are arrays of the front floor, or only plain data. */
+export type Invoke = (declaration: Declaration, call: Call) => readonly Tensor[];
+
+let invokeFront: Invoke = (declaration) => {
+  throw new InternalError(
+    `${declaration.name} was called on arrays before the front floor was loaded`,
+  );
+};
+
+/** The front floor hands its dispatch down here. Returns the one that was in place. */
+export function installFrontend(invoke: Invoke): Invoke {
+  const previous = invokeFront;
+  invokeFront = invoke;
+  return previous;
+}
+
+/**
+ * Declares an operator and makes the function that users call. Called on program values it appends to
+ * their program; called on arrays it goes to the front floor's dispatch.
+ */
+export function operator<F extends AnyFunction, S extends AttributeSchema>(
+  spec: Spec<F, S> & { readonly method: false },
+): OperatorFunction<F, false>;
+export function operator<F extends AnyFunction, S extends AttributeSchema>(
+  spec: Spec<F, S> & { readonly method?: true },
+): OperatorFunction<F>;
+export function operator<F extends AnyFunction, S extends AttributeSchema>(
+  spec: Spec<F, S>,
+): OperatorFunction<F, boolean> {
+  const declaration = {
+    results: 'one',
+    method: true,
+    operands: 'promote',
+    ...spec,
+    infer: (context: Parameters<typeof spec.infer>[0]) => {
+      const types = spec.infer(context);
+      // Attributes may hold any numbers; what symbols leave open, operators require themselves.
+      for (const { shape } of types) checkShape(spec.name, shape);
+      return types;
+    },
+  } as unknown as Declaration;
+  const { precision = defaultPrecision(spec.family, declaration.lowering) } = spec;
+  if (precision === 'float32')
+    Object.assign(declaration, inFloat32(declaration, callsOf(declaration)));
+  const { results } = declaration;
+  const { options } = spec;
+  const call = (...args: Parameters<F>): unknown => {
+    if (options !== undefined && args[options.at] !== undefined) {
+      checkOptionNames(spec.name, args[options.at], options.names);
+    }
+    const meant = readCall(spec.name, spec.call, args);
+    const symbolic = meant.inputs.find((input) => input instanceof Value);
+    const outputs =
+      symbolic instanceof Value
+        ? invokeSymbolic(declaration, meant, symbolic.program)
+        : invokeFront(declaration, meant);
+    if (results === 'one') return outputs[0];
+    if (results === 'list') return outputs;
+    return Object.fromEntries(results.map((name, i) => [name, outputs[i]]));
+  };
+  Object.defineProperty(call, 'name', { value: declaration.name });
+  return Object.assign(call, { declaration }) as unknown as OperatorFunction<F, boolean>;
+}
+
+/**
+ * The meaning of arguments. What checks refuse has a message of its own; arguments of quite another form,
+ * such as null in the place of options, may not even get that far.
+ */
+function readCall<A extends readonly unknown[], C>(
+  op: string,
+  read: (...args: A) => C,
+  args: A,
+): C {
+  try {
+    return read(...args);
+  } catch (cause) {
+    if (!(cause instanceof TypeError || cause instanceof RangeError)) throw cause;
+    throw new ArgumentError('these arguments cannot be read', {
+      op,
+      expected: 'arguments of the forms that its declaration names',
+      actual: args.map(describe).join(', ') || 'no arguments',
+      cause,
+    });
+  }
+}
+
+function invokeSymbolic(declaration: Declaration, given: Call, program: Program): readonly Value[] {
+  const call = withSizesAsArrays(declaration, given);
+  const dtypes = operandDTypes(declaration, call);
+  const inputs = call.inputs.map((input, i) => {
+    if (!(input instanceof Tensor))
+      return program.constant(hostConstant(input, dtypes[i], declaration.name));
+    if (!(input instanceof Value)) {
+      throw new ArgumentError('an array was mixed with values of a program', {
+        op: declaration.name,
+        advice: 'make the array an input of the program',
+      });
+    }
+    return input.type.dtype === dtypes[i] ? input : castValue(input, dtypes[i]);
+  });
+  const { attributes } = call;
+  if (declaration.inPrograms !== undefined) return declaration.inPrograms({ inputs, attributes });
+  return program.append(
+    declaration,
+    inputs,
+    attributes,
+    call.regions === undefined ? {} : { regions: call.regions },
+  );
+}
+
+/** Calls of an operator, and conversions for it, on whatever tensors it is given. */
+function callsOf(declaration: Declaration): Calls {
+  return {
+    convert<T extends Tensor>(x: T, dtype: DType): T {
+      if (x.type.dtype === dtype) return x;
+      const cast: Call = { inputs: [x], attributes: { dtype } };
+      const made = x instanceof Value ? castValue(x, dtype) : invokeFront(conversionOperator(), cast)[0]; // prettier-ignore
+      return made as Tensor as T;
+    },
+    again<T extends Tensor>(inputs: readonly T[], attributes: Attributes): readonly T[] {
+      const call: Call = { inputs, attributes };
+      const symbolic = inputs.find((input) => input instanceof Value);
+      const made =
+        symbolic === undefined
+          ? invokeFront(declaration, call)
+          : invokeSymbolic(declaration, call, symbolic.program);
+      return made as readonly Tensor[] as readonly T[];
+    },
+  };
+}
+
+let castDeclaration: Declaration | undefined;
+
+/** The operator that conversions use; called once, by its own declaration's file. */
+export function useForConversion(cast: Declaration): void {
+  castDeclaration = cast;
+}
+
+/** The declaration that converts to the dtype in its attribute `dtype`. */
+export function conversionOperator(): Declaration {
+  if (castDeclaration === undefined) throw new InternalError('no operator converts dtypes');
+  return castDeclaration;
+}
+
+function castValue(value: Value, dtype: DType): Value {
+  return value.program.append(conversionOperator(), [value], { dtype })[0];
+}
+
+let sizeAsArray: SizeAsArray | undefined;
+
+/** A size as an array of rank 0; `like` is an array of the same program or capture, null where there is none. */
+export type SizeAsArray = (size: Dim, dtype: DType, like: Tensor | null) => Tensor;
+
+/** How sizes become operands; called once, by the file of the operator that does it. */
+export function useForSizes(convert: SizeAsArray): void {
+  sizeAsArray = convert;
+}
+
+/** A call whose operands are arrays and plain data: sizes count as whole numbers. */
+export function withSizesAsArrays(declaration: Declaration, call: Call): Call {
+  if (!call.inputs.some((input) => input instanceof DimExpr)) return call;
+  const dtypes = operandDTypes(declaration, call);
+  const like = call.inputs.find((input) => input instanceof Tensor) ?? null;
+  const inputs = call.inputs.map((input, i) =>
+    input instanceof DimExpr ? sizeAsArray!(input, dtypes[i], like) : input,
+  );
+  return { ...call, inputs };
+}
+
+/** The dtype each operand of a call must have. */
+export function operandDTypes(declaration: Declaration, call: Call): readonly DType[] {
+  const kinds = call.inputs.map((input) => {
+    if (input instanceof Tensor) return input.type.dtype;
+    return input instanceof DimExpr ? 'weak-int' : describeHost(input, declaration.name).kind;
+  });
+  const { operands } = declaration;
+  if (typeof operands === 'function') return operands(kinds, call.attributes);
+  if (kinds.length === 0) return [];
+  if (operands === 'keep') {
+    let fallback: DType | undefined;
+    return kinds.map((kind) => (isWeak(kind) ? (fallback ??= promoteAll(kinds)) : kind));
+  }
+  const common = promoteAll(kinds);
+  const wanted = operands === 'float' && !isFloat(common) ? 'float32' : common;
+  return kinds.map(() => wanted);
+}

@@ -1,0 +1,154 @@
+import * as attr from '../../base/attributes/attribute.js';
+import { describe } from '../../base/attributes/attribute.js';
+import { boundsOf, type Dim, minimumOf, sameDim } from '../../base/dim/index.js';
+import { ArgumentError, ShapeError } from '../../base/errors.js';
+import type { InferContext } from '../../ir/program.js';
+import {
+  atLeast,
+  equal,
+  joinedWords,
+  type Refusal,
+  type Require,
+  requireNow,
+  words,
+} from '../../ir/requirement.js';
+import type { Shape, TensorType } from '../../ir/types.js';
+
+/** Shape arithmetic that the operators' inference shares. `op` names the operator in errors. */
+
+/** `[2, n]`. */
+export function shapeToString(shape: Shape): string {
+  return `[${shape.map(String).join(', ')}]`;
+}
+
+/**
+ * NumPy's broadcasting. A symbol stretches a literal 1 and meets itself, and what can be 1 only when it is: that they
+ * are equal is required.
+ */
+export function broadcastShapes(op: string, shapes: readonly Shape[], require: Require): Shape {
+  const rank = Math.max(0, ...shapes.map((shape) => shape.length));
+  const result: Dim[] = [];
+  const different = (): Refusal => ({
+    error: 'shape',
+    op,
+    problem: words`the shapes do not broadcast`,
+    expected: words`equal extents, or 1, on every axis counted from the last`,
+    actual: joinedWords(
+      shapes.map((shape) => words`${shape}`),
+      ' and ',
+    ),
+  });
+  for (let axis = 0; axis < rank; axis++) {
+    let extent: Dim = 1;
+    for (const shape of shapes) {
+      const dim = shape[axis - rank + shape.length] ?? 1;
+      if (dim === 1 || sameDim(dim, extent)) continue;
+      if (extent !== 1) require(areOneTogether(dim, extent) && equal(dim, extent), different);
+      // The simpler of two names for one size.
+      if (extent === 1 || minimumOf(extent) !== null) extent = dim;
+    }
+    result.push(extent);
+  }
+  return result;
+}
+
+/** Whether neither of two sizes can be 1 when the other is not. */
+function areOneTogether(a: Dim, b: Dim): boolean {
+  if (boundsOf(a).min > 1 && boundsOf(b).min > 1) return true;
+  return isLimited(a, b) || isLimited(b, a);
+}
+
+/** Whether `a` is the lesser of `b` and something that is more than 1. */
+function isLimited(a: Dim, b: Dim): boolean {
+  const minimum = minimumOf(a);
+  if (minimum === null) return false;
+  const { left, right } = minimum;
+  return (
+    (sameDim(left, b) && boundsOf(right).min > 1) || (sameDim(right, b) && boundsOf(left).min > 1)
+  );
+}
+
+/** An axis from -rank to rank - 1 as one from 0 to rank - 1. */
+export function normalizeAxis(op: string, axis: number, rank: number): number {
+  if (!Number.isInteger(axis) || axis < -rank || axis >= rank) {
+    throw new ShapeError(`axis ${describe(axis)} does not exist`, {
+      op,
+      expected:
+        rank === 0 ? 'no axis: the array has rank 0' : `an integer from ${-rank} to ${rank - 1}`,
+      actual: describe(axis),
+    });
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+/** Axes ascending and distinct; null or undefined means all. */
+export function normalizeAxes(
+  op: string,
+  axes: number | readonly number[] | null | undefined,
+  rank: number,
+): readonly number[] {
+  if (axes === null || axes === undefined) return Array.from({ length: rank }, (_, axis) => axis);
+  const list = (typeof axes === 'number' ? [axes] : axes).map((axis) =>
+    normalizeAxis(op, axis, rank),
+  );
+  if (new Set(list).size !== list.length) {
+    throw new ArgumentError('an axis is named twice', { op, actual: shapeToString(list) });
+  }
+  return list.toSorted((a, b) => a - b);
+}
+
+/** @throws ShapeError where a shape has another rank than one that is wanted. */
+export function checkRank(op: string, shape: Shape, wanted: Shape): void {
+  if (shape.length === wanted.length) return;
+  throw new ShapeError('the shapes have different ranks', {
+    op,
+    expected: shapeToString(wanted),
+    actual: shapeToString(shape),
+  });
+}
+
+/** The shape without the axes, or with 1 in their place. */
+export function reducedShape(shape: Shape, axes: readonly number[], keepdims: boolean): Shape {
+  if (keepdims) return shape.map((dim, axis) => (axes.includes(axis) ? 1 : dim));
+  return shape.filter((_, axis) => !axes.includes(axis));
+}
+
+/** Inference of an elementwise operator: the first operand's dtype, or the one given. */
+export function inferElementwise(
+  op: string,
+  dtype?: TensorType['dtype'],
+): (context: InferContext) => readonly TensorType[] {
+  return ({ inputs, require }) => [
+    {
+      dtype: dtype ?? inputs[0].dtype,
+      shape:
+        inputs.length === 1
+          ? inputs[0].shape
+          : broadcastShapes(
+              op,
+              inputs.map((input) => input.shape),
+              require,
+            ),
+    },
+  ];
+}
+
+/** Refuses shapes with negative extents. */
+export function checkShape(op: string, shape: Shape, require: Require = requireNow): void {
+  if (!attr.dims.accepts(shape)) {
+    throw new ArgumentError('this is no shape', {
+      op,
+      expected: attr.dims.expected,
+      actual: describe(shape),
+    });
+  }
+  for (const dim of shape) {
+    require(atLeast(dim, 0), () => ({
+      error: 'shape',
+      op,
+      problem: words`a shape has a negative extent`,
+      expected: words`extents of 0 or more`,
+      actual: words`${shape}`,
+    }));
+  }
+}

@@ -1,0 +1,131 @@
+import { boundsOf, type Dim, isStatic } from '../../base/dim/index.js';
+import { kindOf } from '../../base/dtype.js';
+import { ArgumentError } from '../../base/errors.js';
+import { Tensor } from '../../ir/types.js';
+import { add, mul, sub } from '../elementwise/arithmetic.js';
+import { less } from '../elementwise/comparison.js';
+import { cast } from '../elementwise/conversion.js';
+import { floorDivide } from '../elementwise/division.js';
+import { maximum, minimum } from '../elementwise/extremum.js';
+import { where } from '../elementwise/selection.js';
+import { take } from '../indexing/take.js';
+import { shapeToString } from '../declare/infer.js';
+import { dimLike, fullLike } from '../movement/fill.js';
+import { resolveRange } from '../movement/range.js';
+import { reshape } from '../movement/reshape.js';
+import { cumsum } from '../reduction/cumulative.js';
+import { dynamicSlice } from './dynamic-slice.js';
+import { extents, knownSizes, sizesOf } from './extents.js';
+
+/*
+ * Arrays among the indices of `slice`: one is a position whose place only the data knows, two are a range
+ * whose length only the data decides.
+ */
+
+/** An end of a range. */
+export type RangeBound = Dim | null | undefined | Tensor;
+
+/** A range that an array takes part in. */
+export type ArrayRange = readonly [start?: RangeBound, stop?: RangeBound, step?: number];
+
+/** The one position of `x` along an axis that an array holds; the axis is dropped. */
+export function takeOne<T extends Tensor>(x: T, index: T, axis: number): T {
+  return take(x, oneInteger(index), { axis });
+}
+
+/** A position that an array holds, where captured code knows it. */
+export function knownPosition(index: Tensor): Dim | undefined {
+  return knownBound(index, false) ?? undefined;
+}
+
+/** A range that an array takes part in, where captured code knows its bounds. */
+export function knownRange([start, stop, step = 1]: ArrayRange):
+  readonly [Dim | null, Dim | null, number] | undefined {
+  const [from, to] = [knownBound(start, false), knownBound(stop, false)];
+  return from === undefined || to === undefined ? undefined : [from, to, step];
+}
+
+/** What Python's `start:stop:step` takes of `x` along an axis, where some of it are arrays. */
+export function takeRange<T extends Tensor>(x: T, range: ArrayRange, axis: number): T {
+  const [start, stop, step = 1] = range;
+  if (!Number.isSafeInteger(step) || step === 0) {
+    throw new ArgumentError('this is not a step', {
+      op: 'slice',
+      expected: 'an integer other than 0',
+      actual: String(step),
+    });
+  }
+  const extent = x.type.shape[axis];
+  const [from, to] = [knownBound(start, true), knownBound(stop, true)];
+  const isNumber = (bound: Dim | null | undefined): boolean =>
+    bound === null || typeof bound === 'number';
+  if (isNumber(from) && isNumber(to) && isStatic(extent)) {
+    const { start: first, length } = resolveRange(extent, from!, to!, step);
+    if (step === 1) return dynamicSlice(x, first as number, [length], axis);
+    return strided(
+      x,
+      fullLike(x, first as number, { shape: [], dtype: 'int64' }),
+      step,
+      length,
+      axis,
+    );
+  }
+  const { first, count } = resolved<T>(range as ArrayRange, step, extent, x);
+  const [length] = sizesOf(count, () => extents(count, { most: [extent] }).type.shape);
+  return step === 1
+    ? dynamicSlice(x, first, [length], axis)
+    : strided(x, first, step, length, axis);
+}
+
+/** Every `step`-th sub-array from `first` on. */
+function strided<T extends Tensor>(x: T, first: T, step: number, length: Dim, axis: number): T {
+  const numbers = sub(cumsum(fullLike(first, 1, { shape: [length] }), 0), 1);
+  return take(x, add(mul(numbers, step), first), { axis, mode: 'valid' });
+}
+
+/** Where a range begins and how long it is, as `resolveRange` says of numbers. */
+function resolved<T extends Tensor>(
+  [start, stop]: ArrayRange,
+  step: number,
+  extent: Dim,
+  like: T,
+): { readonly first: T; readonly count: T } {
+  const number = (dim: Dim): T => dimLike(like, dim, { dtype: 'int64' });
+  const whole = number(extent);
+  const [least, most] = step > 0 ? [number(0), whole] : [number(-1), sub(whole, 1)];
+  const within = (bound: RangeBound, otherwise: T): T => {
+    if (bound === null || bound === undefined) return otherwise;
+    const isCounted = typeof bound !== 'number' || bound < 0;
+    const at = bound instanceof Tensor ? cast(oneInteger(bound as T), 'int64') : number(bound);
+    const placed = isCounted ? where(less(at, 0), add(at, whole), at) : at;
+    return maximum(minimum(placed, most), least);
+  };
+  const first = within(start, step > 0 ? least : most);
+  const end = within(stop, step > 0 ? most : least);
+  const span = step > 0 ? sub(end, first) : sub(first, end);
+  const stride = Math.abs(step);
+  return { first, count: maximum(floorDivide(add(span, stride - 1), stride), 0) };
+}
+
+/** A bound as a size or an end, where that is known; undefined otherwise. */
+function knownBound(bound: RangeBound, eagerly: boolean): Dim | null | undefined {
+  if (bound === null || bound === undefined) return null;
+  if (!(bound instanceof Tensor)) return bound;
+  const [known] = knownSizes(oneInteger(bound), eagerly) ?? [];
+  // A symbolic bound counts from the front, an element from where its sign says.
+  return known === undefined || isStatic(known) || boundsOf(known).min >= 0 ? known : undefined;
+}
+
+/** An integer array of one element, of rank 0. */
+function oneInteger<T extends Tensor>(array: T): T {
+  const { dtype, shape } = array.type;
+  if (kindOf(dtype) === 'int' && shape.every((dim) => dim === 1)) {
+    return shape.length === 0 ? array : reshape(array, []);
+  }
+  throw new ArgumentError('this array is not an index', {
+    op: 'slice',
+    expected: 'an array of one integer',
+    actual: `${dtype}${shapeToString(shape)}`,
+    advice: 'to select by an array of positions use take, by an array of booleans booleanMask',
+  });
+}

@@ -1,0 +1,178 @@
+import * as attr from '../../base/attributes/attribute.js';
+import type { Tensor, TensorType } from '../../ir/types.js';
+import * as e from '../../loop/language/build.js';
+import {
+  type DefaultTensor,
+  type Gradient,
+  type Input,
+  operator,
+  type OperatorFunction,
+  type Sample,
+  tensor,
+} from '../declare/declare.js';
+import { normalizeAxis } from '../declare/infer.js';
+import { computeScalar, type KernelLowering } from '../declare/lowering.js';
+import { wideDType } from '../loops.js';
+import { zerosLike } from '../movement/fill.js';
+import { better, worst } from '../reduction/best.js';
+import { scanLoops } from '../reduction/scan.js';
+import { scatterAdd } from './gather.js';
+import type { OnnxValue } from '../declare/onnx.js';
+
+/*
+ * Running extrema. The gradient goes to the element that each result was taken from, the last of equal
+ * ones as in PyTorch; an operator of its own finds their positions.
+ */
+
+export interface RunningOptions {
+  /** From the end to the beginning. Default false. */
+  readonly reverse?: boolean;
+}
+
+/** `f(x, axis, { reverse })`. */
+export type RunningExtremum = <T extends Tensor = DefaultTensor>(
+  x: Input<T>,
+  axis: number,
+  options?: RunningOptions,
+) => T;
+
+type Side = 'max' | 'min';
+
+const attributes = { axis: attr.int, reverse: attr.bool };
+interface RunningAttributes {
+  readonly axis: number;
+  readonly reverse: boolean;
+}
+
+const samples: readonly Sample[] = [
+  { args: [tensor(['n', 'm']), 1] },
+  { args: [tensor(['n', 2, 'm']), 0, { reverse: true }] },
+  { args: [tensor(['n', 3], { dtype: 'int32', low: -3, high: 3 }), 0] },
+  { args: [tensor([6], { values: [1, 3, NaN, 5, 0, NaN] }), 0], differentiable: false }, // NaN
+];
+
+/** The gradient for the operators of values, given the one that finds the positions. */
+function throughPositions(
+  positions: OperatorFunction<RunningExtremum>,
+): Gradient<RunningAttributes> {
+  return ({ inputs: [x], grads: [g], attributes: { axis, reverse } }) => [
+    scatterAdd(zerosLike(x), positions(x, axis, { reverse }), g!, axis),
+  ];
+}
+
+function running(
+  name: string,
+  side: Side,
+  result: 'value' | 'position',
+  gradient: 'none' | Gradient<RunningAttributes>,
+): OperatorFunction<RunningExtremum> {
+  return operator({
+    name,
+    options: { at: 2, names: ['reverse'] },
+    family: 'reduction',
+    attributes,
+    operands: 'keep',
+    call: (x, axis, options) => ({
+      inputs: [x],
+      attributes: { axis, reverse: options?.reverse ?? false },
+    }),
+    infer: ({ inputs: [x], attributes: { axis } }) => {
+      normalizeAxis(name, axis, x.shape.length);
+      return [{ dtype: result === 'position' ? 'int64' : x.dtype, shape: x.shape }];
+    },
+    ...(result === 'position' && {
+      positions: ([{ shape }]: readonly TensorType[], { axis }: RunningAttributes) => [
+        shape[normalizeAxis(name, axis, shape.length)],
+      ],
+    }),
+    gradient,
+    lowering: runningKernel(name, side, result),
+    onnx: ({ onnx, inputs: [x], inputTypes: [{ shape, dtype }], attributes }) => {
+      const axis = normalizeAxis(name, attributes.axis, shape.length);
+      const [start, one] = [onnx.scalar('int64', 0), onnx.scalar('int64', 1)];
+      const range = onnx.node('Range', [start, onnx.size(shape[axis]), one]);
+      const behind = shape.slice(axis + 1).map(() => 1);
+      const column = onnx.node('Reshape', [range, onnx.ints([-1, ...behind])]);
+      const positions = onnx.node('Expand', [column, onnx.sizes(shape)]);
+      const nearest = side === 'max' ? 'GreaterOrEqual' : 'LessOrEqual';
+      const isNaN = (value: OnnxValue): OnnxValue =>
+        onnx.node('Not', [onnx.node('Equal', [value, value], {}, 'bool')]);
+      const least = onnx.scalar(dtype, worst(side, dtype).value);
+      const along = { axis, reverse: attributes.reverse, shape };
+      return onnx.scan(along, [least, start], [x, positions], ([best, at], [element, position]) => {
+        const isBetter = onnx.node(nearest, [element, best], {}, 'bool'); // false beside NaN
+        const isTaken = onnx.node('Or', [isBetter, isNaN(element)]);
+        const value = onnx.node('Where', [isTaken, element, best]);
+        const place = onnx.node('Where', [isTaken, position, at]);
+        return { states: [value, place], kept: result === 'position' ? place : value };
+      });
+    },
+    samples,
+  });
+}
+
+/** Carries the best element so far and where it was; NaN is better than any number. */
+function runningKernel(
+  op: string,
+  side: Side,
+  result: 'value' | 'position',
+): KernelLowering<RunningAttributes> {
+  return {
+    kind: 'kernel',
+    kernel: (context) => {
+      const [x] = context.inputs;
+      const axis = normalizeAxis(op, context.attributes.axis, x.shape.length);
+      const wide = wideDType(x.dtype);
+      const scalar = computeScalar(wide);
+      return scanLoops(context, {
+        axis,
+        reverse: context.attributes.reverse,
+        exclusive: false,
+        initial: [e.cast(scalar, worst(side, x.dtype)), e.i32(0)],
+        dtypes: [wide, 'int32'],
+        step: ([best, position], index) => {
+          const element = e.cast(scalar, x.at(index));
+          const next = better(side, best, element);
+          // NaN equals nothing: its arrival is seen in that the best is no longer a number.
+          const isTaken = e.or(e.eq(next, element), e.ne(element, element));
+          return [next, e.select(isTaken, index[axis], position)];
+        },
+        finish: ([best, position]) => [
+          result === 'position' ? e.cast('i64', position) : e.cast(computeScalar(x.dtype), best),
+        ],
+      });
+    },
+  };
+}
+
+/** Where the results of `cummax` come from, int64: the last of equal elements, the last NaN. */
+export const cummaxPosition: OperatorFunction<RunningExtremum> = running(
+  'cummaxPosition',
+  'max',
+  'position',
+  'none',
+);
+
+/** Where the results of `cummin` come from, int64: the last of equal elements, the last NaN. */
+export const cumminPosition: OperatorFunction<RunningExtremum> = running(
+  'cumminPosition',
+  'min',
+  'position',
+  'none',
+);
+
+/** The greatest element so far along an axis; NaN from the first NaN on. */
+export const cummax: OperatorFunction<RunningExtremum> = running(
+  'cummax',
+  'max',
+  'value',
+  throughPositions(cummaxPosition),
+);
+
+/** The least element so far along an axis; NaN from the first NaN on. */
+export const cummin: OperatorFunction<RunningExtremum> = running(
+  'cummin',
+  'min',
+  'value',
+  throughPositions(cumminPosition),
+);

@@ -1,0 +1,118 @@
+import type { Attribute } from '../../base/attributes/attribute.js';
+import * as attr from '../../base/attributes/attribute.js';
+import { sameShape } from '../../base/dim/index.js';
+import { equal, type Refusal, type Require, words } from '../../ir/requirement.js';
+import type { Shape, Tensor, TensorType } from '../../ir/types.js';
+import type { Input } from '../declare/declare.js';
+import { add, mul } from '../elementwise/arithmetic.js';
+import { reshape } from '../movement/reshape.js';
+import { sumTo } from '../reduction/sum.js';
+
+/*
+ * What normalizations do after the normal form: a learned scale (gamma) and shift (beta), either of which
+ * may be absent. The operands of such an operator are x, then those that are present.
+ */
+
+export interface NormalizationOptions {
+  /** Added to the variance (or mean square) before its root is taken. Default 1e-5. */
+  readonly epsilon?: number;
+}
+
+/** What normalizations add to the variance unless they are told otherwise. */
+export const defaultEpsilon = 1e-5;
+
+/** Which parameters an operator's operands hold. */
+export interface Affine {
+  readonly scaled: boolean;
+  readonly shifted: boolean;
+}
+
+export const affineAttributes: {
+  readonly epsilon: Attribute<number>;
+  readonly scaled: Attribute<boolean>;
+  readonly shifted: Attribute<boolean>;
+} = { epsilon: attr.number, scaled: attr.bool, shifted: attr.bool };
+
+/** The operands that are there, and which they are. */
+export function affineCall(
+  x: Input<Tensor>,
+  gamma: Input<Tensor> | null | undefined,
+  beta: Input<Tensor> | null | undefined,
+  options: NormalizationOptions | undefined,
+): {
+  readonly inputs: readonly Input<Tensor>[];
+  readonly attributes: Affine & { readonly epsilon: number };
+} {
+  const scale = gamma ?? null;
+  const shift = beta ?? null;
+  return {
+    inputs: [x, ...(scale === null ? [] : [scale]), ...(shift === null ? [] : [shift])],
+    attributes: {
+      epsilon: options?.epsilon ?? defaultEpsilon,
+      scaled: scale !== null,
+      shifted: shift !== null,
+    },
+  };
+}
+
+/** Refuses parameters of another shape than `wanted`. */
+export function checkParameters(
+  op: string,
+  parameters: readonly TensorType[],
+  wanted: Shape,
+  x: Shape,
+  require: Require,
+): void {
+  for (const { shape } of parameters) {
+    const refusal = (): Refusal => ({
+      error: 'shape',
+      op,
+      problem: words`a parameter does not fit`,
+      expected: words`gamma and beta of shape ${wanted}, for x of shape ${x}`,
+      actual: words`${shape}`,
+    });
+    require(shape.length === wanted.length, refusal);
+    shape.forEach((extent, axis) => require(equal(extent, wanted[axis]), refusal));
+  }
+}
+
+/** `normal * gamma + beta`; `along` is the shape in which the parameters meet `normal`. */
+export function applyAffine<T extends Tensor>(
+  normal: T,
+  parameters: readonly T[],
+  { scaled, shifted }: Affine,
+  along: Shape,
+): T {
+  const [first, second] = parameters.map((parameter) => shaped(parameter, along));
+  const result = scaled ? mul(normal, first) : normal;
+  return shifted ? add(result, scaled ? second : first) : result;
+}
+
+/** The normal form of `x`, computed only where it is asked for, and how gradients get through it. */
+interface Normal<T> {
+  of(): T;
+  through(g: T): T;
+}
+
+/** The gradients of x and the parameters. */
+export function affineGradients<T extends Tensor>(
+  parameters: readonly T[],
+  g: T,
+  needs: readonly boolean[],
+  { scaled, shifted }: Affine,
+  along: Shape,
+  normal: Normal<T>,
+): readonly (T | null)[] {
+  const upstream = scaled ? mul(g, shaped(parameters[0], along)) : g;
+  const toParameter = (gradient: T, at: number): T =>
+    shaped(sumTo(gradient, along), parameters[at].type.shape);
+  return [
+    needs[0] ? normal.through(upstream) : null,
+    ...(scaled ? [needs[1] ? toParameter(mul(g, normal.of()), 0) : null] : []),
+    ...(shifted ? [needs.at(-1)! ? toParameter(g, scaled ? 1 : 0) : null] : []),
+  ];
+}
+
+function shaped<T extends Tensor>(x: T, shape: Shape): T {
+  return sameShape(x.type.shape, shape) ? x : reshape(x, shape);
+}

@@ -1,0 +1,127 @@
+import * as attr from '../../base/attributes/attribute.js';
+import type { InferContext } from '../../ir/program.js';
+import type { Tensor, TensorType } from '../../ir/types.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+  type Sample,
+  tensor,
+} from '../declare/declare.js';
+import { div, mul, sub } from '../elementwise/arithmetic.js';
+import { equal } from '../elementwise/comparison.js';
+import { exp } from '../elementwise/exponential.js';
+import { log } from '../elementwise/logarithm.js';
+import { where } from '../elementwise/selection.js';
+import { normalizeAxis } from '../declare/infer.js';
+import { max } from '../reduction/extremum.js';
+import { sum } from '../reduction/sum.js';
+import type { OnnxCall, OnnxValue } from '../declare/onnx.js';
+
+/** `f(x, axis = -1)`. */
+export type AlongAxis = <T extends Tensor = DefaultTensor>(x: Input<T>, axis?: number) => T;
+
+const samples: readonly Sample[] = [
+  { args: [tensor(['n', 'm'])] },
+  { args: [tensor(['n', 3, 'm']), 1] },
+  { args: [tensor(['n'], { low: 100, high: 900 })] },
+];
+
+function sameAsInput(
+  op: string,
+): (context: InferContext & { readonly attributes: { readonly axis: number } }) => [TensorType] {
+  return ({ inputs: [x], attributes: { axis } }) => {
+    normalizeAxis(op, axis, x.shape.length);
+    return [x];
+  };
+}
+
+const keepdims = { keepdims: true };
+
+/**
+ * `exp(x) / sum(exp(x))` along an axis, the last by default, computed from `x - max(x)` so that it never
+ * overflows. Entries of -Infinity get 0; so does a row of nothing else, which has no distribution.
+ * Integers become float32.
+ */
+export const softmax: OperatorFunction<AlongAxis> = operator({
+  name: 'softmax',
+  family: 'normalization',
+  attributes: { axis: attr.int },
+  operands: 'float',
+  call: (x, axis = -1) => ({ inputs: [x], attributes: { axis } }),
+  infer: sameAsInput('softmax'),
+  gradient: ({ outputs: [y], grads: [g], attributes: { axis } }) => [
+    mul(y, sub(g!, sum(mul(g!, y), axis, keepdims))),
+  ],
+  lowering: {
+    kind: 'decompose',
+    decompose: ({ inputs: [x], attributes: { axis } }) => {
+      if (isEmpty(x, axis)) return [x];
+      const powers = exp(sub(x, offset(x, axis)));
+      const total = sum(powers, axis, keepdims);
+      return [div(powers, where(equal(total, 0), 1, total))];
+    },
+  },
+  onnx: (call) => {
+    const { onnx, inputs: [x], inputTypes: [{ shape }], attributes } = call; // prettier-ignore
+    const axis = normalizeAxis('softmax', attributes.axis, shape.length);
+    if (shape[axis] === 0) return x;
+    const y = onnx.node('Softmax', [x], { axis });
+    return onnx.node('Where', [isLost(call, axis), onnx.scalar(x.dtype, 0), y]);
+  },
+  samples,
+});
+
+/**
+ * `log(softmax(x))` along an axis, the last by default, without the detour over probabilities that
+ * round to 0. A row of -Infinity only stays what it is. Integers become float32.
+ */
+export const logSoftmax: OperatorFunction<AlongAxis> = operator({
+  name: 'logSoftmax',
+  family: 'normalization',
+  attributes: { axis: attr.int },
+  operands: 'float',
+  call: (x, axis = -1) => ({ inputs: [x], attributes: { axis } }),
+  infer: sameAsInput('logSoftmax'),
+  // exp(y), but out of the powers that the result is made of, which then need not be computed twice.
+  gradient: ({ inputs: [x], grads: [g], attributes: { axis } }) => [
+    sub(g!, mul(softmax(x, axis), sum(g!, axis, keepdims))),
+  ],
+  lowering: {
+    kind: 'decompose',
+    decompose: ({ inputs: [x], attributes: { axis } }) => {
+      if (isEmpty(x, axis)) return [x];
+      const shifted = sub(x, offset(x, axis));
+      const total = sum(exp(shifted), axis, keepdims);
+      return [sub(shifted, log(where(equal(total, 0), 1, total)))];
+    },
+  },
+  onnx: (call) => {
+    const { onnx, inputs: [x], inputTypes: [{ shape }], attributes } = call; // prettier-ignore
+    const axis = normalizeAxis('logSoftmax', attributes.axis, shape.length);
+    if (shape[axis] === 0) return x;
+    return onnx.node('Where', [isLost(call, axis), x, onnx.node('LogSoftmax', [x], { axis })]);
+  },
+  samples,
+});
+
+/** Where there is -Infinity only, of which ONNX makes NaN. */
+function isLost(
+  { onnx, inputs: [x] }: OnnxCall<{ readonly axis: number }>,
+  axis: number,
+): OnnxValue {
+  const greatest = onnx.reduce('ReduceMax', x, [axis], true);
+  return onnx.node('Equal', [greatest, onnx.scalar(x.dtype, -Infinity)], {}, 'bool');
+}
+
+/** Nothing along the axis: there is no maximum, and nothing to compute. */
+function isEmpty(x: Tensor, axis: number): boolean {
+  return x.type.shape.at(axis) === 0;
+}
+
+/** The greatest element along the axis; 0 instead of -Infinity, since -Infinity - -Infinity is NaN. */
+function offset<T extends Tensor>(x: T, axis: number): T {
+  const greatest = max(x, axis, keepdims);
+  return where(equal(greatest, -Infinity), 0, greatest);
+}

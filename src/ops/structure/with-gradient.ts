@@ -1,0 +1,55 @@
+import { GraphError } from '../../base/errors.js';
+import { checkArgument, instanceOf } from '../../base/attributes/options.js';
+import { Program } from '../../ir/program.js';
+import type { Tensor } from '../../ir/types.js';
+import {
+  type DefaultTensor,
+  type Input,
+  operator,
+  type OperatorFunction,
+} from '../declare/declare.js';
+import { zerosLike } from '../movement/fill.js';
+import { call } from './call.js';
+
+const anyProgram = instanceOf('a Program', Program);
+
+/**
+ * Runs a program whose gradient is another program, in place of its derivative. `backward` reads the
+ * inputs, the outputs and the gradients of the outputs (zeros where none flows), and gives the gradients
+ * of the leading inputs; nothing flows to the others.
+ */
+export const withGradient: OperatorFunction<
+  <T extends Tensor = DefaultTensor>(
+    forward: Program,
+    backward: Program,
+    ...inputs: readonly Input<T>[]
+  ) => readonly T[],
+  false
+> = operator({
+  name: 'withGradient',
+  family: 'structure',
+  attributes: {},
+  results: 'list',
+  method: false,
+  operands: 'keep',
+  call: (forward, backward, ...inputs) => {
+    checkArgument('withGradient', 'forward', forward, anyProgram);
+    checkArgument('withGradient', 'backward', backward, anyProgram);
+    return { inputs, attributes: {}, regions: [forward, backward] };
+  },
+  infer: (context) => {
+    if (context.regions.length !== 2) {
+      throw new GraphError('there must be a forward and a backward program', {
+        op: 'withGradient',
+      });
+    }
+    return call.declaration.infer(context);
+  },
+  gradient: ({ inputs, outputs, grads, regions: [, backward] }) => {
+    const seeds = outputs.map((output, k) => grads[k] ?? zerosLike(output));
+    const made = call(backward, ...inputs, ...outputs, ...seeds);
+    return inputs.map((_, k) => made[k] ?? null);
+  },
+  lowering: { kind: 'inline' },
+  samples: [],
+});

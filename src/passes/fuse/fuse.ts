@@ -1,0 +1,39 @@
+import type { Program } from '../../ir/program.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { Costs } from './cost.js';
+import { inlinePoints } from './inline.js';
+import { mergeGroups } from './merge.js';
+import type { Group } from '../groups/group.js';
+import { isNumber } from '../groups/places.js';
+import { viewed } from '../rewrite/views.js';
+
+/** One group for every call that computes something: the program as written. */
+export function separate(program: Program): readonly Group[] {
+  const groups: Group[] = [];
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind !== 'call' || declarationOf(node.op).lowering.kind === 'view') continue;
+    const operands = program.operands(id).map((operand) => viewed(program, operand));
+    const reads = new Set(operands.filter((operand) => !isNumber(program, operand)));
+    groups.push({
+      anchors: [id],
+      members: [id],
+      reads: [...reads, ...program.sizeReads(id)],
+      writes: program.results(id),
+      beside: [],
+      kept: [],
+      reuses: new Map(),
+    });
+  }
+  return groups;
+}
+
+/**
+ * Groups such that as little as possible goes through memory, and nothing expensive is computed more
+ * often than in the program as written. First every point operator is either computed where its result
+ * is read or gets a group of its own; then neighboring groups over one domain are merged.
+ */
+export function fuse(program: Program): readonly Group[] {
+  const costs = new Costs(program);
+  return mergeGroups(program, inlinePoints(program, costs), costs);
+}

@@ -1,0 +1,64 @@
+import { isFloat } from '../../base/dtype.js';
+import type { Program } from '../../ir/program.js';
+import type { LoopStep } from '../../ops/declare/backward.js';
+import { carriers, nodesBetween } from './flow.js';
+import type { JointRequest } from './split.js';
+
+/** A program and its gradients in one; see `differentiated`. */
+export type Differentiate = (
+  program: Program,
+  wrt: readonly boolean[],
+  flows: readonly boolean[],
+) => JointRequest & { readonly gives: readonly number[] };
+
+/** One iteration, differentiated. */
+export interface LoopFlow {
+  readonly request: ReturnType<Differentiate>;
+  /** The outputs of the body whose gradients enter, once what iterations hand each other is counted in. */
+  readonly flows: readonly boolean[];
+}
+
+/**
+ * Differentiates one iteration with respect to what leads to something that needs a gradient, for the
+ * gradients that can come in from outside or from the iteration after. What comes in from there is what
+ * flows to the states here, so it is found by repetition; states that no gradient passes stay out of it.
+ * Null where nothing flows at all.
+ */
+export function loopFlow(step: LoopStep, differentiate: Differentiate): LoopFlow | null {
+  const { body, slices, states } = step;
+  const rows = body.outputs.length - states;
+  const { wrt, reaches } = wanted(step);
+  const flows = body.outputs.map(
+    (_, k) => step.flows[k] && (k < rows ? reaches[k] : wrt[slices + k - rows]),
+  );
+  for (;;) {
+    if (!flows.includes(true)) return null;
+    const request = differentiate(body, wrt, flows);
+    const entered = request.gives
+      .map((input) => rows + input - slices)
+      .filter((output) => output >= rows && output < rows + states && !flows[output]);
+    if (entered.length === 0) return { request, flows };
+    for (const output of entered) flows[output] = true;
+  }
+}
+
+/** The inputs of the body through which what needs a gradient is reached, and the outputs it reaches. */
+function wanted({ body, slices, states, needs }: LoopStep): {
+  readonly wrt: readonly boolean[];
+  readonly reaches: readonly boolean[];
+} {
+  const outputs = body.outputs.map(({ value }) => value);
+  const rows = outputs.length - states;
+  const wrt = body.inputs.map(({ type }, k) => needs[k] && isFloat(type.dtype));
+  for (;;) {
+    const from = body.inputs.filter((_, k) => wrt[k]);
+    const carries = carriers(body, nodesBetween(body, from, outputs), new Set(from));
+    const reaches = outputs.map((value) => carries.has(value));
+    // A state depends on all that it was made of in the iteration before.
+    const entered = reaches.flatMap((reached, k) =>
+      reached && k >= rows && !wrt[slices + k - rows] ? [slices + k - rows] : [],
+    );
+    if (entered.length === 0) return { wrt, reaches };
+    for (const input of entered) wrt[input] = true;
+  }
+}

@@ -1,0 +1,129 @@
+import type { NodeId } from '../../graph/graph.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
+import type { Value } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import type { LoopBackward, LoopStep } from '../../ops/declare/backward.js';
+import {
+  backwardBody,
+  marker,
+  type Role,
+  withMarker,
+  withRowsFirst,
+} from '../rewrite/loop-body.js';
+import { type Differentiate, loopFlow } from './loop-flow.js';
+import { indicesOf } from '../rewrite/marks.js';
+import { nominalBytes } from '../rewrite/nominal.js';
+import { type JointRequest, split } from './split.js';
+
+/**
+ * Derives the loop back through a loop; null where no gradient reaches anything that needs one.
+ *
+ * One iteration is differentiated, and split as any program is into what runs forward and what runs
+ * backward. What lies in memory anyway is read there: slices, stacked results, captures. Of the rest,
+ * the states that entered the iteration above all, forward gives what `save` says as further rows.
+ */
+export function loopBackward(step: LoopStep, differentiate: Differentiate): LoopBackward | null {
+  const { body, slices, states, save } = step;
+  const flow = loopFlow(step, differentiate);
+  if (flow === null) return null;
+  const { request, flows } = flow;
+  const inputs = body.inputs.length;
+  const firstCapture = slices + states;
+  const rows = body.outputs.length - states;
+  const isCapture = (k: number): boolean => k >= firstCapture;
+  const values = request.results.map(({ value }) => value);
+  /** The row that a state is as well once the iteration is over. */
+  const rowOf = (state: number): number =>
+    step.canShift ? values.slice(0, rows).indexOf(values[rows + state]) : -1;
+  const { forward, backward, saved } = split(request, save, false, {
+    isHeld: (place) => {
+      if (place >= inputs) return place < inputs + rows;
+      return place < slices || isCapture(place) || rowOf(place - slices) >= 0;
+    },
+    isRepeatable: invariants(request, isCapture),
+    isKeepable: isStackable(request),
+    spoken: request.gives.filter(isCapture).map((k) => body.inputs[k].type),
+  });
+  const roleOf = (place: number): Role => {
+    if (place >= inputs + rows + states) return 'saved';
+    if (place >= inputs) return 'row';
+    if (place < slices) return 'slice';
+    return isCapture(place) ? 'capture' : 'before';
+  };
+  const reading = (role: Role, first: number): number[] =>
+    saved.filter((place) => roleOf(place) === role).map((place) => place - first);
+  const reads = {
+    slices: reading('slice', 0),
+    rows: reading('row', inputs),
+    before: reading('before', slices).map((state) => ({ state, row: rowOf(state) })),
+    captures: reading('capture', firstCapture),
+  };
+  const flowing = indicesOf(flows);
+  const flowRows = flowing.filter((k) => k < rows);
+  const flowStates = flowing.filter((k) => k >= rows).map((k) => k - rows);
+  const further = forward.outputs.length - body.outputs.length;
+  const { length } = [...reads.slices, ...reads.rows, ...reads.before, ...flowRows];
+  const isIdle = length + further === 0;
+  const idle = isIdle ? idleData(step) : null;
+  const isMarked = idle?.kind === 'marker';
+  const count = isMarked ? 1 : further;
+  const stacking = isMarked ? withMarker(body, states) : withRowsFirst(forward, rows, states);
+  const augmented = count === 0 ? body : stacking;
+  return {
+    augmented,
+    saved: count,
+    rowBytes: augmented.outputs
+      .slice(rows, rows + count)
+      .reduce((sum, { value }) => sum + nominalBytes(value.type), 0),
+    backward: backwardBody(body, {
+      program: backward,
+      roles: [...saved.map(roleOf), ...flowing.map((k) => (k < rows ? 'rowGrad' : 'stateGrad'))],
+      gives: request.gives,
+      slices,
+      firstCapture,
+      states: flowStates,
+      idle: idle?.type ?? null,
+    }),
+    reads: {
+      slices: idle?.kind === 'slice' ? [0] : reads.slices,
+      rows: idle?.kind === 'row' ? [0] : reads.rows,
+      before: reads.before,
+      captures: reads.captures,
+    },
+    flows: { rows: flowRows, states: flowStates },
+    gives: {
+      slices: request.gives.filter((k) => k < slices),
+      captures: request.gives.filter(isCapture).map((k) => k - firstCapture),
+    },
+  };
+}
+
+/** Forward nodes that are the same in every iteration: nobody stacks copies of what captures give. */
+function invariants(
+  { joint, boundary, inputs }: JointRequest,
+  isCapture: (input: number) => boolean,
+): (id: NodeId) => boolean {
+  const found = new Set(inputs.filter((_, k) => isCapture(k)).map(({ node }) => node));
+  for (const id of joint.graph.nodes()) {
+    const { kind } = joint.node(id);
+    if (kind === 'variable' || id >= boundary) continue;
+    if (joint.operands(id).every(({ node }) => found.has(node))) found.add(id);
+  }
+  return (id) => found.has(id);
+}
+
+/** Rows have one shape: what has a size that the data of an iteration decides is computed again. */
+function isStackable({ joint: { decidedSizes } }: JointRequest): (value: Value) => boolean {
+  if (decidedSizes.size === 0) return () => true;
+  return ({ type }) => [...symbolsOfTypes([type]).keys()].every((name) => !decidedSizes.has(name));
+}
+
+/** What a loop that reads nothing iterates over: anything that has a row for each iteration. */
+function idleData({ body, slices, states }: LoopStep): {
+  readonly kind: 'slice' | 'row' | 'marker';
+  readonly type: TensorType;
+} {
+  if (slices > 0) return { kind: 'slice', type: body.inputs[0].type };
+  if (body.outputs.length > states) return { kind: 'row', type: body.outputs[0].value.type };
+  return { kind: 'marker', type: marker };
+}

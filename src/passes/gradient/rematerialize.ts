@@ -1,0 +1,41 @@
+import type { NodeId } from '../../graph/graph.js';
+import { Program } from '../../ir/program.js';
+import { Copies } from '../rewrite/copies.js';
+import { chooseKept, type SavePolicy } from './keep.js';
+import { mergeMarkedLoops } from '../loops/merge-loops.js';
+import { carryRequirements } from '../rewrite/transform.js';
+
+export type { SavePolicy } from './keep.js';
+
+/**
+ * Lets a program that holds a forward and a backward pass, such as a whole training step, keep less from
+ * the one for the other: what `policy` does not keep is computed again where backward first needs it.
+ * `isBackward` marks the nodes of the backward pass; whatever depends on them counts as one of them.
+ */
+export function rematerialize(
+  given: Program,
+  isBackward: (id: NodeId) => boolean,
+  policy: SavePolicy,
+): Program {
+  if (policy === 'all') return given;
+  // A loop that backward runs again is found to be one of forward's only while both read the same.
+  const { program, isLate: isMarked } = mergeMarkedLoops({ program: given, isLate: isBackward });
+  const { graph } = program;
+  const late = new Uint8Array(graph.nodeCount);
+  for (const id of graph.nodes()) {
+    if (isMarked(id)) late[id] = 1;
+    graph.forEachPredecessor(id, (operand) => (late[id] |= late[operand]));
+  }
+  const isLate = (id: NodeId): boolean => late[id] === 1;
+  const held = [...program.inputs, ...program.outputs.map(({ value }) => value)];
+  const { again } = chooseKept({ program, isLate, wanted: [], held, policy });
+  if (again.size === 0) return program;
+  return Program.from(program, (into) => {
+    const copies = new Copies(program, into, { nodes: again, isApart: true });
+    for (const id of graph.nodes()) copies.add(id, isLate(id));
+    into.setOutputs(
+      program.outputs.map(({ name, value }) => ({ name, value: copies.early(value) })),
+    );
+    carryRequirements(program, into);
+  });
+}

@@ -1,0 +1,93 @@
+import { type Dim, sameShape, sizeOf } from '../../base/dim/index.js';
+import type { NodeId } from '../../graph/graph.js';
+import type { CallNode, Program } from '../../ir/program.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import type { Group } from './group.js';
+import { sameButForOnes, viewed } from '../rewrite/views.js';
+
+/**
+ * Reductions that fold the same axes of one domain. A row is what falls into one result; rows do not
+ * depend on each other, so all that is made of a row can be made while it lies in the cache.
+ */
+export interface RowFrame {
+  readonly domain: readonly Dim[];
+  readonly folded: readonly number[];
+}
+
+/** Rows with more elements are not in the cache any more when they are looked at again. */
+const longestRow = 2 ** 16;
+
+/**
+ * The frame of a reduction, if it is worth to go through row by row: the elements of a row lie side by
+ * side, it may have several, there may be several rows, and none is certainly too long for the cache.
+ */
+export function rowFrame(program: Program, reduction: NodeId): RowFrame | null {
+  const call = program.node(reduction) as CallNode;
+  const { lowering } = declarationOf(call.op);
+  if (lowering.kind !== 'reduce') return null;
+  const domain = program.operands(reduction)[0].type.shape;
+  const folded = lowering.axes(call.attributes, domain.length);
+  const wide = domain.flatMap((dim, axis) => (dim === 1 ? [] : [axis]));
+  const last = wide[wide.length - 1];
+  if (last === undefined || !folded.includes(last)) return null;
+  const length = sizeOf(domain.filter((_, axis) => folded.includes(axis)));
+  const isShort = typeof length !== 'number' || length <= longestRow;
+  return isShort && wide.some((axis) => !folded.includes(axis)) ? { domain, folded } : null;
+}
+
+export function sameFrame(a: RowFrame, b: RowFrame): boolean {
+  return sameShape(a.domain, b.domain) && a.folded.join() === b.folded.join();
+}
+
+/** Whether a shape has one element for each of the domain. */
+export function isWide({ domain }: RowFrame, shape: readonly Dim[]): boolean {
+  return sameButForOnes(shape, domain);
+}
+
+/** Whether a shape has one element for each row. */
+export function isNarrow({ domain, folded }: RowFrame, shape: readonly Dim[]): boolean {
+  const kept = domain.filter((_, axis) => !folded.includes(axis));
+  return sameButForOnes(shape, kept);
+}
+
+/**
+ * How many reductions of a row must be complete, one after the other, before the results of a node are
+ * known; for the reductions themselves, that of their results.
+ */
+export function rowLevels(
+  program: Program,
+  members: readonly NodeId[],
+  anchors: readonly NodeId[],
+): ReadonlyMap<NodeId, number> {
+  const levels = new Map<NodeId, number>();
+  const reductions = new Set(anchors);
+  for (const id of [...members].sort((a, b) => a - b)) {
+    let level = 0;
+    for (const operand of program.operands(id)) {
+      level = Math.max(level, levels.get(viewed(program, operand).node) ?? 0);
+    }
+    levels.set(id, reductions.has(id) ? level + 1 : level);
+  }
+  return levels;
+}
+
+/** The level at which a reduction folds its input. */
+export function inputLevel(
+  program: Program,
+  reduction: NodeId,
+  levels: ReadonlyMap<NodeId, number>,
+): number {
+  return levels.get(viewed(program, program.operands(reduction)[0]).node) ?? 0;
+}
+
+/** Whether a group has to look at a row again once it knows what the row gives. */
+export function isStaged(
+  program: Program,
+  { members, anchors, beside }: Pick<Group, 'members' | 'anchors' | 'beside'>,
+): boolean {
+  const levels = rowLevels(program, members, anchors);
+  return (
+    anchors.some((id) => inputLevel(program, id, levels) > 0) ||
+    beside.some(({ node }) => levels.get(node)! > 0)
+  );
+}

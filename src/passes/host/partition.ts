@@ -1,0 +1,263 @@
+import { type DimExpr, symbol, symbolsOf } from '../../base/dim/index.js';
+import { UnsupportedError } from '../../base/errors.js';
+import { symbolsOfAttributes } from '../../base/attributes/schema.js';
+import type { NodeId } from '../../graph/graph.js';
+import { determinedSymbols, symbolsOfShape, symbolsOfTypes } from '../../ir/bind.js';
+import { type CallNode, type ConstantNode, Program, type Value } from '../../ir/program.js';
+import { dimsOf, type Requirement } from '../../ir/requirement.js';
+import type { TensorType } from '../../ir/types.js';
+import { isFree } from '../gradient/effort.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { isHostRun } from './host-run.js';
+import { isExtents } from '../rewrite/measure.js';
+import { viewed } from '../rewrite/views.js';
+
+/** Ordinary nodes that run together, as a program whose sizes are all known when it starts. */
+export interface Island {
+  readonly program: Program;
+  /** What its inputs are in the whole program, but for one behind them that carries `symbols`. */
+  readonly reads: readonly Value[];
+  /** What its outputs are there. */
+  readonly gives: readonly Value[];
+  /** The sizes that it speaks of and that the shapes of what it reads do not determine. */
+  readonly symbols: readonly string[];
+}
+
+/** Elements that an operator would refuse, and that are there before its island runs. */
+export interface BoundaryCheck {
+  readonly call: CallNode;
+  readonly operands: readonly Value[];
+  readonly elements: Value;
+}
+
+/** An island, and what the host does before and when it has run. */
+export interface Stage {
+  /** Of calls whose sizes only the data decides: nobody could check them earlier. */
+  readonly checks: readonly BoundaryCheck[];
+  readonly island: Island | null;
+  /** The calls whose operand's elements become sizes. */
+  readonly extents: readonly NodeId[];
+  /** The loops and branches that the host runs. */
+  readonly calls: readonly NodeId[];
+  /** What is required of sizes that are known from here on. */
+  readonly requirements: readonly Requirement[];
+}
+
+/** A program cut where only the data, or the host, can say how it goes on. */
+export interface Partition {
+  readonly program: Program;
+  readonly stages: readonly Stage[];
+}
+
+/**
+ * Cuts a program into as few islands as its cuts allow: each call runs in the earliest island in which
+ * its operands and sizes are known. Only views, constants, and what has no operands are made in every
+ * island that reads them. Null for a program without cuts.
+ */
+export function partition(program: Program): Partition | null {
+  const own = program.decidedSizes;
+  const hostRun = new Set<NodeId>();
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind === 'call' && isHostRun(node, id, own)) hostRun.add(id);
+  }
+  return own.size + hostRun.size === 0 ? null : new Partitioner(program, hostRun).run();
+}
+
+/** What is to be made in the island of a stage, and done behind it. */
+interface Draft {
+  readonly wanted: Set<Value>;
+  readonly extents: NodeId[];
+  readonly calls: NodeId[];
+  readonly requirements: Requirement[];
+}
+
+class Partitioner {
+  readonly #program: Program;
+  readonly #hostRun: ReadonlySet<NodeId>;
+  /** By node: the first stage that can read its results. */
+  readonly #stageOf: Int32Array;
+  readonly #drafts: Draft[] = [];
+
+  constructor(program: Program, hostRun: ReadonlySet<NodeId>) {
+    this.#program = program;
+    this.#hostRun = hostRun;
+    this.#stageOf = new Int32Array(program.graph.nodeCount);
+  }
+
+  run(): Partition {
+    const program = this.#program;
+    for (const id of program.graph.nodes()) {
+      const node = program.node(id);
+      if (node.kind === 'call') this.#place(id, node);
+    }
+    for (const { value } of program.outputs) this.#want(value);
+    for (const { extents, calls } of this.#drafts) {
+      for (const id of [...extents, ...calls]) program.operands(id).forEach((v) => this.#want(v));
+    }
+    for (const requirement of program.requirements) {
+      const stage = this.#stageOfRequirement(requirement);
+      // What speaks of the inputs' sizes only was checked before.
+      if (stage > 0) this.#drafts[stage - 1].requirements.push(requirement);
+    }
+    const stages: Stage[] = [];
+    // From the last: an island says what it wants of those before it.
+    for (let stage = this.#drafts.length - 1; stage >= 0; stage--) {
+      stages.push(this.#stage(stage, this.#drafts[stage]));
+    }
+    return { program, stages: stages.reverse() };
+  }
+
+  #place(id: NodeId, call: CallNode): void {
+    let ready = 0;
+    const { graph, decidedSizes } = this.#program;
+    graph.forEachPredecessor(id, (source) => {
+      ready = Math.max(ready, this.#stageOf[source]);
+    });
+    const introduces = [...decidedSizes].flatMap(([name, { node }]) => (node === id ? [name] : []));
+    const draft = this.#draft(ready);
+    if (this.#hostRun.has(id)) draft.calls.push(id);
+    else if (introduces.length === 0) {
+      this.#stageOf[id] = ready;
+      return;
+    } else if (isExtents(call)) draft.extents.push(id);
+    else throw unplanned(call, introduces);
+    this.#draft(ready + 1);
+    this.#stageOf[id] = ready + 1;
+  }
+
+  #draft(stage: number): Draft {
+    return (this.#drafts[stage] ??= {
+      wanted: new Set(),
+      extents: [],
+      calls: [],
+      requirements: [],
+    });
+  }
+
+  /** Has what a value views made where it can be made first, unless it is there anyway. */
+  #want(value: Value): void {
+    const base = viewed(this.#program, value);
+    const node = this.#program.node(base.node);
+    if (node.kind !== 'call' || this.#hostRun.has(base.node)) return;
+    this.#drafts[this.#stageOf[base.node]].wanted.add(base);
+  }
+
+  #stage(stage: number, { wanted, extents, calls, requirements }: Draft): Stage {
+    const { members, reads } = this.#members(stage, [...wanted]);
+    for (const value of reads) this.#want(value);
+    const island = wanted.size === 0 ? null : this.#island(members, reads, [...wanted]);
+    const checks = this.#checks(members, reads);
+    return { checks, island, extents, calls, requirements };
+  }
+
+  #checks(members: readonly NodeId[], reads: readonly Value[]): readonly BoundaryCheck[] {
+    const program = this.#program;
+    const isOwn = ({ type }: Value): boolean =>
+      [...symbolsOfTypes([type]).keys()].some((name) => program.decidedSizes.has(name));
+    return members.flatMap((id) => {
+      const call = program.node(id);
+      if (call.kind !== 'call') return [];
+      const { check } = declarationOf(call.op);
+      const operands = program.operands(id);
+      if (check === undefined || !operands.some(isOwn)) return [];
+      const elements = viewed(program, operands[check.operand]);
+      return reads.includes(elements) ? [{ call, operands, elements }] : [];
+    });
+  }
+
+  #stageOfRequirement(requirement: Requirement): number {
+    let latest = 0;
+    for (const dim of dimsOf(requirement)) {
+      for (const name of symbolsOf(dim)) {
+        const value = this.#program.decidedSizes.get(name);
+        if (value !== undefined) latest = Math.max(latest, this.#stageOf[value.node]);
+      }
+    }
+    return latest;
+  }
+
+  /** What is made in an island, ascending, and what it reads from outside. */
+  #members(
+    stage: number,
+    roots: readonly Value[],
+  ): { readonly members: readonly NodeId[]; readonly reads: readonly Value[] } {
+    const program = this.#program;
+    const members = new Set<NodeId>();
+    const reads = new Set<Value>();
+    const visit = (value: Value): void => {
+      const node = program.node(value.node);
+      const isInside =
+        node.kind === 'constant' ||
+        (node.kind === 'call' &&
+          !this.#hostRun.has(value.node) &&
+          (this.#stageOf[value.node] === stage || isFree(program, value.node)));
+      if (isInside) members.add(value.node);
+      else reads.add(value);
+    };
+    roots.forEach(visit);
+    // A set grows while it is walked, so that this ends when everything is known.
+    for (const id of members) program.operands(id).forEach(visit);
+    return { members: [...members].sort((a, b) => a - b), reads: [...reads] };
+  }
+
+  #island(members: readonly NodeId[], reads: readonly Value[], gives: readonly Value[]): Island {
+    const whole = this.#program;
+    const calls = members.map((id) => whole.node(id)).filter((node) => node.kind === 'call');
+    const open = openSymbols(
+      reads.map(({ type }) => type),
+      calls,
+    );
+    const program = Program.from(whole, (into) => {
+      const made = new Map<Value, Value>();
+      const moved = (value: Value): Value => made.get(value)!;
+      for (const value of reads) {
+        const node = whole.node(value.node);
+        const hint = node.kind === 'variable' ? node.name : `v${value.node}`;
+        made.set(value, into.variable(into.freshName(hint), value.type));
+      }
+      if (open.length > 0) into.variable(into.freshName('sizes'), carrierOf(open));
+      for (const id of members) {
+        const node = whole.node(id) as CallNode | ConstantNode;
+        const copies =
+          node.kind === 'constant'
+            ? [into.constant(node.data)]
+            : into.appendNode(node, whole.operands(id).map(moved));
+        whole.results(id).forEach((value, port) => made.set(value, copies[port]));
+      }
+      into.setOutputs(gives.map((value, k) => ({ name: `y${k}`, value: moved(value) })));
+    });
+    return { program, reads, gives, symbols: open.map(({ key }) => key) };
+  }
+}
+
+function unplanned({ op, source }: CallNode, symbols: readonly string[]): UnsupportedError {
+  return new UnsupportedError('a size that only the data decides cannot be planned', {
+    op: op.name,
+    expected:
+      'dimensions that follow from the shapes of the inputs, or an operator that measures them',
+    actual: `the dimension ${symbols.join(', ')}`,
+    ...(source !== undefined && { source }),
+  });
+}
+
+/** The symbols that types and calls speak of and that arrays of these types do not determine. */
+export function openSymbols(
+  types: readonly TensorType[],
+  calls: readonly CallNode[] = [],
+): readonly DimExpr[] {
+  const determined = determinedSymbols(types);
+  const spoken = symbolsOfTypes(types);
+  for (const { op, attributes, types: results } of calls) {
+    symbolsOfAttributes(op.attributes, attributes, spoken);
+    for (const { shape } of results) symbolsOfShape(shape, spoken);
+  }
+  return [...spoken]
+    .filter(([name]) => !determined.has(name))
+    .map(([name, bounds]) => symbol(name, bounds));
+}
+
+/** An array without elements whose shape, from its second axis on, tells the sizes of symbols. */
+export function carrierOf(symbols: readonly DimExpr[]): TensorType {
+  return { dtype: 'bool', shape: [0, ...symbols] };
+}

@@ -1,0 +1,260 @@
+import { InternalError } from '../../base/errors.js';
+import type { NodeId } from '../../graph/graph.js';
+import { type CallNode, namedInputs, Program, sameType, type Value } from '../../ir/program.js';
+import type { ForeachForm, WhileForm } from '../../ops/declare/lowering.js';
+import { eliminateCommonSubexpressions } from '../simplify/cse.js';
+import { eliminateDeadCode } from '../rewrite/dce.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { isLoop } from './loop.js';
+import { withOutputs } from '../rewrite/outputs.js';
+import { sameProgram } from '../rewrite/same-program.js';
+import { instantiate, throughRegions, transform } from '../rewrite/transform.js';
+
+/**
+ * Runs once what several loops compute: loops over the same operands whose states develop alike become
+ * one, with the stacked rows of them all. A gradient runs a loop again for what it has to know of the
+ * iterations; where it meets the loop itself, or another gradient's, this makes them one.
+ *
+ * That two bodies do the same is seen by putting both into one program: then the new states of the one
+ * are those of the other.
+ */
+export function mergeLoops(program: Program): Program {
+  let current = program;
+  for (;;) {
+    const merged = throughRegions(current, mergeOnce);
+    if (merged === current) return current;
+    // Loops that read what was merged may have the same operands now.
+    current = eliminateCommonSubexpressions(merged);
+  }
+}
+
+/** A program of which some nodes come late. */
+export interface Marked {
+  readonly program: Program;
+  readonly isLate: (id: NodeId) => boolean;
+}
+
+/** The same where nodes are told apart: what several loops compute is early if one of them is. */
+export function mergeMarkedLoops({ program, isLate }: Marked): Marked {
+  const calls = [...program.graph.nodes()].filter((id) => program.node(id).kind === 'call');
+  if (calls.filter((id) => isLoop(program.node(id) as CallNode)).length < 2) {
+    return { program, isLate };
+  }
+  // As outputs, all values can be found again.
+  const { outputs } = program;
+  const values = calls.flatMap((id) => program.results(id));
+  const all = [...outputs.map(({ value }) => value), ...values];
+  const whole = withOutputs(
+    program,
+    all.map((value, k) => ({ name: `y${k}`, value })),
+  );
+  const merged = mergeLoops(whole);
+  if (merged === whole) return { program, isLate };
+  const found = merged.outputs.map(({ value }) => value);
+  const early = new Set(
+    found.slice(outputs.length).flatMap(({ node }, k) => (isLate(values[k].node) ? [] : [node])),
+  );
+  merged.setOutputs(outputs.map(({ name }, k) => ({ name, value: found[k] })));
+  return {
+    program: merged,
+    isLate: (id) => merged.node(id).kind === 'call' && !early.has(id),
+  };
+}
+
+/** Loops of which one gives all that the others do. */
+export interface Covered {
+  readonly first: NodeId;
+  readonly by: NodeId;
+  /** For each of the others, the results of that one that are the same as its own. */
+  readonly others: ReadonlyMap<NodeId, readonly Value[]>;
+}
+
+/**
+ * By node, the loops among some that one of them covers: a loop and the run of it that a gradient needed,
+ * where they cannot be made one since arrays stand for their results.
+ */
+export function coveredLoops(
+  program: Program,
+  ids: readonly NodeId[],
+): ReadonlyMap<NodeId, Covered> {
+  const found = new Map<NodeId, Covered>();
+  for (const { rows } of new Set(mergedLoops(program, ids).values())) {
+    const members = [...rows.keys()];
+    const total = new Set([...rows.values()].flat()).size;
+    const by = members.find((id) => new Set(rows.get(id)).size === total);
+    if (by === undefined) continue;
+    const results = program.results(by);
+    const own = rows.get(by)!;
+    const sameAs = (id: NodeId): readonly Value[] => {
+      const places = rows.get(id)!;
+      return program
+        .results(id)
+        .map((_, k) =>
+          k < places.length
+            ? results[own.indexOf(places[k])]
+            : results[k - places.length + own.length],
+        );
+    };
+    const others = new Map(members.filter((id) => id !== by).map((id) => [id, sameAs(id)]));
+    const isAlike = [...others].every(([id, same]) =>
+      program.results(id).every(({ type }, k) => sameType(type, same[k].type)),
+    );
+    if (isAlike) for (const id of members) found.set(id, { first: members[0], by, others });
+  }
+  return found;
+}
+
+/** One loop in place of several. */
+interface Merged {
+  call: CallNode;
+  /** For each of the several, by node: where its rows are among those of the one. */
+  readonly rows: Map<NodeId, readonly number[]>;
+}
+
+function mergeOnce(program: Program, region: (region: Program) => Program): Program {
+  const merged = mergedLoops(program);
+  const made = new Map<Merged, readonly Value[]>();
+  return transform(
+    program,
+    ({ node, id, operands, into }) => {
+      const one = merged.get(id);
+      if (one === undefined || node.kind !== 'call') return undefined;
+      let results = made.get(one);
+      if (results === undefined) {
+        const { op, attributes, regions, source } = one.call;
+        results = into.append(op, operands, attributes, { regions, source });
+        made.set(one, results);
+      }
+      const places = one.rows.get(id)!;
+      const ends = node.types.length - places.length;
+      return [...places.map((place) => results[place]), ...results.slice(results.length - ends)];
+    },
+    { region, wanted: (call) => merged.size > 0 && isLoop(call) },
+  );
+}
+
+/** What becomes of the loops of a program that have something in common. */
+function mergedLoops(
+  program: Program,
+  ids: Iterable<NodeId> = program.graph.nodes(),
+): ReadonlyMap<NodeId, Merged> {
+  const candidates = new Map<string, NodeId[]>();
+  for (const id of ids) {
+    const call = program.node(id);
+    if (call.kind !== 'call' || !isLoop(call)) continue;
+    const key = candidateKey(call, program.operands(id));
+    const others = candidates.get(key);
+    if (others === undefined) candidates.set(key, [id]);
+    else others.push(id);
+  }
+  const found = new Map<NodeId, Merged>();
+  for (const ids of candidates.values()) {
+    const groups: Merged[] = [];
+    for (const id of ids) {
+      const call = program.node(id) as CallNode;
+      const isJoined = groups.some((group) => {
+        const joined = join(group.call, call);
+        if (joined === null) return false;
+        group.call = joined.call;
+        for (const [member, rows] of group.rows) {
+          group.rows.set(
+            member,
+            rows.map((row) => joined.firstRows[row]),
+          );
+        }
+        group.rows.set(id, joined.rows);
+        return true;
+      });
+      if (!isJoined) groups.push({ call, rows: new Map([[id, positions(rowsOf(call))]]) });
+    }
+    for (const group of groups) {
+      if (group.rows.size > 1) for (const id of group.rows.keys()) found.set(id, group);
+    }
+  }
+  return found;
+}
+
+interface Joined {
+  readonly call: CallNode;
+  /** Where the rows of the two are among those of the call. */
+  readonly firstRows: readonly number[];
+  readonly rows: readonly number[];
+}
+
+/** The loop that gives the rows of two, those of the first in front; null where they do other things. */
+function join(first: CallNode, second: CallNode): Joined | null {
+  const [one, other] = [rowsOf(first), rowsOf(second)];
+  if (one > 0 && other > 0 && isPadded(first) !== isPadded(second)) return null;
+  const [body, otherBody] = [first.regions.at(-1)!, second.regions.at(-1)!];
+  const areOneKind = body.inputs.every(({ type }, k) => sameType(type, otherBody.inputs[k].type));
+  if (!areOneKind || !haveSameConditions(first, second)) return null;
+  const both = inOne(body, otherBody);
+  const values = both.outputs.map(({ value }) => value);
+  const rows = [...values.slice(0, one), ...values.slice(body.outputs.length).slice(0, other)];
+  const states = values.slice(one, body.outputs.length);
+  const otherStates = values.slice(body.outputs.length + other);
+  if (states.some((value, k) => value !== otherStates[k])) return null;
+  const distinct = [...new Set(rows)];
+  const places = rows.map((value) => distinct.indexOf(value));
+  const [firstRows, otherRows] = [places.slice(0, one), places.slice(one)];
+  if (distinct.length === one && firstRows.every((place, k) => place === k)) {
+    return { call: first, firstRows, rows: otherRows };
+  }
+  const named = [...distinct, ...states].map((value, k) => ({ name: `y${k}`, value }));
+  const { attributes } = one === 0 ? second : first;
+  const regions = [...first.regions.slice(0, -1), withOutputs(both, named)];
+  return { call: { ...first, attributes, regions }, firstRows, rows: otherRows };
+}
+
+/** Two programs on the same inputs as one, in which equal things are the same value. */
+function inOne(first: Program, second: Program): Program {
+  const both = Program.from(first, (into) => {
+    const inputs = namedInputs(first).map(({ name, type }) => into.variable(name, type));
+    const outputs = [first, second].flatMap((each) => instantiate(each, into, inputs));
+    into.setOutputs(outputs.map((value, k) => ({ name: `y${k}`, value })));
+  });
+  return tidy(both);
+}
+
+/** What is equal or of no use inside of a loop need not look alike in another. */
+function tidy(program: Program): Program {
+  return mergeLoops(eliminateCommonSubexpressions(eliminateDeadCode(program)));
+}
+
+function haveSameConditions(first: CallNode, second: CallNode): boolean {
+  return first.regions.slice(0, -1).every((condition, k) => {
+    const other = second.regions[k];
+    return condition === other || sameProgram(tidy(condition), tidy(other));
+  });
+}
+
+/** Equal for loops that run alike on the same operands: what they keep and stack is left out. */
+function candidateKey(call: CallNode, operands: readonly Value[]): string {
+  const form = formOf(call);
+  const read = operands.map(({ node, port }) => `${node}.${port}`).join();
+  return form.kind === 'foreach'
+    ? `${form.data},${form.states},${form.reverse},${form.counted}:${read}`
+    : `${form.states},${String(form.limit)}:${read}`;
+}
+
+type Form = ({ readonly kind: 'foreach' } & ForeachForm) | ({ readonly kind: 'while' } & WhileForm);
+
+function formOf({ op, attributes }: CallNode): Form {
+  const { lowering } = declarationOf(op);
+  if (lowering.kind === 'foreach') return { kind: 'foreach', ...lowering.loop(attributes) };
+  if (lowering.kind === 'while') return { kind: 'while', ...lowering.loop(attributes) };
+  throw new InternalError(`${op.name} is no loop`);
+}
+
+function rowsOf(call: CallNode): number {
+  return call.regions.at(-1)!.outputs.length - formOf(call).states;
+}
+
+function isPadded(call: CallNode): boolean {
+  const form = formOf(call);
+  return form.kind === 'while' && form.padded;
+}
+
+function positions(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, k) => k);
+}

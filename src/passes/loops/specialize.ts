@@ -1,0 +1,34 @@
+import { type Dim, symbol } from '../../base/dim/index.js';
+import { substituteType } from '../../ir/bind.js';
+import { namedInputs, Program } from '../../ir/program.js';
+import { programRanges } from '../../ir/text.js';
+import { instantiate } from '../rewrite/transform.js';
+
+/**
+ * A region for one call of it, where its symbols are bound to `dims`: those that are numbers become
+ * numbers, and those that are one size become one symbol. The region itself where there are none.
+ */
+export function specialized(region: Program, dims: ReadonlyMap<string, Dim>): Program {
+  const changed = new Map<string, Dim>();
+  const ranges = programRanges(region);
+  const first = new Map<string, string>();
+  for (const [name, dim] of dims) {
+    if (typeof dim === 'number') changed.set(name, dim);
+    else {
+      const known = first.get(dim.key);
+      if (known === undefined) first.set(dim.key, name);
+      else changed.set(name, symbol(known, ranges.get(known)));
+    }
+  }
+  if (changed.size === 0) return region;
+  for (const [name, bounds] of ranges) {
+    if (!changed.has(name)) changed.set(name, symbol(name, bounds));
+  }
+  return Program.from(region, (into) => {
+    const inputs = namedInputs(region).map(({ name, type }) =>
+      into.variable(name, substituteType(type, changed)),
+    );
+    const values = instantiate(region, into, inputs, changed);
+    into.setOutputs(region.outputs.map(({ name }, k) => ({ name, value: values[k] })));
+  });
+}

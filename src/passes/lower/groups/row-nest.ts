@@ -1,0 +1,221 @@
+import type { Value } from '../../../ir/program.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import type { Target } from '../../../loop/language/target.js';
+import type { Team } from '../../../loop/language/team.js';
+import type { Access, Sink } from '../../../ops/declare/lowering.js';
+import type { Group } from '../../groups/group.js';
+import { rowFrame } from '../../groups/rows.js';
+import {
+  flatIndex,
+  inOrder,
+  memoryAccess,
+  mulIndex,
+  one,
+  rowMajorStrides,
+  zero,
+} from '../nests/access.js';
+import { loadElement, settle, storeElement } from '../../../ops/elements.js';
+import { besideDomain, type FoldLoops, type FoldStage, place } from '../reductions/fold.js';
+import { foldRow } from '../reductions/fold-rows.js';
+import { loopToShare, nest, planLoops, type Probe } from '../nests/nest.js';
+import { lanesOf, partsOf, probeOf } from '../reductions/reduce.js';
+import { type RowStage, rowStages } from './row-stages.js';
+import type { Scope } from '../nests/scope.js';
+
+/**
+ * The nest of reductions that depend on each other, and of what is made of their results, one row after the
+ * other: it looks at a row as often as it takes to know all that the row gives, while the row lies in the
+ * cache. Elements that are dear to compute wait in memory of one row for the next look. Each thread of a
+ * team, where `team` gives one, has rows of its own.
+ */
+export function rowNest(
+  scope: Scope,
+  group: Group,
+  target: Target,
+  team: (() => Team) | null,
+): Stmt {
+  return new Rows(scope, group, target).nest(team);
+}
+
+class Rows {
+  readonly #scope: Scope;
+  readonly #group: Group;
+  readonly #target: Target;
+  readonly #stages: readonly RowStage[];
+  readonly #domain: Value['type']['shape'];
+  readonly #folded: ReadonlySet<number>;
+  readonly #wide: ReadonlySet<Value>;
+  /** The memory of one row for each value that waits. */
+  readonly #waiting: ReadonlyMap<Value, Waiting>;
+  /** How many elements a row has. */
+  readonly #count: Expr;
+
+  constructor(scope: Scope, group: Group, target: Target) {
+    this.#scope = scope;
+    this.#group = group;
+    this.#target = target;
+    this.#stages = rowStages(scope.program, group);
+    const { domain, folded } = rowFrame(scope.program, group.anchors[0])!;
+    this.#domain = domain;
+    this.#folded = new Set(folded);
+    this.#wide = new Set(group.beside);
+    const row = scope.shape(domain).filter((_, axis) => this.#folded.has(axis));
+    this.#count = row.reduce((product, extent) => mulIndex(product, extent), one);
+    const kept = this.#stages.flatMap(({ keeps }) => keeps);
+    this.#waiting = new Map(kept.map((value) => [value, this.#wait(value)]));
+  }
+
+  nest(team: (() => Team) | null): Stmt {
+    const isEmpty = this.#domain.some((dim, axis) => dim === 0 && !this.#folded.has(axis));
+    if (isEmpty) return e.block();
+    const { extents } = this.#scope.builder;
+    const { loops } = planLoops(
+      extents,
+      this.#domain,
+      (index) => this.#probe(index),
+      (outer, inner) => this.#folded.has(outer) === this.#folded.has(inner),
+    );
+    const frame: FoldLoops = {
+      rank: this.#domain.length,
+      loops,
+      inner: loops.filter((loop) => this.#folded.has(loop.axes[0])),
+      outer: loops.filter((loop) => !this.#folded.has(loop.axes[0])),
+    };
+    const shared = team === null ? null : loopToShare(frame.outer, team, () => 1);
+    return nest(frame.outer, (keptAt) => this.#row(frame, keptAt), 'serial', shared);
+  }
+
+  #row(frame: FoldLoops, keptAt: readonly Expr[]): Stmt {
+    const row = this.#kept(place(frame, keptAt, []));
+    const given = new Map<Value, Access>();
+    const statements: Stmt[] = [];
+    for (const stage of this.#stages) {
+      const fold = this.#foldOf(frame, stage, given);
+      const { total, statements: look } = foldRow(
+        fold,
+        frame.inner[frame.inner.length - 1],
+        keptAt,
+      );
+      statements.push(...look);
+      for (const { lowering, context, outputs, initial, offset } of fold.parts) {
+        const elements = lowering.finish(total.slice(offset, offset + initial.length), context);
+        outputs.forEach((result, k) => statements.push(this.#give(result, elements[k], given)));
+      }
+      this.#complete(stage, given);
+    }
+    return e.block(...statements, ...this.#results(row, given));
+  }
+
+  /** A result of the row in a local, which all that comes behind reads. */
+  #give(result: Value, element: Expr, given: Map<Value, Access>): Stmt {
+    const { dtype, shape } = result.type;
+    const local = e.variable(`result${result.node}_${result.port}`, element.type.scalar);
+    const at = (): Expr => local;
+    given.set(result, { dtype, shape: this.#scope.shape(shape), at, buffer: null });
+    return e.declare(local, settle(dtype, element));
+  }
+
+  /** From the next look on, what this one has stored is read from where it lies. */
+  #complete({ stores, keeps }: RowStage, given: Map<Value, Access>): void {
+    for (const value of stores) {
+      const { buffer } = this.#scope.sink(value);
+      const { dtype, shape } = value.type;
+      given.set(value, memoryAccess(dtype, this.#scope.shape(shape), buffer!));
+    }
+    for (const value of keeps) given.set(value, this.#waiting.get(value)!);
+  }
+
+  #foldOf(frame: FoldLoops, stage: RowStage, given: ReadonlyMap<Value, Access>): FoldStage {
+    const scope = this.#scope.giving(new Map(given));
+    const parts = partsOf(scope, stage.anchors, this.#count);
+    const sinks: readonly (readonly [Value, Sink])[] = [
+      ...stage.keeps.map((value) => [value, this.#waiting.get(value)!] as const),
+      ...stage.stores.map((value) => [value, this.#scope.sink(value)] as const),
+    ];
+    const beside = sinks.map(([value, sink]) =>
+      besideDomain(this.#domain, sink, (index) => scope.access(value).at(index)),
+    );
+    const zeros = this.#domain.map(() => zero);
+    const values = [
+      ...parts.map(({ element }) => element.at(zeros)),
+      ...beside.map(({ at }) => at(zeros)),
+    ];
+    return {
+      ...frame,
+      parts,
+      beside,
+      initial: parts.flatMap(({ initial }) => initial),
+      lanes: lanesOf(parts, { values, addresses: [] }, this.#target),
+    };
+  }
+
+  /** The parts of an index along kept axes of more than one element. */
+  #kept(index: readonly Expr[]): readonly Expr[] {
+    return index.filter((_, axis) => !this.#folded.has(axis) && this.#domain[axis] !== 1);
+  }
+
+  /** Stores what the row gives, once everything about it is known. */
+  #results(row: readonly Expr[], given: ReadonlyMap<Value, Access>): readonly Stmt[] {
+    const scope = this.#scope.giving(given);
+    const locals: Stmt[] = [];
+    const stores = this.#group.writes
+      .filter((value) => !this.#wide.has(value))
+      .map((value) => {
+        const index = inOrder(this.#scope.shape(value.type.shape), row);
+        const known = given.get(value);
+        const element = known === undefined ? scope.compute(value)(index) : known.at(index);
+        const local = e.variable(`element${value.node}`, element.type.scalar);
+        locals.push(e.declare(local, element));
+        return this.#scope.sink(value).store(index, local);
+      });
+    return [...locals, ...stores];
+  }
+
+  /** All that the nest evaluates at an index, with numbers for what only the row gives. */
+  #probe(index: readonly Expr[]): Probe {
+    const given = new Map<Value, Access>();
+    const statements: Stmt[] = [];
+    const frame: FoldLoops = { rank: this.#domain.length, loops: [], inner: [], outer: [] };
+    const values: Expr[] = [];
+    for (const stage of this.#stages) {
+      const { parts, beside } = this.#foldOf(frame, stage, given);
+      values.push(...parts.map(({ element }) => element.at(index)));
+      statements.push(...beside.map(({ sink, at }) => sink.store(index, at(index))));
+      for (const { outputs, initial, lowering, context } of parts) {
+        const elements = lowering.finish(initial, context);
+        outputs.forEach((result, k) => this.#give(result, elements[k], given));
+      }
+      this.#complete(stage, given);
+    }
+    const stores = e.block(...statements, ...this.#results(this.#kept(index), given));
+    return probeOf(values, stores);
+  }
+
+  /** Memory of one row, read and written as if it were all of the value. */
+  #wait(value: Value): Waiting {
+    const { dtype, shape } = value.type;
+    const buffer = this.#scope.builder.scratch(`row${value.node}`, dtype, this.#count);
+    const extents = this.#scope.shape(shape);
+    const wide = this.#domain.flatMap((dim, axis) => (dim === 1 ? [] : [axis]));
+    const inRow = wide.map((axis) => this.#folded.has(axis));
+    const lengths = this.#scope.shape(wide.map((axis) => this.#domain[axis]));
+    const strides = rowMajorStrides(lengths.filter((_, k) => inRow[k]));
+    const flat = (index: readonly Expr[]): Expr => {
+      const parts = index.filter((_, axis) => shape[axis] !== 1);
+      return flatIndex(
+        parts.filter((_, k) => inRow[k]),
+        strides,
+      );
+    };
+    return {
+      dtype,
+      shape: extents,
+      buffer: null,
+      at: (index) => loadElement(dtype, buffer, flat(index)),
+      store: (index, element) => storeElement(dtype, buffer, flat(index), element),
+    };
+  }
+}
+
+type Waiting = Access & Sink;

@@ -1,0 +1,109 @@
+import { type Bounds, type Dim, symbol } from '../../../base/dim/index.js';
+import { bindTypes, symbolsOfTypes } from '../../../ir/bind.js';
+import { type CallNode, namedInputs, Program, type Value } from '../../../ir/program.js';
+import type { TensorType } from '../../../ir/types.js';
+import type { Group } from '../../groups/group.js';
+import type { Span } from '../../groups/places.js';
+import { isExtents } from '../../rewrite/measure.js';
+import { instantiate } from '../../rewrite/transform.js';
+import { controlOf } from './control.js';
+
+/** How a program is divided into groups, and in which order they run. */
+export type Arrange = (program: Program) => readonly Group[];
+
+/** A scheduled program with the programs inside of it, all in one sequence of steps. */
+export interface Block {
+  readonly program: Program;
+  readonly groups: readonly Group[];
+  /** The regions of the groups that have some, in the symbols of the whole. */
+  readonly regions: ReadonlyMap<Group, readonly Block[]>;
+}
+
+/** The blocks of a program, and which steps each of their groups takes. */
+export function blockOf(
+  program: Program,
+  groups: readonly Group[],
+  arrange: Arrange,
+): { readonly block: Block; readonly spanOf: (group: Group) => Span } {
+  const spans = new Map<Group, Span>();
+  let step = 0;
+  let renamed = 0;
+  // One `main` binds the sizes of all regions, so no two may have one name.
+  const rename = (name: string, bounds: Bounds): Dim =>
+    symbol(`${name.replace(/__\d+$/, '')}__${renamed++}`, bounds);
+  const enter = (inner: Program, order: readonly Group[]): Block => {
+    const regions = new Map<Group, readonly Block[]>();
+    for (const group of order) {
+      const first = step++;
+      const call = controlCall(inner, group);
+      if (call !== null) {
+        const types = operandTypes(inner, group, call);
+        regions.set(
+          group,
+          call.regions.map((region, k) => {
+            const placed = inSurroundings(region, types(k), rename);
+            return enter(placed, arrange(placed));
+          }),
+        );
+        step++; // what ends the loop
+      }
+      spans.set(group, { first, last: step - 1 });
+    }
+    return { program: inner, groups: order, regions };
+  };
+  return { block: enter(program, groups), spanOf: (group) => spans.get(group)! };
+}
+
+/** The loop or branch that a group is; null for any other. */
+export function controlCall(program: Program, group: Group): CallNode | null {
+  const node = program.node(group.anchors[0]) as CallNode;
+  return controlOf(node) === null ? null : node;
+}
+
+/** Whether a group makes sizes of data. */
+export function makesSizes(program: Program, { anchors: [id] }: Group): boolean {
+  return isExtents(program.node(id) as CallNode);
+}
+
+/** The types of what each region is called with. */
+function operandTypes(
+  program: Program,
+  group: Group,
+  call: CallNode,
+): (region: number) => readonly TensorType[] {
+  const types = program.operands(group.anchors[0]).map(({ type }) => type);
+  const control = controlOf(call)!;
+  if (control.kind === 'branch') return () => types.slice(1);
+  if (control.kind === 'while') return () => types;
+  const { data, counted } = control.loop(call.attributes);
+  const given = counted ? types.slice(0, -1) : types;
+  return () =>
+    given.map(({ dtype, shape }, k) => ({ dtype, shape: k < data ? shape.slice(1) : shape }));
+}
+
+/** A region with the symbols of what it is called with in the place of its own. */
+function inSurroundings(
+  region: Program,
+  types: readonly TensorType[],
+  rename: (name: string, bounds: Bounds) => Dim,
+): Program {
+  const own = region.decidedSizes;
+  if (own.size === 0 && isUnchanged(region, types)) return region;
+  const dims: Map<string, Dim> = bindTypes(namedInputs(region), types);
+  for (const id of new Set([...own.values()].map(({ node }) => node))) {
+    for (const [name, bounds] of symbolsOfTypes(region.results(id).map(({ type }) => type))) {
+      if (own.has(name)) dims.set(name, rename(name, bounds));
+    }
+  }
+  const placed = new Program();
+  const inputs = namedInputs(region).map(({ name }, k): Value => placed.variable(name, types[k]));
+  const outputs = instantiate(region, placed, inputs, dims);
+  placed.setOutputs(region.outputs.map(({ name }, k) => ({ name, value: outputs[k] })));
+  return placed;
+}
+
+function isUnchanged({ inputs }: Program, types: readonly TensorType[]): boolean {
+  return inputs.every(({ type }, k) =>
+    type.shape.every((dim, axis) => String(dim) === String(types[k].shape[axis])),
+  );
+}

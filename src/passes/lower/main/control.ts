@@ -1,0 +1,62 @@
+import { type Dim, sizeOf, symbolsOf } from '../../../base/dim/index.js';
+import type { CallNode, Program } from '../../../ir/program.js';
+import type { ControlLowering } from '../../../ops/declare/lowering.js';
+import type { Attributes } from '../../../base/attributes/schema.js';
+import { dimsOf } from '../../../ir/requirement.js';
+import { declarationOf } from '../../../ops/declare/facets.js';
+import { isExtents } from '../../rewrite/measure.js';
+import { givesOwnSizes } from '../../rewrite/outputs.js';
+import { roomFor } from '../../groups/room.js';
+
+/** How a call uses its regions; null for one that is no control flow. */
+export function controlOf({ op }: CallNode): ControlLowering<Attributes> | null {
+  const { lowering } = declarationOf(op);
+  switch (lowering.kind) {
+    case 'foreach':
+    case 'while':
+    case 'branch':
+      return lowering;
+    default:
+      return null;
+  }
+}
+
+/**
+ * Whether a loop or branch can be part of a kernel module: every size of its results is `known` before it
+ * starts, and whatever its data decides inside has a bound, so that all of its memory can be planned.
+ */
+export function canCompile(call: CallNode, known: (symbol: string) => boolean): boolean {
+  const isKnown = call.types.every(({ shape }) =>
+    shape.every((dim) => [...symbolsOf(dim)].every(known)),
+  );
+  return isKnown && call.regions.every((region) => isBounded(region) && !givesOwnSizes(region));
+}
+
+/** Whether all sizes of a program follow from those of its inputs, or are at most some number. */
+function isBounded(program: Program): boolean {
+  if (program.decidedSizes.size > 0 && !boundsItself(program)) return false;
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind === 'call' && !node.regions.every(isBounded)) return false;
+  }
+  return true;
+}
+
+/** Whether the sizes that a program makes of its data need neither checks nor room without a limit. */
+function boundsItself(program: Program): boolean {
+  const own = program.decidedSizes;
+  const isOwn = (dim: Dim): boolean => [...symbolsOf(dim)].some((name) => own.has(name));
+  for (const { node } of own.values()) {
+    if (!isExtents(program.node(node) as CallNode)) return false;
+  }
+  // A kernel cannot refuse sizes, and must not run on wrong ones.
+  if (program.requirements.some((requirement) => dimsOf(requirement).some(isOwn))) return false;
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind !== 'call' || isExtents(node)) continue;
+    for (const { shape } of node.types) {
+      if (shape.some(isOwn) && roomFor(sizeOf(shape), own) === null) return false;
+    }
+  }
+  return true;
+}

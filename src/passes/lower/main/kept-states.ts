@@ -1,0 +1,73 @@
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
+import { keptStates } from '../../../ops/declare/lowering.js';
+import type { Span } from '../../groups/places.js';
+import type { KeptArgument } from '../nests/builder.js';
+import type { Table, TableReader } from './table.js';
+
+/** What is kept while a loop runs, and the variable of `main` that says whether it is there. */
+interface LoopState {
+  readonly step: number;
+  readonly variable: Var;
+  readonly span: Span;
+}
+
+/**
+ * Where `main` finds what kernels keep, and in which state that is: what is kept from run to run stands in the table,
+ * for what is kept while a loop runs there are variables.
+ */
+export class KeptStates {
+  readonly #table: Table;
+  readonly #reader: TableReader;
+  readonly #states: Map<number, Expr> = new Map();
+  readonly #inLoops: LoopState[] = [];
+
+  constructor(table: Table, reader: TableReader) {
+    this.#table = table;
+    this.#reader = reader;
+  }
+
+  /** The address of what a step keeps, which each thread has for itself unless one runs `alone`. */
+  memory(arg: KeptArgument, step: number, alone: boolean): Expr {
+    const { steady, room } = arg;
+    if (steady.kind === 'runs') {
+      const { memory, state } = this.#table.keptEntries(step);
+      this.#states.set(step, this.#reader.load(state));
+      return alone ? this.#reader.load(memory) : this.#reader.own(memory);
+    }
+    const { span } = steady;
+    const variable = e.variable('state', 'i32');
+    this.#states.set(step, variable);
+    this.#inLoops.push({ step, variable, span });
+    const { first, last } = span;
+    return this.#reader.load(
+      this.#table.scratchEntry({ ...arg, length: room.whole }, first, { last }),
+    );
+  }
+
+  /** The state of what a step keeps, once its address is known. */
+  state(step: number): Expr {
+    return this.#states.get(step)!;
+  }
+
+  /** The variables, to be declared before all else once everything has been printed. */
+  declarations(): readonly Stmt[] {
+    return this.#inLoops.map(({ variable }) => e.declare(variable, e.i32(keptStates.empty)));
+  }
+
+  /** Where a loop begins, nothing is there. To be said once all that is inside has been printed. */
+  emptied(loop: Span): readonly Stmt[] {
+    return this.#assigned('empty', ({ span }) => span === loop);
+  }
+
+  /** Behind a step, what it keeps while a loop runs is there. */
+  filled(of: number): readonly Stmt[] {
+    return this.#assigned('full', ({ step }) => step === of);
+  }
+
+  #assigned(state: keyof typeof keptStates, wanted: (of: LoopState) => boolean): readonly Stmt[] {
+    return this.#inLoops
+      .filter(wanted)
+      .map(({ variable }) => e.assign(variable, e.i32(keptStates[state])));
+  }
+}

@@ -1,0 +1,72 @@
+import type { DType } from '../../../base/dtype.js';
+import type { Kernel } from '../../../loop/language/nodes.js';
+import type { Places } from '../../groups/places.js';
+import type { KeptArgument, LoweredKernel } from '../nests/builder.js';
+import type { KernelStep, Step } from './steps.js';
+
+/** Memory for what kernels keep for as long as some inputs stay the same. */
+export interface KeptPlace {
+  /** By thread, places with room for a part; where everything is kept they all give way to one region. */
+  readonly places: readonly number[];
+  readonly dtype: DType;
+  /** The elements of everything. */
+  readonly whole: number;
+  readonly inputs: readonly number[];
+}
+
+/** What a program keeps from run to run. Steps that make the same of the same places share it. */
+export class KeptPlaces {
+  readonly all: KeptPlace[] = [];
+  readonly #byStep: Map<number, number> = new Map();
+
+  /** Adds places for the parts. `threads` are those for which the program is made. */
+  constructor(steps: readonly Step[], places: Places, threads: number) {
+    const known = new Map<Kernel, Map<string, number>>();
+    for (const step of steps) {
+      if (step.kind !== 'kernel') continue;
+      const arg = keptFromRunToRun(step.kernel);
+      if (arg === undefined) continue;
+      const { kernel } = step.kernel;
+      if (!known.has(kernel)) known.set(kernel, new Map());
+      const same = known.get(kernel)!;
+      const key = arg.from.join();
+      const index = same.get(key);
+      if (index === undefined) {
+        same.set(key, this.all.length);
+        this.#add(step, arg, places, step.kernel.grains === null ? 1 : threads);
+      } else {
+        this.#byStep.set(step.step, index);
+        for (const place of this.all[index].places) places.memory.keep(place, step.step);
+      }
+    }
+  }
+
+  /** The number in `all` of what a step keeps. */
+  indexOf(step: number): number {
+    return this.#byStep.get(step)!;
+  }
+
+  #add({ step }: KernelStep, { arg, inputs }: FromRunToRun, places: Places, threads: number): void {
+    const { name, dtype, room } = arg;
+    const parts = Array.from({ length: threads }, () =>
+      places.addScratch(name, dtype, room.part, step),
+    );
+    const index = this.all.push({ places: parts, dtype, whole: room.whole, inputs }) - 1;
+    this.#byStep.set(step, index);
+  }
+}
+
+interface FromRunToRun {
+  readonly arg: KeptArgument;
+  readonly inputs: readonly number[];
+  /** The places that it is made of. */
+  readonly from: readonly number[];
+}
+
+function keptFromRunToRun({ args }: LoweredKernel): FromRunToRun | undefined {
+  for (const arg of args) {
+    if (arg.kind === 'kept' && arg.steady.kind === 'runs')
+      return { arg, inputs: arg.steady.inputs, from: arg.steady.places };
+  }
+  return undefined;
+}

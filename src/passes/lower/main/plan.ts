@@ -1,0 +1,245 @@
+import type { Dim, DimExpr } from '../../../base/dim/index.js';
+import { symbolsOf } from '../../../base/dim/index.js';
+import { UnsupportedError } from '../../../base/errors.js';
+import { symbolsOfTypes } from '../../../ir/bind.js';
+import type { Operator, Program } from '../../../ir/program.js';
+import { moduleOf } from '../../../loop/language/build.js';
+import { liftConstants } from '../../../loop/optimize/lift.js';
+import type { Module, Var } from '../../../loop/language/nodes.js';
+import type { Target } from '../../../loop/language/target.js';
+import { bytesOf } from '../../../base/dtype.js';
+import type { Group } from '../../groups/group.js';
+import { fuse } from '../../fuse/fuse.js';
+import type { OutputSource, Place, Places } from '../../groups/places.js';
+import { schedule } from '../../plan/schedule.js';
+import { type Arrange, blockOf } from './block.js';
+import type { KernelArgument, LoweredKernel, ScratchArgument } from '../nests/builder.js';
+import { type Division, undivided } from '../nests/cost.js';
+import { gainOf } from './gain.js';
+import { lowerGroup } from '../groups/group.js';
+import { type KeptPlace, KeptPlaces } from './kept.js';
+import { mainKernel } from './main.js';
+import { RegionLowering } from './regions.js';
+import { Signatures } from '../nests/signature.js';
+import {
+  keptOperand,
+  locationsRead,
+  type Steady,
+  steadiness,
+  type Surrounding,
+} from '../nests/steady.js';
+import { sizesOf } from './steps.js';
+import type { Table } from './table.js';
+import { isDivided } from './touches.js';
+
+/** A program as one module of kernels, and all that is needed to call its `main`. */
+export interface Plan {
+  readonly program: Program;
+  readonly groups: readonly Group[];
+  readonly module: Module;
+  /** The table that `main` reads: first these sizes, then states of what is kept, then the addresses of all places. */
+  readonly sizes: readonly DimExpr[];
+  readonly places: readonly Place[];
+  readonly outputs: readonly OutputSource[];
+  /** What kernels keep from run to run. */
+  readonly kept: readonly KeptPlace[];
+  /** For how many threads it is made. Where there are several, `main` takes a team. */
+  readonly threads: number;
+  /** Stretches of work that run beside others, if there are threads: what a team saves, in some ten microseconds. */
+  readonly gain: Dim;
+}
+
+/** Where the table has the state of what is kept, one of `keptStates`. */
+export function stateEntry({ sizes }: Pick<Plan, 'sizes'>, kept: number): number {
+  return sizes.length + kept;
+}
+
+/** Where the table has the address of a place. */
+export function placeEntry({ sizes, kept }: Pick<Plan, 'sizes' | 'kept'>, place: number): number {
+  return sizes.length + kept.length + place;
+}
+
+/** The length of the table. */
+export function tableLength(plan: Pick<Plan, 'sizes' | 'kept' | 'places'>): number {
+  return placeEntry(plan, plan.places.length);
+}
+
+/** Whether a kernel may keep something from one run of a program to the next. */
+export type Lifetime = 'once' | 'many runs';
+
+/**
+ * Lowers the groups of a program for a target, in the order in which they are to run; `arrange` divides and
+ * orders the programs inside of loops and branches. `replaced` gives, for outputs that are to overwrite an
+ * input, the index of that input. `division` says for how many threads, `lifetime` whether the program runs again
+ * in the same memory.
+ */
+export function lowerProgram(
+  program: Program,
+  groups: readonly Group[],
+  target: Target,
+  replaced: readonly (number | null)[] = [],
+  division: Division = undivided,
+  lifetime: Lifetime = 'once',
+  arrange: Arrange = (inner) => schedule(inner, fuse(inner)),
+): Plan {
+  const { block, spanOf } = blockOf(program, groups, arrange);
+  const kernels = new Kernels(target, division, lifetime);
+  const lowering = new RegionLowering(spanOf, (inner, group, places, around) =>
+    kernels.lower(inner, group, places, around),
+  );
+  const { places, steps } = lowering.whole(block, replaced);
+  const threads = steps.some(isDivided) ? division.threads : 1;
+  const kept = new KeptPlaces(steps, places, threads);
+  const table = new PlanTable(places, kept);
+  for (const size of sizesOf(steps)) table.addSize(size);
+  const main = mainKernel(steps, table, threads);
+  const known = new Set(symbolsOfTypes(program.inputs.map(({ type }) => type)).keys());
+  for (const dim of table.sizes) refuseUnknown(dim, known);
+  for (const { length } of places.all) refuseUnknown(length, known);
+  return {
+    program,
+    groups,
+    module: liftConstants(moduleOf([...kernels.all.map(({ kernel }) => kernel), ...main])),
+    sizes: table.sizes,
+    places: places.all,
+    outputs: program.outputs.map(({ value }) => places.outputSource(value)),
+    kept: table.kept,
+    threads,
+    gain: threads > 1 ? gainOf(steps, places.memory) : 0,
+  };
+}
+
+/**
+ * Sizes come first in the table, then states of what is kept, so all of them must be known before the first place
+ * has an entry.
+ */
+class PlanTable implements Table {
+  readonly #places: Places;
+  readonly #kept: KeptPlaces;
+  readonly sizes: DimExpr[] = [];
+  readonly #sizeEntries: Map<string, number> = new Map();
+
+  constructor(places: Places, kept: KeptPlaces) {
+    this.#places = places;
+    this.#kept = kept;
+  }
+
+  get kept(): readonly KeptPlace[] {
+    return this.#kept.all;
+  }
+
+  addSize(dim: DimExpr): void {
+    if (this.#sizeEntries.has(dim.key)) return;
+    this.#sizeEntries.set(dim.key, this.sizes.push(dim) - 1);
+  }
+
+  sizeEntry(dim: DimExpr): number {
+    return this.#sizeEntries.get(dim.key)!;
+  }
+
+  placeEntry(place: number): number {
+    return placeEntry(this, place);
+  }
+
+  keptEntries(step: number): { readonly memory: number; readonly state: number } {
+    const index = this.#kept.indexOf(step);
+    const [place] = this.kept[index].places;
+    return { memory: placeEntry(this, place), state: stateEntry(this, index) };
+  }
+
+  scratchEntry(
+    { name, dtype, length }: Pick<ScratchArgument, 'name' | 'dtype' | 'length'>,
+    first: number,
+    { last = first, threads = 1 }: { readonly last?: number; readonly threads?: number } = {},
+  ): number {
+    const [place] = Array.from({ length: threads }, () =>
+      this.#places.addScratch(name, dtype, length, first, last),
+    );
+    return this.placeEntry(place);
+  }
+
+  placesOf(location: number): readonly number[] {
+    return this.#places.memory.placesOf(location);
+  }
+
+  lastStepOf(place: number): number {
+    return this.#places.memory.places[place].last;
+  }
+
+  variableOf(location: number): Var | undefined {
+    return this.#places.memory.variableOf(location);
+  }
+}
+
+/**
+ * The kernels of groups. Groups that do the same on other places, such as the layers of a network, share
+ * one kernel.
+ */
+class Kernels {
+  readonly all: LoweredKernel[] = [];
+  readonly #target: Target;
+  readonly #division: Division;
+  readonly #lifetime: Lifetime;
+  readonly #operators: Map<Operator, number> = new Map();
+  readonly #signatures: Map<Places, Signatures> = new Map();
+  readonly #known: Map<
+    string,
+    { readonly kernel: LoweredKernel; readonly places: readonly number[] }
+  > = new Map();
+
+  constructor(target: Target, division: Division, lifetime: Lifetime) {
+    this.#target = target;
+    this.#division = division;
+    this.#lifetime = lifetime;
+  }
+
+  lower(program: Program, group: Group, places: Places, around: Surrounding): LoweredKernel {
+    let signatures = this.#signatures.get(places);
+    if (signatures === undefined) {
+      signatures = new Signatures(program, places, this.#operators);
+      this.#signatures.set(places, signatures);
+    }
+    const steady = this.#steadiness(program, group, places, around);
+    const signature = signatures.of(group, steady?.kind);
+    const same = this.#known.get(signature.key);
+    if (same !== undefined) {
+      const args = same.kernel.args.map((arg): KernelArgument => {
+        if (arg.kind === 'kept') return { ...arg, steady: steady! };
+        if (arg.kind !== 'place') return arg;
+        return { ...arg, place: signature.places[same.places.indexOf(arg.place)] };
+      });
+      return { ...same.kernel, args };
+    }
+    const kernel = lowerGroup(program, group, places, this.all.length, this.#target, this.#division, steady); // prettier-ignore
+    this.#known.set(signature.key, { kernel, places: signature.places });
+    this.all.push(kernel);
+    return kernel;
+  }
+
+  /** How steady the operand is of which a kernel may keep something; null where it may not. */
+  #steadiness(program: Program, group: Group, places: Places, around: Surrounding): Steady | null {
+    const operand = keptOperand(program, group);
+    if (operand === null) return null;
+    const locations = locationsRead(program, group.members, places, operand);
+    const steady = steadiness(places.memory, locations, around);
+    return steady?.kind === 'runs' && this.#lifetime === 'once' ? null : steady;
+  }
+}
+
+function refuseUnknown(dim: Dim, known: ReadonlySet<string>): void {
+  if (typeof dim === 'number') return;
+  for (const name of symbolsOf(dim)) {
+    if (!known.has(name)) {
+      throw new UnsupportedError('a size that only the data decides cannot be planned', {
+        op: 'compile',
+        expected: 'dimensions that follow from the shapes of the inputs',
+        actual: `the dimension ${name}`,
+      });
+    }
+  }
+}
+
+/** Bytes that a place takes, for a number of elements. */
+export function placeBytes(place: Place, length: number): number {
+  return bytesOf(place.dtype) * length;
+}

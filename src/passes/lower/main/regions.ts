@@ -1,0 +1,389 @@
+import { mulDim, sizeOf } from '../../../base/dim/index.js';
+import { bytesOf } from '../../../base/dtype.js';
+import { InternalError } from '../../../base/errors.js';
+import type { CallNode, Program, Value } from '../../../ir/program.js';
+import type { TensorType } from '../../../ir/types.js';
+import * as e from '../../../loop/language/build.js';
+import type { ForeachForm, WhileForm } from '../../../ops/declare/lowering.js';
+import type { Group } from '../../groups/group.js';
+import { type Place, Places, type Span } from '../../groups/places.js';
+import { viewed } from '../../rewrite/views.js';
+import { symbolsOfTypes } from '../../../ir/bind.js';
+import { type Block, controlCall, makesSizes } from './block.js';
+import type { LoweredKernel } from '../nests/builder.js';
+import { controlOf } from './control.js';
+import { storageOf } from '../../../ops/elements.js';
+import { nothingAround, type Surrounding } from '../nests/steady.js';
+import type {
+  BindStep,
+  BranchStep,
+  ForeachStep,
+  Padding,
+  Row,
+  State,
+  Step,
+  WhileStep,
+} from './steps.js';
+
+/** Makes the kernel of an ordinary group. */
+export type LowerGroup = (
+  program: Program,
+  group: Group,
+  places: Places,
+  around: Surrounding,
+) => LoweredKernel;
+
+/** Where an output of a region goes; may tell whether it can overwrite a state that it is made from. */
+type Destination = (mayOverwrite: (operand: Value) => boolean) => number;
+
+/**
+ * Gives the values of a program and of the regions inside it their places, and lowers its groups. Loops
+ * address what changes from one iteration to the next by variables of `main`: rows of what is iterated
+ * over and of what is stacked, and states, which are overwritten where they lie if every reader is done
+ * by then, and otherwise take turns between two places.
+ */
+export class RegionLowering {
+  readonly #lowerGroup: LowerGroup;
+  readonly #spanOf: (group: Group) => Span;
+
+  constructor(spanOf: (group: Group) => Span, lowerGroup: LowerGroup) {
+    this.#spanOf = spanOf;
+    this.#lowerGroup = lowerGroup;
+  }
+
+  /** The places of the whole program, and what its `main` does. */
+  whole(
+    block: Block,
+    replaced: readonly (number | null)[],
+  ): { readonly places: Places; readonly steps: readonly Step[] } {
+    const controls = new Map<Group, Step>();
+    const places = new Places(
+      block.program,
+      block.groups,
+      replaced,
+      (group, inner) => this.#place(block, group, inner, controls, nothingAround),
+      null,
+      this.#spanOf,
+    );
+    return { places, steps: this.#steps(block, places, controls, nothingAround) };
+  }
+
+  /** A region whose inputs lie somewhere and whose outputs are to go somewhere. */
+  #region(
+    block: Block,
+    outer: Places,
+    inputs: readonly number[],
+    outputs: readonly Destination[],
+    around: Surrounding,
+  ): readonly Step[] {
+    const { program } = block;
+    const controls = new Map<Group, Step>();
+    const places = new Places(
+      program,
+      block.groups,
+      [],
+      (group, inner) => this.#place(block, group, inner, controls, around),
+      {
+        memory: outer.memory,
+        spanOf: this.#spanOf,
+        inputs: new Map(program.inputs.map((input, k) => [input, inputs[k]])),
+        outputs: new Map(
+          program.outputs.map(({ value }, k) => [viewed(program, value), outputs[k]]),
+        ),
+      },
+    );
+    return this.#steps(block, places, controls, around);
+  }
+
+  #steps(
+    block: Block,
+    places: Places,
+    controls: ReadonlyMap<Group, Step>,
+    around: Surrounding,
+  ): readonly Step[] {
+    return block.groups.map((group): Step => {
+      const control = controls.get(group);
+      if (control !== undefined) return control;
+      const kernel = this.#lowerGroup(block.program, group, places, around);
+      return { kind: 'kernel', kernel, step: this.#spanOf(group).first };
+    });
+  }
+
+  /** Places the results of a loop or branch, and all that is inside. */
+  #place(
+    block: Block,
+    group: Group,
+    places: Places,
+    controls: Map<Group, Step>,
+    around: Surrounding,
+  ): ReadonlyMap<Value, number> | null {
+    const call = controlCall(block.program, group);
+    if (call === null) {
+      if (!makesSizes(block.program, group)) return null;
+      const { first } = this.#spanOf(group);
+      controls.set(group, bindSizes(block.program, group, places, first));
+      return new Map();
+    }
+    const site = new Site(block.program, group, call, places, this.#spanOf(group), around);
+    const regions = block.regions.get(group)!;
+    const control = controlOf(call)!;
+    const { kind } = control;
+    if (kind === 'branch') controls.set(group, this.#branch(site, regions));
+    else if (kind === 'while') {
+      controls.set(group, this.#while(site, control.loop(call.attributes), regions));
+    } else controls.set(group, this.#foreach(site, control.loop(call.attributes), regions));
+    return site.results;
+  }
+
+  #branch(site: Site, [consequent, alternate]: readonly Block[]): BranchStep {
+    const [predicate, ...captures] = site.operands;
+    const results = site.values.map((value) => site.result(value));
+    const outputs = results.map((location) => (): number => location);
+    const inside = site.inside('branch');
+    return {
+      kind: 'branch',
+      span: site.span,
+      predicate,
+      consequent: this.#region(consequent, site.places, captures, outputs, inside),
+      alternate: this.#region(alternate, site.places, captures, outputs, inside),
+    };
+  }
+
+  #foreach(site: Site, form: ForeachForm, [body]: readonly Block[]): ForeachStep {
+    const { data, states: stateCount, reverse, counted } = form;
+    const operands = counted ? site.operands.slice(0, -1) : site.operands;
+    const length = site.types[0].shape[0];
+    const slices = operands
+      .slice(0, data)
+      .map((of, k) => site.row(of, body.program.inputs[k].type));
+    const stacked = this.#stacked(site, body, stateCount);
+    const states = new States(site, operands.slice(data, data + stateCount), body, data);
+    const inputs = [
+      ...slices.map(({ location }) => location),
+      ...states.locations,
+      ...operands.slice(data + stateCount),
+    ];
+    const steps = this.#loopBody(site, body, inputs, stacked, states);
+    return {
+      kind: 'foreach',
+      span: site.span,
+      length,
+      reverse,
+      count: counted ? site.operands[site.operands.length - 1] : null,
+      rows: [...slices, ...stacked].map(({ row }) => row),
+      states: states.all,
+      body: steps,
+      paddings: counted ? stacked.map(({ padding }) => padding) : [],
+    };
+  }
+
+  #while(site: Site, form: WhileForm, [condition, body]: readonly Block[]): WhileStep {
+    const stacked = this.#stacked(site, body, form.states);
+    const states = new States(site, site.operands.slice(0, form.states), body, 0);
+    const inputs = [...states.locations, ...site.operands.slice(form.states)];
+    const predicate = site.temporary(condition.program.outputs[0].value.type);
+    const goes = [(): number => predicate];
+    const conditionSteps = this.#region(condition, site.places, inputs, goes, site.inside('loop'));
+    const bodySteps = this.#loopBody(site, body, inputs, stacked, states);
+    const count = site.values[site.values.length - 1];
+    return {
+      kind: 'while',
+      span: site.span,
+      limit: form.limit,
+      rows: stacked.map(({ row }) => row),
+      states: states.all,
+      condition: conditionSteps,
+      predicate,
+      body: bodySteps,
+      paddings: stacked.map(({ padding }) => padding),
+      iterations: site.result(count),
+    };
+  }
+
+  /** What one iteration does: it writes its rows, then the next states. */
+  #loopBody(
+    site: Site,
+    body: Block,
+    inputs: readonly number[],
+    stacked: readonly StackedRow[],
+    states: States,
+  ): readonly Step[] {
+    const rows = stacked.map(
+      ({ location }) =>
+        (): number =>
+          location,
+    );
+    const outputs = [...rows, ...states.outputs];
+    const steps = this.#region(body, site.places, inputs, outputs, site.inside('loop'));
+    states.finish(stacked.length);
+    return steps;
+  }
+
+  /** The rows that one iteration writes of the stacked results. */
+  #stacked(site: Site, body: Block, states: number): readonly StackedRow[] {
+    const { outputs } = body.program;
+    return outputs.slice(0, outputs.length - states).map(({ value: { type } }, k) => {
+      const location = site.result(site.values[k]);
+      return {
+        ...site.row(location, type),
+        padding: { location, storage: storageOf(type.dtype), elements: sizeOf(type.shape) },
+      };
+    });
+  }
+}
+
+/** Where one iteration writes a row of a stacked result. */
+interface StackedRow {
+  readonly row: Row;
+  readonly location: number;
+  readonly padding: Padding;
+}
+
+function bindSizes(
+  program: Program,
+  { anchors: [id] }: Group,
+  places: Places,
+  step: number,
+): BindStep {
+  const [sizes] = program.operands(id);
+  const [{ type }] = program.results(id);
+  const names = type.shape.map((dim) => [...symbolsOfTypes([{ ...type, shape: [dim] }])][0]);
+  for (const [name] of names) places.memory.bind(name);
+  return {
+    kind: 'bind',
+    from: places.placeOf(sizes)!,
+    isWide: sizes.type.dtype === 'int64',
+    sizes: names.map(([name, bounds]) => ({ name, bounds })),
+    step,
+  };
+}
+
+/** A loop or branch among the places of its surroundings. */
+class Site {
+  readonly places: Places;
+  readonly span: Span;
+  readonly around: Surrounding;
+  readonly values: readonly Value[];
+  /** Where the operands lie. */
+  readonly operands: readonly number[];
+  readonly types: readonly TensorType[];
+  readonly results: Map<Value, number> = new Map();
+
+  constructor(
+    program: Program,
+    { anchors: [id] }: Group,
+    call: CallNode,
+    places: Places,
+    span: Span,
+    around: Surrounding,
+  ) {
+    this.places = places;
+    this.span = span;
+    this.around = around;
+    this.values = program.results(id);
+    const operands = program.operands(id);
+    this.types = operands.map(({ type }) => type);
+    this.operands = operands.map((value) => {
+      const location = places.placeOf(value);
+      if (location === undefined)
+        throw new InternalError(`an operand of ${call.op.name} is not in memory`);
+      return location;
+    });
+  }
+
+  /** What surrounds what is inside of it. */
+  inside(kind: 'loop' | 'branch'): Surrounding {
+    const { loops } = this.around;
+    if (kind === 'branch') return { loops, isOptional: true };
+    return { ...this.around, loops: [...loops, this.span] };
+  }
+
+  /** The location of a result: where it is wanted, or a place of its own. */
+  result(value: Value): number {
+    let location = this.results.get(value);
+    if (location === undefined) {
+      location = this.places.destinationOf(value) ?? this.temporary(value.type);
+      this.results.set(value, location);
+    }
+    return location;
+  }
+
+  /** Memory for as long as the loop runs. */
+  temporary({ dtype, shape }: TensorType): number {
+    const { first, last } = this.span;
+    return this.places.memory.place(
+      { kind: 'temporary' } satisfies Place['role'],
+      dtype,
+      sizeOf(shape),
+      first,
+      last,
+    );
+  }
+
+  row(of: number, type: TensorType): { readonly row: Row; readonly location: number } {
+    const variable = e.variable('row', 'i32');
+    const bytes = mulDim(sizeOf(type.shape), bytesOf(type.dtype));
+    return {
+      row: { variable, of, bytes },
+      location: this.places.memory.address(variable, of),
+    };
+  }
+}
+
+/** The states of a loop. */
+class States {
+  readonly #site: Site;
+  readonly #all: {
+    current: State['current'];
+    start: number;
+    next: State['next'];
+    location: number;
+  }[];
+  readonly #body: Block;
+  /** The position of the first state among the inputs of the body. */
+  readonly #first: number;
+
+  constructor(site: Site, starts: readonly number[], body: Block, first: number) {
+    this.#site = site;
+    this.#body = body;
+    this.#first = first;
+    this.#all = starts.map((start) => {
+      const current = e.variable('state', 'i32');
+      const location = site.places.memory.address(current, start);
+      return { current, start, next: null, location };
+    });
+  }
+
+  get all(): readonly State[] {
+    return this.#all;
+  }
+
+  get locations(): readonly number[] {
+    return this.#all.map(({ location }) => location);
+  }
+
+  /** Where the new states go: over the old one, or to a second place. */
+  get outputs(): readonly Destination[] {
+    return this.#all.map((state, k): Destination => {
+      let chosen: number | undefined;
+      return (mayOverwrite) => {
+        if (chosen !== undefined) return chosen;
+        const input = this.#body.program.inputs[this.#first + k];
+        if (mayOverwrite(input)) return (chosen = state.location);
+        const variable = e.variable('next', 'i32');
+        const place = this.#site.temporary(input.type);
+        state.next = { variable, place };
+        return (chosen = this.#site.places.memory.address(variable, place));
+      };
+    });
+  }
+
+  /** Says where the final states are: `stacked` results stand before them. */
+  finish(stacked: number): void {
+    const { memory } = this.#site.places;
+    this.#all.forEach(({ current, start, next }, k) => {
+      const places = next === null ? [start] : [start, next.place];
+      this.#site.results.set(this.#site.values[stacked + k], memory.address(current, ...places));
+    });
+  }
+}

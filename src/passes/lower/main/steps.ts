@@ -1,0 +1,141 @@
+import {
+  type Bounds,
+  type Dim,
+  type DimExpr,
+  symbol,
+  symbolTable,
+} from '../../../base/dim/index.js';
+import type { Storage, Var } from '../../../loop/language/nodes.js';
+import type { Span } from '../../groups/places.js';
+import type { LoweredKernel } from '../nests/builder.js';
+
+/** What `main` does, one after the other, before it is known where in its table sizes and places stand. */
+export type Step = KernelStep | BindStep | ForeachStep | WhileStep | BranchStep;
+
+export interface KernelStep {
+  readonly kind: 'kernel';
+  readonly kernel: LoweredKernel;
+  /** The number of the step in the whole. */
+  readonly step: number;
+}
+
+/** Makes sizes of data. */
+export interface BindStep {
+  readonly kind: 'bind';
+  /** The location of the data: int32, or int64, of which the low word counts. */
+  readonly from: number;
+  readonly isWide: boolean;
+  /** In the order of the data. */
+  readonly sizes: readonly { readonly name: string; readonly bounds: Bounds }[];
+  /** The number of the step in the whole. */
+  readonly step: number;
+}
+
+/** A row of something that is iterated over. */
+export interface Row {
+  /** Its address in one iteration. */
+  readonly variable: Var;
+  /** The location of the whole. */
+  readonly of: number;
+  readonly bytes: Dim;
+}
+
+/** A state: `current` holds the address of its memory, `next` that of the next one if they take turns. */
+export interface State {
+  readonly current: Var;
+  readonly start: number;
+  readonly next: { readonly variable: Var; readonly place: number } | null;
+}
+
+/** Rows of a result that a loop may not come to, which have to be zero. */
+export interface Padding {
+  readonly location: number;
+  readonly storage: Storage;
+  /** Elements of one row. */
+  readonly elements: Dim;
+}
+
+export interface ForeachStep {
+  readonly kind: 'foreach';
+  readonly span: Span;
+  readonly length: Dim;
+  readonly reverse: boolean;
+  /** The location of the number of rows to iterate over. */
+  readonly count: number | null;
+  readonly rows: readonly Row[];
+  readonly states: readonly State[];
+  readonly body: readonly Step[];
+  readonly paddings: readonly Padding[];
+}
+
+export interface WhileStep {
+  readonly kind: 'while';
+  readonly span: Span;
+  readonly limit: Dim | null;
+  readonly rows: readonly Row[];
+  readonly states: readonly State[];
+  readonly condition: readonly Step[];
+  /** The location of what the condition gives. */
+  readonly predicate: number;
+  readonly body: readonly Step[];
+  readonly paddings: readonly Padding[];
+  /** Where the number of iterations goes, if it is asked for. */
+  readonly iterations: number | undefined;
+}
+
+export interface BranchStep {
+  readonly kind: 'branch';
+  readonly span: Span;
+  readonly predicate: number;
+  readonly consequent: readonly Step[];
+  readonly alternate: readonly Step[];
+}
+
+/**
+ * The symbolic sizes that `main` has to be told: those that it hands on or counts with, and the symbols
+ * of those that it works out itself from sizes that it binds.
+ */
+export function sizesOf(steps: readonly Step[]): readonly DimExpr[] {
+  const bound = new Set<string>();
+  const found: DimExpr[] = [];
+  for (const dim of dimsOf(steps, bound)) {
+    if (typeof dim === 'number') continue;
+    const symbols = [...symbolTable(dim)];
+    if (!symbols.some(([name]) => bound.has(name))) found.push(dim);
+    else {
+      for (const [name, bounds] of symbols) if (!bound.has(name)) found.push(symbol(name, bounds));
+    }
+  }
+  return found;
+}
+
+/** All sizes, in order; notes the symbols that are bound. */
+function dimsOf(steps: readonly Step[], bound: Set<string>): readonly Dim[] {
+  return steps.flatMap((step): readonly Dim[] => {
+    switch (step.kind) {
+      case 'kernel':
+        return [
+          ...step.kernel.args.flatMap((arg) => (arg.kind === 'size' ? [arg.dim] : [])),
+          ...(step.kernel.grains === null ? [] : [step.kernel.grains]),
+        ];
+      case 'bind':
+        for (const { name } of step.sizes) bound.add(name);
+        return [];
+      case 'branch':
+        return [...dimsOf(step.consequent, bound), ...dimsOf(step.alternate, bound)];
+      case 'foreach':
+        return [step.length, ...loopDims(step), ...dimsOf(step.body, bound)];
+      case 'while':
+        return [
+          ...(step.limit === null ? [] : [step.limit]),
+          ...loopDims(step),
+          ...dimsOf(step.condition, bound),
+          ...dimsOf(step.body, bound),
+        ];
+    }
+  });
+}
+
+function loopDims({ rows, paddings }: ForeachStep | WhileStep): readonly Dim[] {
+  return [...rows.map(({ bytes }) => bytes), ...paddings.map(({ elements }) => elements)];
+}

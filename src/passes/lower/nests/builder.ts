@@ -1,0 +1,125 @@
+import type { Dim, DimExpr } from '../../../base/dim/index.js';
+import type { DType } from '../../../base/dtype.js';
+import { InternalError } from '../../../base/errors.js';
+import * as e from '../../../loop/language/build.js';
+import type { Buffer, Expr, Kernel, Stmt, Var } from '../../../loop/language/nodes.js';
+import type { Team } from '../../../loop/language/team.js';
+import type { Keeper, KeptRoom } from '../../../ops/declare/lowering.js';
+import { storageOf } from '../../../ops/elements.js';
+import { Extents } from '../../../loop/language/extents.js';
+import type { Steady } from './steady.js';
+
+/** What a kernel must be called with, in the order of its parameters. */
+export type KernelArgument =
+  | { readonly kind: 'place'; readonly place: number }
+  | { readonly kind: 'size'; readonly dim: DimExpr }
+  | ScratchArgument
+  | KeptArgument
+  /** The state of what is kept. */
+  | { readonly kind: 'state' }
+  /** The number of the thread that calls, and how many do. */
+  | { readonly kind: 'thread' }
+  | { readonly kind: 'threads' };
+
+/** Memory for the length of the kernel. */
+export interface ScratchArgument {
+  readonly kind: 'scratch';
+  readonly name: string;
+  readonly dtype: DType;
+  readonly length: Dim;
+}
+
+/** Memory for as long as what it is made of is steady. */
+export interface KeptArgument {
+  readonly kind: 'kept';
+  readonly name: string;
+  readonly dtype: DType;
+  readonly room: KeptRoom;
+  readonly steady: Steady;
+}
+
+export interface LoweredKernel {
+  readonly kernel: Kernel;
+  readonly args: readonly KernelArgument[];
+  /**
+   * For a kernel that several threads call, each for its share of the results: the stretches of work that
+   * are worth a thread of their own. Null where the first thread does everything.
+   */
+  readonly grains: Dim | null;
+}
+
+/** Collects the parameters of one kernel while its body is made. */
+export class KernelBuilder {
+  readonly extents: Extents = new Extents();
+  readonly #buffers: Map<number, Buffer> = new Map();
+  readonly #params: { readonly param: Buffer; readonly argument: KernelArgument }[] = [];
+  #team: { readonly index: Var; readonly count: Var } | null = null;
+  #keptState: Var | null = null;
+
+  /** The buffer of a place; one object however often it is asked for, so that kernels see aliases. */
+  buffer(place: number, name: string, dtype: DType): Buffer {
+    let known = this.#buffers.get(place);
+    if (known === undefined) {
+      known = e.buffer(name, storageOf(dtype));
+      this.#buffers.set(place, known);
+      this.#params.push({ param: known, argument: { kind: 'place', place } });
+    }
+    return known;
+  }
+
+  scratch(name: string, dtype: DType, length: Expr): Buffer {
+    const dim = this.extents.dim(length);
+    if (dim === undefined) {
+      throw new InternalError(`the length of scratch ${name} is not a function of sizes`);
+    }
+    const param = e.buffer(name, storageOf(dtype));
+    this.#params.push({ param, argument: { kind: 'scratch', name, dtype, length: dim } });
+    return param;
+  }
+
+  /** Keeps something for as long as the operand it is made of is steady. */
+  keeper(steady: Steady): Keeper {
+    const isCertain = steady.kind === 'loop';
+    return {
+      isCertain,
+      keep: (name, dtype, room) => {
+        if (this.#keptState !== null) throw new InternalError('a kernel keeps one thing at most');
+        const param = e.buffer(name, storageOf(dtype));
+        this.#params.push({ param, argument: { kind: 'kept', name, dtype, room, steady } });
+        this.#keptState = e.variable('state', 'i32');
+        return { buffer: param, state: this.#keptState, isCertain };
+      },
+    };
+  }
+
+  /** The threads that call the kernel. Whoever asks divides the results among them. */
+  get team(): Team {
+    return (this.#team ??= {
+      index: e.variable('thread', 'i32'),
+      count: e.variable('threads', 'i32'),
+    });
+  }
+
+  /** Whether the kernel divides its results. */
+  get isDivided(): boolean {
+    return this.#team !== null;
+  }
+
+  finish(name: string, body: Stmt, grains: Dim = 0): LoweredKernel {
+    const params: (Buffer | Var)[] = this.#params.map(({ param }) => param);
+    const args = this.#params.map(({ argument }) => argument);
+    for (const { dim, param } of this.extents.params) {
+      params.push(param);
+      args.push({ kind: 'size', dim });
+    }
+    if (this.#keptState !== null) {
+      params.push(this.#keptState);
+      args.push({ kind: 'state' });
+    }
+    if (this.#team !== null) {
+      params.push(this.#team.index, this.#team.count);
+      args.push({ kind: 'thread' }, { kind: 'threads' });
+    }
+    return { kernel: e.kernel(name, params, body), args, grains: this.isDivided ? grains : null };
+  }
+}

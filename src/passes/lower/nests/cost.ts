@@ -1,0 +1,170 @@
+import {
+  addDim,
+  type Dim,
+  floorDivDim,
+  maxDim,
+  minDim,
+  mulDim,
+  subDim,
+} from '../../../base/dim/index.js';
+import { loadedScalar, scalarBytes } from '../../../loop/language/build.js';
+import type { Expr, For, Kernel, Stmt, Var, While } from '../../../loop/language/nodes.js';
+import { ownExprs, visitExprs, visitStmts } from '../../../loop/language/visit.js';
+import type { Extents } from '../../../loop/language/extents.js';
+
+/** For how many threads a program is made. */
+export interface Division {
+  readonly threads: number;
+  /** The instructions that are worth a thread of their own. Default: some ten microseconds. */
+  readonly grain?: number;
+}
+
+export const undivided: Division = { threads: 1 };
+
+/** Instructions that take one thread some ten microseconds. */
+const usualGrain = 2 ** 15;
+
+/**
+ * How many threads a kernel would be worth, as a function of its sizes: its instructions are read off its
+ * loops, each with as many trips as its first time. A loop or branch that data decides counts once.
+ */
+export function grainsOf(
+  kernel: Kernel,
+  extents: Extents,
+  vectorBytes: number,
+  { grain = usualGrain }: Division,
+): Dim {
+  return floorDivDim(new CostReader(extents, vectorBytes).of(kernel.body), grain);
+}
+
+/** Divisions and roots take several times as long as additions. */
+const slow = 5;
+
+class CostReader {
+  readonly #extents: Extents;
+  readonly #vectorBytes: number;
+  /** What variables are worth where they are met first. */
+  readonly #worth: Map<Var, Dim | undefined> = new Map();
+
+  constructor(extents: Extents, vectorBytes: number) {
+    this.#extents = extents;
+    this.#vectorBytes = vectorBytes;
+  }
+
+  of(stmt: Stmt): Dim {
+    switch (stmt.kind) {
+      case 'block':
+        return stmt.body.reduce<Dim>((sum, inner) => addDim(sum, this.of(inner)), 0);
+      case 'for':
+        return this.#for(stmt);
+      case 'while':
+        return mulDim(this.#trips(stmt), this.of(stmt.body));
+      case 'if': {
+        const branches = maxDim(
+          this.of(stmt.consequent),
+          stmt.alternate === null ? 0 : this.of(stmt.alternate),
+        );
+        return addDim(workOf(ownExprs(stmt)), branches);
+      }
+      case 'declare':
+        this.#worth.set(stmt.variable, this.#dim(stmt.value));
+        return workOf([stmt.value]);
+      default:
+        return 1 + workOf(ownExprs(stmt));
+    }
+  }
+
+  #for({ variable, begin, end, step, mode, body }: For): Dim {
+    const from = this.#dim(begin);
+    this.#worth.set(variable, from);
+    const to = this.#dim(end);
+    const inside = addDim(this.of(body), 1);
+    if (from === undefined || to === undefined) return inside;
+    const lanes = mode === 'vector' ? this.#lanes(body) : 1;
+    return mulDim(tripsBetween(from, to, step * lanes), inside);
+  }
+
+  /** Of a loop that advances a variable to a limit by the same distance each time. */
+  #trips({ condition, body }: While): Dim {
+    if (condition.kind !== 'binary' || condition.op !== 'lt' || condition.a.kind !== 'var')
+      return 1;
+    const { a: variable, b: limit } = condition;
+    const [from, to] = [this.#worth.get(variable), this.#dim(limit)];
+    let distance = 0;
+    visitStmts(body, (stmt) => {
+      if (stmt.kind !== 'assign' || stmt.variable !== variable || stmt.value.kind !== 'binary')
+        return;
+      const { op, a, b } = stmt.value;
+      if (op === 'add' && a === variable && b.kind === 'const') distance = Number(b.value);
+    });
+    return from === undefined || to === undefined || distance <= 0
+      ? 1
+      : tripsBetween(from, to, distance);
+  }
+
+  #lanes(body: Stmt): number {
+    let widest = 4;
+    visitStmts(body, (stmt) => {
+      if (stmt.kind === 'store')
+        widest = Math.max(widest, scalarBytes(loadedScalar(stmt.buffer.storage)));
+      visitExprs(ownExprs(stmt), ({ type }) => {
+        widest = Math.max(widest, scalarBytes(type.scalar));
+      });
+    });
+    return Math.max(1, this.#vectorBytes / widest);
+  }
+
+  #dim(expr: Expr): Dim | undefined {
+    if (expr.kind === 'const') return Number(expr.value);
+    if (expr.kind === 'var') {
+      return this.#worth.has(expr) ? this.#worth.get(expr) : this.#extents.dim(expr);
+    }
+    if (expr.kind !== 'binary') return undefined;
+    const combine = combinations[expr.op];
+    if (combine === undefined) return undefined;
+    const a = this.#dim(expr.a);
+    const b = a === undefined ? undefined : this.#dim(expr.b);
+    // What divides may turn out to be 0.
+    const isUnsafe = expr.op === 'div' && (typeof b !== 'number' || b === 0);
+    return a === undefined || b === undefined || isUnsafe ? undefined : combine(a, b);
+  }
+}
+
+const combinations: Readonly<Partial<Record<string, (a: Dim, b: Dim) => Dim>>> = {
+  add: addDim,
+  sub: subDim,
+  mul: mulDim,
+  div: floorDivDim,
+  min: minDim,
+  max: maxDim,
+};
+
+function tripsBetween(from: Dim, to: Dim, step: number): Dim {
+  const length = subDim(to, from);
+  return maxDim(step === 1 ? length : floorDivDim(addDim(length, step - 1), step), 0);
+}
+
+/** Arithmetic and memory accesses, each distinct one once. */
+/** How many instructions expressions are, with slow ones as several. */
+export function workOf(roots: readonly Expr[]): number {
+  let work = 0;
+  visitExprs(roots, (expr) => {
+    switch (expr.kind) {
+      case 'const':
+      case 'var':
+      case 'ramp':
+      case 'broadcast':
+      case 'bitcast':
+        return;
+      case 'unary':
+        work += expr.op === 'sqrt' ? slow : 1;
+        return;
+      case 'binary':
+        work += expr.op === 'div' || expr.op === 'rem' ? slow : 1;
+        return;
+      default:
+        work += 1;
+    }
+  });
+  return work;
+}

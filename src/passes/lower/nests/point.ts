@@ -1,0 +1,62 @@
+import type { Dim } from '../../../base/dim/index.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
+import type { Sink } from '../../../ops/declare/lowering.js';
+import type { Extents } from '../../../loop/language/extents.js';
+import type { Team } from '../../../loop/language/team.js';
+import { elementsTogether, indexOf, type Loop, loopToShare, nest, planLoops } from './nest.js';
+import { loopsToTile, tileExtent, tiledNest } from './tile.js';
+
+/** A result of a point nest: what its elements are and where they go. */
+export interface PointResult {
+  readonly sink: Sink;
+  at(index: readonly Expr[]): Expr;
+}
+
+/**
+ * One nest that writes several results of one shape. All elements at an index are computed before the
+ * first is stored, since a result may take the place of an operand that another result still reads. Where
+ * `team` gives one, each thread stores its share.
+ */
+export function pointNest(
+  extents: Extents,
+  shape: readonly Dim[],
+  results: readonly PointResult[],
+  team: (() => Team) | null,
+): Stmt {
+  if (shape.includes(0)) return e.block();
+  const plan = planLoops(extents, shape, (index) => {
+    const values = results.map((result) => result.at(index));
+    const addresses = results.flatMap(({ sink }, k) => addressesOf(sink.store(index, values[k])));
+    return { values, addresses };
+  });
+  const { loops } = plan;
+  const body = (at: readonly Expr[]): Stmt => storeAll(results, indexOf(shape.length, loops, at));
+  const tiled = loopsToTile(plan);
+  const last = loops[loops.length - 1];
+  const stepOf = (loop: Loop): number => {
+    if (tiled?.includes(loop) === true) return tileExtent;
+    return loop === last ? elementsTogether : 1;
+  };
+  const shared = team === null ? null : loopToShare(loops, team, stepOf);
+  return tiled === null
+    ? nest(loops, body, 'vector', shared)
+    : tiledNest(loops, tiled, body, shared);
+}
+
+function storeAll(results: readonly PointResult[], index: readonly Expr[]): Stmt {
+  if (results.length === 1) return results[0].sink.store(index, results[0].at(index));
+  const locals: Var[] = [];
+  const computed = results.map((result, k) => {
+    const value = result.at(index);
+    locals.push(e.variable(`value${k}`, value.type.scalar));
+    return e.declare(locals[k], value);
+  });
+  return e.block(...computed, ...results.map(({ sink }, k) => sink.store(index, locals[k])));
+}
+
+/** The indices at which a statement without loops stores. */
+function addressesOf(stmt: Stmt): readonly Expr[] {
+  if (stmt.kind === 'store') return [stmt.index];
+  return stmt.kind === 'block' ? stmt.body.flatMap(addressesOf) : [];
+}

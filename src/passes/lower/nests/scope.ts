@@ -1,0 +1,117 @@
+import type { Dim } from '../../../base/dim/index.js';
+import { InternalError } from '../../../base/errors.js';
+import type { NodeId } from '../../../graph/graph.js';
+import type { CallNode, Program, Value } from '../../../ir/program.js';
+import type { Expr } from '../../../loop/language/nodes.js';
+import type { Access, Sink } from '../../../ops/declare/lowering.js';
+import { immediateAccess, computedAccess, memoryAccess, memorySink, viewAccess } from './access.js';
+import { declarationOf } from '../../../ops/declare/facets.js';
+import { isImmediate } from '../../groups/places.js';
+import type { KernelBuilder } from './builder.js';
+
+/** Where the values of a program lie, as far as kernels must know. */
+export interface Placement {
+  /** The place that holds a value; a view has the place of what it views. Undefined: it has none. */
+  placeOf(value: Value): number | undefined;
+}
+
+/**
+ * The values that one kernel can read: what lies in memory, what is computed on the fly because its
+ * node is a member of the group, and what the caller has at hand (`given`).
+ */
+export class Scope {
+  readonly program: Program;
+  readonly builder: KernelBuilder;
+  readonly #placement: Placement;
+  readonly #members: ReadonlySet<NodeId>;
+  readonly #given: ReadonlyMap<Value, Access>;
+  readonly #known: Map<Value, Access> = new Map();
+
+  constructor(
+    program: Program,
+    builder: KernelBuilder,
+    placement: Placement,
+    members: ReadonlySet<NodeId>,
+    given: ReadonlyMap<Value, Access> = new Map(),
+  ) {
+    this.program = program;
+    this.builder = builder;
+    this.#placement = placement;
+    this.#members = members;
+    this.#given = given;
+  }
+
+  /** The same scope, except that some values are at hand. */
+  giving(given: ReadonlyMap<Value, Access>): Scope {
+    return new Scope(this.program, this.builder, this.#placement, this.#members, given);
+  }
+
+  shape(dims: readonly Dim[]): readonly Expr[] {
+    return this.builder.extents.shape(dims);
+  }
+
+  access(value: Value): Access {
+    let access = this.#given.get(value) ?? this.#known.get(value);
+    if (access === undefined) this.#known.set(value, (access = this.#make(value)));
+    return access;
+  }
+
+  /** Where an element that is read from here is computed; `access` without the rounding. */
+  compute(value: Value): (index: readonly Expr[]) => Expr {
+    const call = this.#call(value);
+    const lowering = declarationOf(call.op).lowering;
+    if (lowering.kind !== 'point') {
+      throw new InternalError(`${call.op.name} was fused but is not computed element by element`);
+    }
+    const operands = this.program.operands(value.node);
+    const inputs = operands.map((operand) => this.access(operand));
+    const inputTypes = operands.map(({ type }) => type);
+    const outputType = { dtype: value.type.dtype, shape: this.shape(value.type.shape) };
+    return (index) =>
+      lowering.point({
+        attributes: call.attributes,
+        inputs,
+        inputTypes,
+        outputType,
+        index,
+        extent: (dim) => this.builder.extents.extent(dim),
+      });
+  }
+
+  /** The memory of a value that this kernel writes. */
+  sink(value: Value): Sink {
+    const place = this.#placement.placeOf(value);
+    if (place === undefined) throw new InternalError('a result has no place in memory');
+    const { dtype, shape } = value.type;
+    return memorySink(
+      dtype,
+      this.shape(shape),
+      this.builder.buffer(place, `out${value.node}`, dtype),
+    );
+  }
+
+  #make(value: Value): Access {
+    const node = this.program.node(value.node);
+    const { dtype, shape } = value.type;
+    if (node.kind === 'constant' && isImmediate(node.data)) return immediateAccess(node.data);
+    if (node.kind === 'call' && declarationOf(node.op).lowering.kind === 'view') {
+      return viewAccess(this.shape(shape), this.access(this.program.operands(value.node)[0]));
+    }
+    if (this.#members.has(value.node)) {
+      return computedAccess(dtype, this.shape(shape), this.compute(value));
+    }
+    const place = this.#placement.placeOf(value);
+    if (place === undefined) throw new InternalError('an operand has no place in memory');
+    return memoryAccess(
+      dtype,
+      this.shape(shape),
+      this.builder.buffer(place, `x${value.node}`, dtype),
+    );
+  }
+
+  #call(value: Value): CallNode {
+    const node = this.program.node(value.node);
+    if (node.kind !== 'call') throw new InternalError('a group holds what is not a call');
+    return node;
+  }
+}

@@ -1,0 +1,80 @@
+import { encodeAttributes } from '../../../base/attributes/schema.js';
+import type { NodeId } from '../../../graph/graph.js';
+import type { CallNode, Operator, Program, Value } from '../../../ir/program.js';
+import { typeToString } from '../../../ir/program.js';
+import type { Group } from '../../groups/group.js';
+import { isImmediate } from '../../groups/places.js';
+import { isView } from '../../rewrite/views.js';
+import type { Placement } from './scope.js';
+
+/** What makes two groups lower to the same kernel, and the places in the order in which it uses them. */
+export interface Signature {
+  readonly key: string;
+  readonly places: readonly number[];
+}
+
+/** The attributes of a call as text that could be read back; usually there are none. */
+export function attributesKey({ op, attributes }: CallNode): string {
+  for (const _ in attributes) return JSON.stringify(encodeAttributes(op.attributes, attributes));
+  return '';
+}
+
+/** Tells groups that differ only in where their operands lie from those that differ in what they do. */
+export class Signatures {
+  readonly #program: Program;
+  readonly #placement: Placement;
+  /** Operators are compared as objects: two may have one name. */
+  readonly #operators: Map<Operator, number>;
+
+  /** Signatures of several programs can be compared if they share `operators`. */
+  constructor(program: Program, placement: Placement, operators: Map<Operator, number>) {
+    this.#program = program;
+    this.#placement = placement;
+    this.#operators = operators;
+  }
+
+  /** `keeps` tells kernels apart that keep something and that do not. */
+  of(group: Group, keeps: string = ''): Signature {
+    const places: number[] = [];
+    const placeNumber = (place: number): number => {
+      const known = places.indexOf(place);
+      return known >= 0 ? known : places.push(place) - 1;
+    };
+    const numbers = new Map<NodeId, number>();
+    const lines: string[] = [];
+    const refer = (value: Value): string => {
+      const number = numbers.get(value.node);
+      if (number !== undefined) return `${number}.${value.port}`;
+      const type = typeToString(value.type);
+      const node = this.#program.node(value.node);
+      if (node.kind === 'constant' && isImmediate(node.data)) {
+        return `${type}=${Object.is(node.data.data[0], -0) ? '-0' : String(node.data.data[0])}`;
+      }
+      if (isView(this.#program, value.node)) {
+        return `${type}<${refer(this.#program.operands(value.node)[0])}`;
+      }
+      return `${type}@${placeNumber(this.#placement.placeOf(value)!)}`;
+    };
+    for (const id of group.members) {
+      const call = this.#program.node(id) as CallNode;
+      const operands = this.#program.operands(id).map(refer);
+      numbers.set(id, numbers.size);
+      const attributes = attributesKey(call);
+      const types = call.types.map(typeToString).join();
+      lines.push(`${this.#operator(call.op)}${attributes}(${operands.join()})${types}`);
+    }
+    for (const id of group.anchors) lines.push(String(numbers.get(id)));
+    for (const value of group.writes) {
+      const place = placeNumber(this.#placement.placeOf(value)!);
+      lines.push(`${numbers.get(value.node)}.${value.port}>${place}`);
+    }
+    lines.push(keeps);
+    return { key: lines.join('\n'), places };
+  }
+
+  #operator(op: Operator): number {
+    let number = this.#operators.get(op);
+    if (number === undefined) this.#operators.set(op, (number = this.#operators.size));
+    return number;
+  }
+}

@@ -1,0 +1,83 @@
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { type Loop, nest, type NestPlan, rangeOf, type SharedLoop } from './nest.js';
+
+/** Iterations of each of two loops in one tile: measured best of 16, 32 and 64. */
+export const tileExtent = 64;
+
+/**
+ * Two loops that move through memory in opposite ways, as in a transposition: the innermost one jumps
+ * where another one advances by single elements. Run tile by tile, every cache line that the jumps
+ * touch is used up before it is evicted. Null when there are none, or too few iterations to matter.
+ */
+export function loopsToTile({ loops, steps }: NestPlan): readonly [Loop, Loop] | null {
+  const inner = loops[loops.length - 1];
+  if (inner === undefined || !isLong(inner)) return null;
+  const within = steps.get(inner) ?? [];
+  for (let address = 0; address < within.length; address++) {
+    if (within[address] === 0 || within[address] === 1 || within[address] === -1) continue;
+    const along = loops.find((loop) => loop !== inner && steps.get(loop)?.[address] === 1);
+    if (along !== undefined && isLong(along)) return [along, inner];
+  }
+  return null;
+}
+
+function isLong({ extent }: Loop): boolean {
+  return extent.kind !== 'const' || Number(extent.value) >= tileExtent;
+}
+
+/** The nest over all loops in which two are tiled; iterations must be independent of each other. */
+export function tiledNest(
+  loops: readonly Loop[],
+  [along, inner]: readonly [Loop, Loop],
+  body: (at: readonly Expr[]) => Stmt,
+  shared: SharedLoop | null = null,
+): Stmt {
+  const others = loops.filter((loop) => loop !== along && loop !== inner);
+  const tile = (othersAt: readonly Expr[], alongRange: Range, innerRange: Range): Stmt =>
+    e.forLoop('i', alongRange.begin, alongRange.end, (alongAt) =>
+      e.forLoop(
+        'j',
+        innerRange.begin,
+        innerRange.end,
+        (innerAt) =>
+          body(
+            loops.map((loop) => {
+              if (loop === along) return alongAt;
+              return loop === inner ? innerAt : othersAt[others.indexOf(loop)];
+            }),
+          ),
+        { mode: 'vector' },
+      ),
+    );
+  return nest(
+    others,
+    (othersAt) =>
+      tiles(along, shared, (alongRange) =>
+        tiles(inner, shared, (innerRange) => tile(othersAt, alongRange, innerRange)),
+      ),
+    'serial',
+    shared,
+  );
+}
+
+interface Range {
+  readonly begin: Expr;
+  readonly end: Expr;
+}
+
+function tiles(loop: Loop, shared: SharedLoop | null, body: (tile: Range) => Stmt): Stmt {
+  const { extent } = loop;
+  const isWhole = extent.kind === 'const' && Number(extent.value) % tileExtent === 0;
+  const all = rangeOf(loop, shared);
+  return e.forLoop(
+    'tile',
+    all.begin,
+    all.end,
+    (begin) => {
+      const end = e.add(begin, tileExtent);
+      return body({ begin, end: isWhole ? end : e.min(end, extent) });
+    },
+    { step: tileExtent },
+  );
+}

@@ -1,0 +1,147 @@
+import type { Dim } from '../../../base/dim/index.js';
+import type { Attributes } from '../../../base/attributes/schema.js';
+import type { Value } from '../../../ir/program.js';
+import * as e from '../../../loop/language/build.js';
+import type { Buffer, Expr, Scalar, Stmt, Var } from '../../../loop/language/nodes.js';
+import type { Access, ReduceContext, ReduceLowering, Sink } from '../../../ops/declare/lowering.js';
+import { flatIndex, inOrder, rowMajorStrides, zero } from '../nests/access.js';
+import { indexOf, type Loop } from '../nests/nest.js';
+
+/** How many vectors of partial states or of results are in flight, to hide the latency of one step. */
+export const copiesInFlight = 4;
+
+/** One of the reductions of a nest. */
+export interface Part {
+  readonly lowering: ReduceLowering<Attributes>;
+  readonly context: ReduceContext<Attributes>;
+  readonly element: Access;
+  readonly outputs: readonly Value[];
+  readonly initial: readonly Expr[];
+  /** Where its state begins in the state of the nest. */
+  readonly offset: number;
+}
+
+/** What a nest does once for every element that is folded, besides folding it. */
+export interface Beside {
+  readonly sink: Sink;
+  at(index: readonly Expr[]): Expr;
+}
+
+/**
+ * What is stored beside a domain, by a nest that says where in the domain it stands: what a sink takes and
+ * `at` gives has the same axes but for those of size 1.
+ */
+export function besideDomain(domain: readonly Dim[], sink: Sink, at: Beside['at']): Beside {
+  const own = (index: readonly Expr[]): readonly Expr[] =>
+    inOrder(
+      sink.shape,
+      index.filter((_, axis) => domain[axis] !== 1),
+    );
+  return {
+    sink: { ...sink, store: (index, element) => sink.store(own(index), element) },
+    at: (index) => at(own(index)),
+  };
+}
+
+/** The loops over a domain of which some axes are folded. */
+export interface FoldLoops {
+  readonly rank: number;
+  readonly loops: readonly Loop[];
+  /** The loops over folded axes, and over kept ones. */
+  readonly inner: readonly Loop[];
+  readonly outer: readonly Loop[];
+}
+
+/** One look at what is folded. */
+export interface FoldStage extends FoldLoops {
+  readonly parts: readonly Part[];
+  readonly beside: readonly Beside[];
+  /** The neutral states of all parts. */
+  readonly initial: readonly Expr[];
+  readonly lanes: number;
+}
+
+/** All that the ways to fold need to know of a nest of reductions. */
+export interface Fold extends FoldStage {
+  /** Memory for states, for the length of the kernel. */
+  scratch(name: string, scalar: Scalar, length: Expr): Buffer;
+  storeResults(state: readonly Expr[], index: readonly Expr[]): Stmt;
+}
+
+/** Locals that hold a state, one for each part of it, and the statements that set it to its neutral value. */
+export function declareState(
+  name: string,
+  initial: readonly Expr[],
+  lanes: number,
+): { readonly state: readonly Var[]; readonly declarations: readonly Stmt[] } {
+  const state = initial.map((value, k) => e.variable(`${name}_${k}`, value.type.scalar, lanes));
+  return {
+    state,
+    declarations: state.map((part, k) => e.declare(part, e.broadcast(initial[k], lanes))),
+  };
+}
+
+/**
+ * One more element into a state, which is `before` until then: the new state is complete before any part of
+ * the old is replaced.
+ */
+export function step(
+  fold: FoldStage,
+  keptAt: readonly Expr[],
+  foldedAt: readonly Expr[],
+  state: readonly Var[],
+  before: readonly Expr[] = state,
+): Stmt {
+  const index = place(fold, keptAt, foldedAt);
+  const position = flatIndex(foldedAt, rowMajorStrides(fold.inner.map(({ extent }) => extent)));
+  const lanes = state[0]?.type.lanes ?? 1;
+  const next = fold.parts.flatMap(({ lowering, context, element, initial, offset }) =>
+    lowering.step(
+      before.slice(offset, offset + initial.length),
+      e.broadcast(element.at(index), lanes),
+      e.broadcast(position, lanes),
+      context,
+    ),
+  );
+  if (fold.beside.length === 0) return replace(state, next);
+  // A result may take the place of what the state is made from, so it is stored last.
+  const locals: Stmt[] = [];
+  const stores = fold.beside.map(({ sink, at }, k) => {
+    const element = at(index);
+    const local = e.variable(`beside${k}`, element.type.scalar, element.type.lanes);
+    locals.push(e.declare(local, element));
+    return sink.store(index, local);
+  });
+  return e.block(...locals, replace(state, next), ...stores);
+}
+
+/** Joins two partial states of all parts. */
+export function combine(fold: FoldStage, a: readonly Expr[], b: readonly Expr[]): readonly Expr[] {
+  return fold.parts.flatMap(({ lowering, context, initial, offset }) => {
+    const end = offset + initial.length;
+    return lowering.combine(a.slice(offset, end), b.slice(offset, end), context);
+  });
+}
+
+/** Replaces a state by one that is made from it. */
+export function replace(state: readonly Var[], next: readonly Expr[]): Stmt {
+  if (state.length === 1) return e.assign(state[0], e.broadcast(next[0], state[0].type.lanes));
+  const fresh = state.map(({ name, type }) => e.variable(`next_${name}`, type.scalar, type.lanes));
+  return e.block(
+    ...fresh.map((local, k) => e.declare(local, e.broadcast(next[k], local.type.lanes))),
+    ...fresh.map((local, k) => e.assign(state[k], local)),
+  );
+}
+
+/** The index into the input at which kept and folded loops stand. */
+export function place(
+  { rank, loops, inner, outer }: FoldLoops,
+  keptAt: readonly Expr[],
+  foldedAt: readonly Expr[],
+): Expr[] {
+  const at = loops.map((loop) => {
+    const kept = outer.indexOf(loop);
+    return kept >= 0 ? keptAt[kept] : (foldedAt[inner.indexOf(loop)] ?? zero);
+  });
+  return indexOf(rank, loops, at);
+}

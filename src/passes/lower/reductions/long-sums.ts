@@ -1,0 +1,71 @@
+import * as e from '../../../loop/language/build.js';
+import type { Expr } from '../../../loop/language/nodes.js';
+import type { Part } from './fold.js';
+import type { Stage } from './stages.js';
+
+/*
+ * Sums of any length that keep their digits (decision 45). Terms are added up in blocks (`sumBlocks.ts`); the sum of
+ * a block goes to a total, together with what the addition before rounded away (`sumTotals.ts`), and a fresh sum
+ * begins. No term of a sum is rounded more than `mostRoundings` times, a division behind the sum included, so a sum is
+ * off by at most as many roundings `u` of the sum of the magnitudes of its terms: 16 * 2^-24 < 1e-6 in float32.
+ */
+const mostRoundings = 16;
+
+/**
+ * What each term is rounded by besides its block: where that meets what was rounded away before, where it meets a
+ * total that is smaller, where the total is read, and by a division.
+ */
+const roundingsBehind = 4;
+
+/** The sums of so many blocks are added up one after the other, which rounds them no more than carrying does. */
+export const mostPlainBlocks: number = roundingsBehind;
+
+/** How many terms are added up pairwise before they are added to others, where there are many. */
+export const termsTogether = 4;
+
+/**
+ * The most steps of a block of a row: its terms are added up by so many states of `lanes` which are joined
+ * pairwise, and once more to a rest that scalars add up. Each step adds the sum of `together` terms.
+ */
+export function mostStepsOfRows(
+  { lanes, together }: Pick<Stage, 'lanes' | 'together'>,
+  states: number,
+  hasRest: boolean,
+): number {
+  const joined = Math.log2(together) + Math.log2(states) + Math.log2(lanes) + Number(hasRest);
+  return mostRoundings - roundingsBehind - joined + 1;
+}
+
+/** The most steps of a block of columns, each of which adds the sum of `termsTogether` terms. */
+export const mostStepsOfColumns: number =
+  mostRoundings - roundingsBehind - Math.log2(termsTogether) + 1;
+
+/** The most terms of a block that one scalar adds up, which is joined to the vectors of its row. */
+export const mostScalarSteps: number = mostRoundings - roundingsBehind - 1 + 1;
+
+/**
+ * Which components of the state of all parts are sums of floats. Whatever else is folded is exact in any
+ * order, or, as a product is, no better in another one.
+ */
+export function sumsIn(parts: readonly Part[]): readonly number[] {
+  return parts.flatMap(({ lowering, context, initial, offset }) => {
+    const [a, b] = ['a', 'b'].map((name) =>
+      initial.map(({ type }, k) => e.variable(`${name}${k}`, type.scalar)),
+    );
+    return lowering.combine(a, b, context).flatMap((joined, k) => {
+      const { scalar } = initial[k].type;
+      const isSum =
+        (scalar === 'f32' || scalar === 'f64') &&
+        joined.kind === 'binary' &&
+        joined.op === 'add' &&
+        joined.a === a[k] &&
+        joined.b === b[k];
+      return isSum ? [offset + k] : [];
+    });
+  });
+}
+
+/** An empty sum to which terms are added without a change: +0 would turn -0 into +0. */
+export function emptySum({ type: { scalar } }: Expr, lanes: number): Expr {
+  return e.constant(scalar, -0, lanes);
+}

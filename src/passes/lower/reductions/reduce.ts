@@ -1,0 +1,152 @@
+import { InternalError } from '../../../base/errors.js';
+import type { DType } from '../../../base/dtype.js';
+import type { Attributes } from '../../../base/attributes/schema.js';
+import type { NodeId } from '../../../graph/graph.js';
+import type { CallNode } from '../../../ir/program.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Scalar, Stmt } from '../../../loop/language/nodes.js';
+import type { Target } from '../../../loop/language/target.js';
+import type { Team } from '../../../loop/language/team.js';
+import { visitExprs } from '../../../loop/language/visit.js';
+import type { ReduceContext, ReduceLowering } from '../../../ops/declare/lowering.js';
+import { declarationOf } from '../../../ops/declare/facets.js';
+import { inOrder, mulIndex, one, zero } from '../nests/access.js';
+import type { Epilogue } from '../nests/epilogue.js';
+import type { Beside, Fold, Part } from './fold.js';
+import { foldColumns } from './fold-columns.js';
+import { foldRows } from './fold-rows.js';
+import { planLoops, type Probe } from '../nests/nest.js';
+import type { Scope } from '../nests/scope.js';
+
+/** The dtypes in which states lie in memory. */
+const stateTypes: Readonly<Record<Scalar, DType>> = {
+  f32: 'float32',
+  f64: 'float64',
+  i32: 'int32',
+  i64: 'int64',
+  bool: 'bool',
+};
+
+/**
+ * The nest of reductions that fold inputs of one shape over the same axes. Where the innermost axis is
+ * folded, lanes and copies hold partial states that are combined at the end of a row; otherwise they
+ * are neighboring results. Where `team` gives one, each thread folds results of its own.
+ */
+export function reduceNest(
+  scope: Scope,
+  anchors: readonly NodeId[],
+  beside: readonly Beside[],
+  epilogue: Epilogue,
+  target: Target,
+  team: (() => Team) | null,
+): Stmt {
+  const { program } = scope;
+  const [input] = program.operands(anchors[0]);
+  const first = program.node(anchors[0]) as CallNode;
+  const rank = input.type.shape.length;
+  const folded = new Set(reductionOf(first).axes(first.attributes, rank));
+  if (input.type.shape.some((dim, axis) => dim === 0 && !folded.has(axis))) return e.block();
+  const shape = scope.shape(input.type.shape);
+  const count = shape
+    .filter((_, axis) => folded.has(axis))
+    .reduce((product, extent) => mulIndex(product, extent), one);
+  const parts = partsOf(scope, anchors, count);
+  const results = parts.flatMap(({ outputs }) => outputs);
+  const storeResults = (state: readonly Expr[], index: readonly Expr[]): Stmt => {
+    const elements = parts.flatMap(({ lowering, context, initial, offset }) =>
+      lowering.finish(state.slice(offset, offset + initial.length), context),
+    );
+    const values = new Map(results.map((result, k) => [result, elements[k]]));
+    const at = index.filter((_, axis) => !folded.has(axis) && input.type.shape[axis] !== 1);
+    return epilogue.store(values, ({ type }) => inOrder(scope.shape(type.shape), at));
+  };
+  const initial = parts.flatMap((part) => part.initial);
+  const probe = (index: readonly Expr[]): Probe =>
+    probeOf(
+      [...parts.map(({ element }) => element.at(index)), ...beside.map(({ at }) => at(index))],
+      e.block(
+        storeResults(initial, index),
+        ...beside.map(({ sink, at }) => sink.store(index, at(index))),
+      ),
+    );
+  const { loops } = planLoops(
+    scope.builder.extents,
+    input.type.shape,
+    probe,
+    (outer, inner) => folded.has(outer) === folded.has(inner),
+  );
+  const fold: Fold = {
+    scratch: (name, scalar, length) => scope.builder.scratch(name, stateTypes[scalar], length),
+    parts,
+    beside,
+    initial,
+    rank,
+    loops,
+    storeResults,
+    inner: loops.filter((loop) => folded.has(loop.axes[0])),
+    outer: loops.filter((loop) => !folded.has(loop.axes[0])),
+    lanes: lanesOf(parts, probe(shape.map(() => zero)), target),
+  };
+  const last = loops[loops.length - 1];
+  return last !== undefined && folded.has(last.axes[0])
+    ? foldRows(fold, last, team)
+    : foldColumns(fold, last, team);
+}
+
+function reductionOf(call: CallNode): ReduceLowering<Attributes> {
+  const { lowering } = declarationOf(call.op);
+  if (lowering.kind !== 'reduce') throw new InternalError(`${call.op.name} is not a reduction`);
+  return lowering;
+}
+
+export function partsOf(scope: Scope, anchors: readonly NodeId[], count: Expr): readonly Part[] {
+  let offset = 0;
+  return anchors.map((id) => {
+    const call = scope.program.node(id) as CallNode;
+    const lowering = reductionOf(call);
+    const [input] = scope.program.operands(id);
+    const context: ReduceContext<Attributes> = {
+      attributes: call.attributes,
+      inputDType: input.type.dtype,
+      outputDTypes: call.types.map(({ dtype }) => dtype),
+      count,
+    };
+    const initial = lowering.initial(context);
+    const outputs = scope.program.results(id);
+    const part = { lowering, context, element: scope.access(input), outputs, initial, offset };
+    offset += initial.length;
+    return part;
+  });
+}
+
+/** As many lanes as a vector register has for the widest scalar that the nest handles. */
+export function lanesOf(
+  parts: readonly Part[],
+  { values }: Probe,
+  { vectorBytes }: Target,
+): number {
+  let widest = 4;
+  const steps = parts.flatMap(({ lowering, context, initial, element }) =>
+    lowering.step(initial, element.at(element.shape.map(() => zero)), zero, context),
+  );
+  visitExprs([...values, ...steps], ({ type }) => {
+    widest = Math.max(widest, e.scalarBytes(type.scalar));
+  });
+  return vectorBytes / widest;
+}
+
+/** What the nest evaluates: the elements, and all that the stores of a statement without loops need. */
+export function probeOf(elements: readonly Expr[], stores: Stmt): Probe {
+  const values = [...elements];
+  const addresses: Expr[] = [];
+  const visit = (stmt: Stmt): void => {
+    if (stmt.kind === 'block') stmt.body.forEach(visit);
+    else if (stmt.kind === 'declare') values.push(stmt.value);
+    else if (stmt.kind === 'store') {
+      values.push(stmt.value);
+      addresses.push(stmt.index);
+    }
+  };
+  visit(stores);
+  return { values, addresses };
+}

@@ -1,0 +1,108 @@
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { zero } from '../nests/access.js';
+import { mostPlainBlocks } from './long-sums.js';
+import { type Loop, nest } from '../nests/nest.js';
+import { type Ends, loopInBlocks, type Stage, width } from './stages.js';
+
+/** Where blocks of terms end. Both null: all terms make one block. */
+export interface Blocks {
+  /**
+   * Those of each stage of the innermost loop; null for stages that are part of a block. The last of all is not added
+   * to the totals, but with them.
+   */
+  readonly within: readonly (Ends | null)[];
+  /** After so many trips of a loop around the innermost one. */
+  readonly around: { readonly loop: Loop; readonly trips: number } | null;
+  /** How often blocks are added to one total, at most. */
+  readonly additions: number;
+}
+
+/** Whether totals carry what additions to them round away. */
+export function isCarried({ additions }: Blocks): boolean {
+  return additions >= mostPlainBlocks;
+}
+
+/** Where all terms make one block. */
+export function oneBlock(stages: readonly Stage[]): Blocks {
+  return { within: stages.map(() => null), around: null, additions: 0 };
+}
+
+/**
+ * Ends blocks so that none has more steps than `most` for each stage. `stages` are those of the innermost of
+ * the folded loops; those with equal `chains` add to the same sums.
+ */
+export function blocksOf(
+  inner: readonly Loop[],
+  stages: readonly Stage[],
+  most: readonly number[],
+  chains: readonly number[],
+): Blocks {
+  const isOneLoop = inner.length === 1;
+  const within: (Ends | null)[] = stages.map(() => null);
+  // The steps behind the last end of a block, of each chain.
+  const left = new Map<number, number>();
+  let additions = 0;
+  // From the last: what the first stage does not share with the others is what it can have many of.
+  for (let k = stages.length - 1; k >= 0; k--) {
+    const [own, behind] = [mostStepsOf(stages, k), left.get(chains[k]) ?? 0];
+    if (own + behind <= most[k]) {
+      left.set(chains[k], own + behind);
+      continue;
+    }
+    const steps = evenly(own + behind, most[k]);
+    const inLast = own % steps || steps;
+    const endsChain = stages.every((_, at) => chains[at] !== chains[k] || within[at] === null);
+    const isLast = isOneLoop && endsChain && inLast + behind <= most[k];
+    within[k] = { steps, isLast };
+    left.set(chains[k], behind);
+    additions += isOneLoop ? Math.ceil(own / steps) - Number(isLast) : Infinity;
+  }
+  // How much of a block one trip of a loop takes.
+  let share = Math.max(0, ...stages.map((_, k) => (left.get(chains[k]) ?? 0) / most[k]));
+  for (const loop of share === 0 ? [] : inner.slice(0, -1).reverse()) {
+    const { extent } = loop;
+    const trips = extent.kind === 'const' ? Number(extent.value) : Infinity;
+    if (share * trips > 1) {
+      const around = { loop, trips: Math.max(1, Math.floor(1 / share)) };
+      return { within, around, additions: Infinity };
+    }
+    share *= trips;
+  }
+  return { within, around: null, additions };
+}
+
+/** The length of as few blocks of at most `most` steps as there can be, all about as long. */
+function evenly(steps: number, most: number): number {
+  return steps === Infinity ? most : Math.ceil(steps / Math.ceil(steps / most));
+}
+
+/** The most steps of a stage, of which all but the first only take what is left. */
+export function mostStepsOf(stages: readonly Stage[], k: number): number {
+  const { begin, end } = stages[k];
+  if (begin.kind === 'const' && end.kind === 'const') {
+    return Math.ceil((Number(end.value) - Number(begin.value)) / width(stages[k]));
+  }
+  return k === 0 ? Infinity : Math.ceil(width(stages[k - 1]) / width(stages[k])) - 1;
+}
+
+/** Nested loops around a body that receives their variables, with statements behind every block. */
+export function nestInBlocks(
+  loops: readonly Loop[],
+  { around }: Blocks,
+  body: (at: readonly Expr[]) => Stmt,
+  behind: () => Stmt,
+): Stmt {
+  const blocked = around === null ? -1 : loops.indexOf(around.loop);
+  if (around === null || blocked < 0) return nest(loops, body);
+  const { axes, extent } = around.loop;
+  const range = { begin: zero, end: extent, step: 1 };
+  return nest(loops.slice(0, blocked), (outer) =>
+    loopInBlocks(
+      `i${axes.join('')}`,
+      range,
+      { steps: around.trips, isLast: false },
+      (index) => nest(loops.slice(blocked + 1), (rest) => body([...outer, index, ...rest])),
+      behind,
+    ),
+  );
+}

@@ -1,0 +1,37 @@
+import type { NodeId } from '../../graph/graph.js';
+import type { Program } from '../../ir/program.js';
+import { sizesRequired } from './sizes-required.js';
+import { throughRegions, transform } from './transform.js';
+
+/**
+ * Dead code elimination: drops the calls and constants that no output needs, in regions too. Inputs
+ * always stay: they are the program's signature.
+ */
+export function eliminateDeadCode(program: Program): Program {
+  return throughRegions(program, (inner, region) => {
+    const live = liveNodes(inner);
+    return transform(inner, () => undefined, {
+      region,
+      keep: (id) => live[id] === 1,
+      wanted: () => false,
+    });
+  });
+}
+
+/**
+ * A flag for every node: 1 when an output depends on it, for its elements or for a size that it decides, or the
+ * program requires something of such a size. One backward sweep.
+ */
+function liveNodes(program: Program): Uint8Array {
+  const { graph } = program;
+  const live = new Uint8Array(graph.nodeCount);
+  for (const { value } of program.outputs) live[value.node] = 1;
+  for (const value of sizesRequired(program)) live[value.node] = 1;
+  for (let id = graph.nodeCount - 1; id >= 0; id--) {
+    if (live[id] === 0) continue;
+    graph.forEachPredecessor(id as NodeId, (source) => {
+      live[source] = 1;
+    });
+  }
+  return live;
+}

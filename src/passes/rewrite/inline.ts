@@ -1,0 +1,34 @@
+import type { Dim } from '../../base/dim/index.js';
+import { bindTypes } from '../../ir/bind.js';
+import { type CallNode, namedInputs, type Program } from '../../ir/program.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { instantiate, throughRegions, transform } from './transform.js';
+
+/**
+ * Replaces calls that only run their first region by the nodes of that region; all such calls, or those
+ * that `wanted` accepts.
+ */
+export function inline(
+  program: Program,
+  wanted: (call: CallNode) => boolean = () => true,
+): Program {
+  return throughRegions(program, (inner, region) =>
+    transform(
+      inner,
+      ({ node, operands, into }) => {
+        if (node.kind !== 'call') return undefined;
+        const [body] = node.regions;
+        const dims: Map<string, Dim> = bindTypes(
+          namedInputs(body),
+          operands.map(({ type }) => type),
+          node.op.name,
+        );
+        return instantiate(body, into, operands, dims);
+      },
+      {
+        region,
+        wanted: (call) => declarationOf(call.op).lowering.kind === 'inline' && wanted(call),
+      },
+    ),
+  );
+}

@@ -1,0 +1,101 @@
+import { namedInputs, Program, type Value } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import { add } from '../../ops/elementwise/arithmetic.js';
+import { fill, zerosLike } from '../../ops/movement/fill.js';
+import { instantiate } from './transform.js';
+
+/** What an input of a backward program is to the loop that runs it. */
+export type Role = 'slice' | 'row' | 'before' | 'saved' | 'rowGrad' | 'stateGrad' | 'capture';
+
+/** The backward program of one iteration, and what its inputs and outputs are. */
+export interface BackwardStep {
+  readonly program: Program;
+  /** By input. */
+  readonly roles: readonly Role[];
+  /** By output: which input of the body this is the gradient of. */
+  readonly gives: readonly number[];
+  readonly slices: number;
+  /** The inputs of the body from here on are captures. */
+  readonly firstCapture: number;
+  /** The states that have gradients. */
+  readonly states: readonly number[];
+  /** The type of what is iterated over when nothing is read. */
+  readonly idle: TensorType | null;
+}
+
+/** The body of the loop back, in the order of `LoopBackward`: with a sum for the gradient of each capture. */
+export function backwardBody(body: Program, step: BackwardStep): Program {
+  const { program, roles, gives, slices, firstCapture, states, idle } = step;
+  const declared = namedInputs(program);
+  const names = namedInputs(body).map(({ name }) => name);
+  return Program.from(program, (into) => {
+    const given: Value[] = [];
+    const take = (role: Role): Value[] =>
+      declared.flatMap(({ name, type }, k) => {
+        if (roles[k] !== role) return [];
+        return [(given[k] = into.variable(into.freshName(name), type))];
+      });
+    if (idle !== null) into.variable('step', ofAnySize(into, idle));
+    for (const role of ['slice', 'row', 'before', 'saved', 'rowGrad'] as const) take(role);
+    const entering = take('stateGrad');
+    const captures = gives.filter((k) => k >= firstCapture);
+    const sums = captures.map((k) =>
+      into.variable(into.freshName(`sum_${names[k]}`), body.inputs[k].type),
+    );
+    take('capture');
+    const grads = instantiate(program, into, given);
+    const gradOf = (input: number): Value | undefined => grads[gives.indexOf(input)];
+    const outputs = [
+      ...gives.filter((k) => k < slices).map((k) => ({ input: k, value: gradOf(k)! })),
+      ...states.map((state, i) => {
+        const input = slices + state;
+        // The iterations before have no part in what this one made anew.
+        return { input, value: gradOf(input) ?? zerosLike<Value>(entering[i]) };
+      }),
+      ...captures.map((k, i) => ({ input: k, value: add<Value>(sums[i], gradOf(k)!) })),
+    ];
+    into.setOutputs(outputs.map(({ input, value }) => ({ name: `grad_${names[input]}`, value })));
+  });
+}
+
+/** The type of what is not read: its sizes are of no interest, and need not follow from others. */
+export function ofAnySize(into: Program, { dtype, shape }: TensorType): TensorType {
+  return {
+    dtype,
+    shape: shape.map((dim) => (typeof dim === 'number' ? dim : into.freshDim('size'))),
+  };
+}
+
+/** Moves the outputs behind the states in front of them: further rows. */
+export function withRowsFirst(forward: Program, rows: number, states: number): Program {
+  const { outputs } = forward;
+  const further = outputs.slice(rows + states);
+  forward.setOutputs([
+    ...outputs.slice(0, rows),
+    ...further,
+    ...outputs.slice(rows, rows + states),
+  ]);
+  return forward;
+}
+
+/** What tells that an iteration took place, as a further row, where nothing else does. */
+export const marker: TensorType = { dtype: 'bool', shape: [] };
+
+export function withMarker(body: Program, states: number): Program {
+  return Program.from(body, (into) => {
+    const inputs = namedInputs(body).map(({ name, type }) => into.variable(name, type));
+    const values = instantiate(body, into, inputs);
+    const outputs = body.outputs.map(({ name }, k) => ({ name, value: values[k] }));
+    const [step] = into.append(fill.declaration, [], { ...marker, value: 1 });
+    const rows = outputs.length - states;
+    const name = freeName('step', body);
+    into.setOutputs([...outputs.slice(0, rows), { name, value: step }, ...outputs.slice(rows)]);
+  });
+}
+
+function freeName(hint: string, { outputs }: Program): string {
+  const taken = new Set(outputs.map(({ name }) => name));
+  let name = hint;
+  for (let count = 2; taken.has(name); count++) name = `${hint}_${count}`;
+  return name;
+}

@@ -1,0 +1,21 @@
+import type { Program } from '../../ir/program.js';
+
+/** Answers to questions about programs, for as long as the programs live. */
+export type Memo<A> = WeakMap<Program, Map<string, A>>;
+
+/** The answer to a question about a program, which is any plain data; derived the first time. */
+export function remembered<A>(
+  memo: Memo<A>,
+  program: Program,
+  question: readonly unknown[],
+  derive: () => A,
+): A {
+  let answers = memo.get(program);
+  if (answers === undefined) memo.set(program, (answers = new Map()));
+  const key = JSON.stringify(question);
+  const known = answers.get(key);
+  if (known !== undefined || answers.has(key)) return known!;
+  const answer = derive();
+  answers.set(key, answer);
+  return answer;
+}

@@ -1,0 +1,57 @@
+import { encodeAttributes } from '../../base/attributes/schema.js';
+import type { NodeId } from '../../graph/graph.js';
+import { type CallNode, type Program, sameType } from '../../ir/program.js';
+import { conditionKey } from '../../ir/requirement.js';
+import { bitsOf, sameBits } from './bits.js';
+
+/**
+ * Whether two programs compute the same in the same steps. The names of inputs and outputs do not count;
+ * those of dimensions do.
+ */
+export function sameProgram(a: Program, b: Program): boolean {
+  if (a === b) return true;
+  if (sizeKey(a) !== sizeKey(b)) return false;
+  const isSameEnd = a.outputs.every(({ value: { node, port } }, k) => {
+    const other = b.outputs[k].value;
+    return node === other.node && port === other.port;
+  });
+  if (!isSameEnd || a.inputs.some(({ node }, k) => node !== b.inputs[k].node)) return false;
+  for (const id of a.graph.nodes()) if (!sameNode(a, b, id)) return false;
+  return a.requirements.every((each, k) => conditionKey(each) === conditionKey(b.requirements[k]));
+}
+
+/** What the same programs have in common, at a glance. */
+export function sizeKey({ graph, inputs, outputs, requirements }: Program): string {
+  const { nodeCount, edgeCount } = graph;
+  return `${nodeCount},${edgeCount},${inputs.length},${outputs.length},${requirements.length}`;
+}
+
+function sameNode(a: Program, b: Program, id: NodeId): boolean {
+  const [one, other] = [a.node(id), b.node(id)];
+  if (one.kind === 'variable') return other.kind === 'variable' && sameType(one.type, other.type);
+  if (one.kind === 'constant') {
+    if (other.kind !== 'constant' || !sameType(one.data.type, other.data.type)) return false;
+    return one.data === other.data || sameBits(bitsOf(one.data.data), bitsOf(other.data.data));
+  }
+  if (other.kind !== 'call' || !sameCall(one, other)) return false;
+  const [read, otherRead] = [a.operands(id), b.operands(id)];
+  return (
+    read.length === otherRead.length &&
+    read.every(({ node, port }, k) => node === otherRead[k].node && port === otherRead[k].port)
+  );
+}
+
+function sameCall(a: CallNode, b: CallNode): boolean {
+  return (
+    a.op === b.op &&
+    a.types.length === b.types.length &&
+    a.types.every((type, k) => sameType(type, b.types[k])) &&
+    a.regions.length === b.regions.length &&
+    a.regions.every((region, k) => sameProgram(region, b.regions[k])) &&
+    attributesKey(a) === attributesKey(b)
+  );
+}
+
+function attributesKey({ op, attributes }: CallNode): string {
+  return JSON.stringify(encodeAttributes(op.attributes, attributes));
+}

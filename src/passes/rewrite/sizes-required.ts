@@ -1,0 +1,16 @@
+import { symbolsOf } from '../../base/dim/index.js';
+import type { Program, Value } from '../../ir/program.js';
+import { dimsOf } from '../../ir/requirement.js';
+
+/** The results that tell those sizes of which a program requires something and which its data decides. */
+export function sizesRequired({ requirements, decidedSizes }: Program): ReadonlySet<Value> {
+  const found = new Set<Value>();
+  if (decidedSizes.size === 0) return found;
+  for (const dim of requirements.flatMap(dimsOf)) {
+    for (const name of symbolsOf(dim)) {
+      const value = decidedSizes.get(name);
+      if (value !== undefined) found.add(value);
+    }
+  }
+  return found;
+}

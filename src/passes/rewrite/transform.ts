@@ -1,0 +1,287 @@
+import { type Dim, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js';
+import { InternalError } from '../../base/errors.js';
+import { mapAttributeDims, symbolsOfAttributes } from '../../base/attributes/schema.js';
+import type { NodeId } from '../../graph/graph.js';
+import { bindShapes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
+import {
+  type CallNode,
+  type ConstantNode,
+  Program,
+  sameType,
+  typeToString,
+  type Value,
+} from '../../ir/program.js';
+import { dimsOf, requireAt, type Requirement, requireOrKeep } from '../../ir/requirement.js';
+import { programRanges } from '../../ir/text.js';
+import type { TensorType } from '../../ir/types.js';
+
+/** A node of the old program on its way into the new one. */
+export interface Site {
+  /** As it was, but in the new program's dimensions and with transformed regions. */
+  readonly node: CallNode | ConstantNode;
+  /** Its id in the old program. */
+  readonly id: NodeId;
+  /** What it reads, in the new program. */
+  readonly operands: readonly Value[];
+  /** The new program; whatever is appended to it here has the node's source. */
+  readonly into: Program;
+  /** Copies the node now, for a visitor that wants the copy's values. */
+  copy(): readonly Value[];
+}
+
+/** What a node that was left out gives; one object, since they may be many. */
+const nothing: readonly Value[] = [];
+
+/** The values to use for a node's results, or undefined to copy the node. */
+export type Visit = (site: Site) => readonly Value[] | undefined;
+
+export interface TransformOptions {
+  /** What becomes of the regions of calls; they are kept when absent. */
+  readonly region?: (region: Program) => Program;
+  /** Nodes for which this is false are left out; nothing that stays may read them. */
+  readonly keep?: (id: NodeId) => boolean;
+  /** Calls to visit; everything else is copied. Nothing is built where there are none. Default all nodes. */
+  readonly wanted?: (call: CallNode, id: NodeId) => boolean;
+}
+
+/**
+ * Rebuilds a program node by node into a new one. Variables keep their names and order, copies keep
+ * their sources, outputs keep their names. A replacement must have the types of what it replaces; where
+ * the replaced node introduced a dimension of its own, the replacement's dimension takes its place in
+ * everything that follows. When nothing was replaced or left out, the result is `program` itself.
+ */
+export function transform(program: Program, visit: Visit, options: TransformOptions = {}): Program {
+  if (hasNothingToDo(program, options)) return program;
+  const { region = (inner) => inner, keep = () => true, wanted } = options;
+  let changed = false;
+  const rebuilt = Program.from(program, (into) => {
+    const dims = new Map<string, Dim>();
+    const results: (readonly Value[])[] = [];
+    const moved = (value: Value): Value => results[value.node][value.port];
+    const { graph } = program;
+    for (const id of graph.nodes()) {
+      const old = graph.node(id);
+      if (old.kind === 'variable') {
+        const type = dims.size === 0 ? old.type : substituteType(old.type, dims);
+        results.push([into.variable(old.name, type)]);
+        continue;
+      }
+      if (!keep(id)) {
+        changed = true;
+        results.push(nothing);
+        continue;
+      }
+      const node = old.kind === 'call' ? adapt(old, dims, region) : old;
+      if (node.kind === 'call' && node.regions !== (old as CallNode).regions) changed = true;
+      const operands = program.operands(id).map(moved);
+      if (wanted !== undefined && !(node.kind === 'call' && wanted(node, id))) {
+        results.push(append(node, operands, into));
+        continue;
+      }
+      const site = new NodeSite(node, id, operands, into);
+      const source = node.kind === 'call' ? node.source : undefined;
+      const replaced =
+        source === undefined ? visit(site) : into.withSource(source, () => visit(site));
+      if (replaced !== undefined && replaced !== site.copied) {
+        changed = true;
+        reconcile(node, operands, replaced, dims);
+      }
+      results.push(replaced ?? site.copy());
+    }
+    into.setOutputs(program.outputs.map(({ name, value }) => ({ name, value: moved(value) })));
+    carryRequirements(program, into, dims);
+  });
+  return changed ? rebuilt : program;
+}
+
+/**
+ * Whether it is plain before anything is built that a program will stay as it is. Passes that say what they
+ * want cost nothing where there is none of it, as in most programs for most passes.
+ */
+function hasNothingToDo(program: Program, { region, keep, wanted }: TransformOptions): boolean {
+  if (wanted === undefined) return false;
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind === 'variable') continue;
+    if (keep?.(id) === false) return false;
+    if (node.kind === 'constant') continue;
+    if (wanted(node, id)) return false;
+    if (region !== undefined && node.regions.some((inner) => region(inner) !== inner)) return false;
+  }
+  return true;
+}
+
+/** A pass over one program, given how to treat the regions inside. */
+export type RegionPass = (program: Program, region: (region: Program) => Program) => Program;
+
+/** Applies a pass to a program and to all regions below it; a region shared by calls stays shared. */
+export function throughRegions(program: Program, pass: RegionPass): Program {
+  const done = new Map<Program, Program>();
+  const run = (inner: Program): Program => {
+    let result = done.get(inner);
+    if (result === undefined) done.set(inner, (result = pass(inner, run)));
+    return result;
+  };
+  return run(program);
+}
+
+/**
+ * Appends the nodes of `program` to `into` with its inputs replaced by `inputs`, which must fit, and
+ * returns the values of its outputs. `dims` says what the dimensions of the inputs are in `into`;
+ * dimensions that `program` introduces become fresh ones. Without `dims` all keep their names.
+ */
+export function instantiate(
+  program: Program,
+  into: Program,
+  inputs: readonly Value[],
+  dims?: Map<string, Dim>,
+): readonly Value[] {
+  const results: (readonly Value[])[] = [];
+  const moved = (value: Value): Value => results[value.node][value.port];
+  let input = 0;
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind === 'variable') {
+      results.push([inputs[input++]]);
+      continue;
+    }
+    let adapted = node;
+    if (node.kind === 'call' && dims !== undefined) {
+      for (const [name, bounds] of symbolsOfTypes(node.types)) {
+        if (!dims.has(name)) dims.set(name, into.freshDim(name, bounds));
+      }
+      adapted = adapt(node, dims);
+    }
+    results.push(append(adapted, program.operands(id).map(moved), into));
+  }
+  requireAll(program, into, dims ?? new Map<string, Dim>());
+  return program.outputs.map(({ value }) => moved(value));
+}
+
+/**
+ * Requires of a program what the one it is made from requires. What is certain by now is dropped, and so
+ * is what speaks of sizes that only nodes left out would have made.
+ */
+export function carryRequirements(
+  from: Program,
+  into: Program,
+  dims: ReadonlyMap<string, Dim> = new Map(),
+): void {
+  if (from.requirements.length === 0) return;
+  const known = programRanges(into);
+  requireAll(from, into, dims, (requirement) =>
+    dimsOf(requirement).every((dim) => [...symbolsOf(dim)].every((name) => known.has(name))),
+  );
+}
+
+function requireAll(
+  from: Program,
+  into: Program,
+  dims: ReadonlyMap<string, Dim>,
+  isWanted: (requirement: Requirement) => boolean = () => true,
+): void {
+  const keep = requireOrKeep((requirement) => {
+    if (isWanted(requirement)) into.require(requirement);
+  });
+  for (const requirement of from.requirements) requireAt(requirement, dims, keep);
+}
+
+class NodeSite implements Site {
+  readonly node: CallNode | ConstantNode;
+  readonly id: NodeId;
+  readonly operands: readonly Value[];
+  readonly into: Program;
+  copied: readonly Value[] | undefined;
+
+  constructor(
+    node: CallNode | ConstantNode,
+    id: NodeId,
+    operands: readonly Value[],
+    into: Program,
+  ) {
+    this.node = node;
+    this.id = id;
+    this.operands = operands;
+    this.into = into;
+  }
+
+  copy(): readonly Value[] {
+    return (this.copied ??= append(this.node, this.operands, this.into));
+  }
+}
+
+function append(
+  node: CallNode | ConstantNode,
+  operands: readonly Value[],
+  into: Program,
+): readonly Value[] {
+  if (node.kind === 'constant') return [into.constant(node.data)];
+  if (node.source !== undefined) return into.appendNode(node, operands);
+  return into.appendTyped(node.op, operands, node.attributes, node.types, node);
+}
+
+/** The call in other dimensions and with other regions; the same object when nothing differs. */
+function adapt(
+  node: CallNode,
+  dims: ReadonlyMap<string, Dim>,
+  region: (region: Program) => Program = (inner) => inner,
+): CallNode {
+  if (node.regions.length === 0 && dims.size === 0) return node;
+  const regions = node.regions.map(region);
+  const kept = regions.every((inner, i) => inner === node.regions[i]);
+  if (kept && dims.size === 0) return node;
+  const changed = { ...node, regions: kept ? node.regions : regions };
+  if (dims.size === 0) return changed;
+  return {
+    ...changed,
+    types: node.types.map((type) => substituteType(type, dims)),
+    attributes: mapAttributeDims(node.op.attributes, node.attributes, (dim) =>
+      substituteDim(dim, dims),
+    ),
+  };
+}
+
+/** Checks the types of a replacement and learns what became of the dimensions the node introduced. */
+function reconcile(
+  node: CallNode | ConstantNode,
+  operands: readonly Value[],
+  replaced: readonly Value[],
+  dims: Map<string, Dim>,
+): void {
+  const types: readonly TensorType[] = node.kind === 'call' ? node.types : [node.data.type];
+  const fits =
+    types.length === replaced.length &&
+    types.every((type, i) => type.dtype === replaced[i].type.dtype);
+  if (fits && types.every((type, i) => sameType(type, replaced[i].type))) return;
+  let cause: unknown;
+  if (fits && node.kind === 'call') {
+    try {
+      const inherited = inheritedSymbols(node, operands);
+      const matches = types.map((type, i) => ({
+        name: `result ${i}`,
+        declared: type.shape,
+        actual: replaced[i].type.shape,
+      }));
+      for (const [name, dim] of bindShapes<Dim>(matches, node.op.name, inherited)) {
+        if (!inherited.has(name)) dims.set(name, dim);
+      }
+      return;
+    } catch (error) {
+      cause = error;
+    }
+  }
+  throw new InternalError('the replacement of a node has other types', {
+    op: node.kind === 'call' ? node.op.name : 'constant',
+    expected: types.map(typeToString).join(', '),
+    actual: replaced.map(({ type }) => typeToString(type)).join(', '),
+    ...(node.kind === 'call' && node.source !== undefined && { source: node.source }),
+    cause,
+  });
+}
+
+/** The symbols a call's result types take from its operands and attributes, each as itself. */
+function inheritedSymbols(node: CallNode, operands: readonly Value[]): Map<string, Dim> {
+  const table = symbolsOfTypes(operands.map(({ type }) => type));
+  symbolsOfAttributes(node.op.attributes, node.attributes, table);
+  return new Map([...table].map(([name, bounds]) => [name, symbol(name, bounds)]));
+}

@@ -1,0 +1,39 @@
+import { type Dim, sameDim } from '../../base/dim/index.js';
+import type { NodeId } from '../../graph/graph.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+
+/** Whether a node only gives its operand another shape. */
+export function isView(program: Program, id: NodeId): boolean {
+  const node = program.node(id);
+  return node.kind === 'call' && declarationOf(node.op).lowering.kind === 'view';
+}
+
+/** What a value views, through any number of views. */
+export function viewed(program: Program, value: Value): Value {
+  let base = value;
+  while (isView(program, base.node)) base = program.operands(base.node)[0];
+  return base;
+}
+
+/** Whether one of some nodes reads something through a barrier, behind any number of views. */
+export function readsThroughBarrier(program: Program, nodes: readonly NodeId[]): boolean {
+  return nodes.some((id) =>
+    program.operands(id).some((operand) => {
+      let base = operand;
+      while (isView(program, base.node)) {
+        const { lowering } = declarationOf((program.node(base.node) as CallNode).op);
+        if (lowering.kind === 'view' && lowering.isBarrier === true) return true;
+        base = program.operands(base.node)[0];
+      }
+      return false;
+    }),
+  );
+}
+
+/** Whether two shapes of one size differ at most in axes of size 1, so that indices carry over. */
+export function sameButForOnes(a: readonly Dim[], b: readonly Dim[]): boolean {
+  const wide = (shape: readonly Dim[]): readonly Dim[] => shape.filter((dim) => dim !== 1);
+  const [left, right] = [wide(a), wide(b)];
+  return left.length === right.length && left.every((dim, axis) => sameDim(dim, right[axis]));
+}

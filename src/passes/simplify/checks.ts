@@ -1,0 +1,93 @@
+import type { NodeId } from '../../graph/graph.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { inline } from '../rewrite/inline.js';
+import { withOutputs } from '../rewrite/outputs.js';
+import { isView, viewed } from '../rewrite/views.js';
+
+/** An operand whose elements an operator would refuse. */
+export interface Checked {
+  readonly call: CallNode;
+  readonly operands: readonly Value[];
+  /** Where the elements are: an input of the program, or an output of `probe`. */
+  readonly source: { readonly input: number } | { readonly output: number };
+}
+
+/** What of a program can be checked before it runs; the rest it has to tell itself. */
+export interface Checks {
+  readonly program: Program;
+  readonly checked: readonly Checked[];
+  /** Their calls. */
+  readonly early: ReadonlySet<NodeId>;
+  /** Computes the elements that are not inputs, from the same inputs; null when there are none. */
+  readonly probe: Program | null;
+}
+
+/**
+ * The operands whose elements are checked when operators run one by one, as far as they are inputs or a
+ * little arithmetic away from them. What takes more than that is not computed twice for the sake of a
+ * check. Null when there is nothing to check at all.
+ */
+export function checksOf(original: Program): Checks | null {
+  if (!mayCheck(original)) return null;
+  const program = inline(original);
+  const inputs = new Map(program.inputs.map((value, index) => [value, index]));
+  const outputs = new Map<Value, number>();
+  const cheap = new Map<NodeId, boolean>();
+  const checked: Checked[] = [];
+  const early = new Set<NodeId>();
+  const own = program.decidedSizes;
+  const isOwn = ({ type }: Value): boolean =>
+    [...symbolsOfTypes([type]).keys()].some((name) => own.has(name));
+  for (const id of program.graph.nodes()) {
+    const call = program.node(id);
+    if (call.kind !== 'call') continue;
+    const { check } = declarationOf(call.op);
+    if (check === undefined) continue;
+    const operands = program.operands(id);
+    // Sizes that the data decides are not known before the program runs: it checks by itself.
+    if (own.size > 0 && operands.some(isOwn)) continue;
+    const base = viewed(program, operands[check.operand]);
+    const input = inputs.get(base);
+    if (input !== undefined) {
+      early.add(id);
+      checked.push({ call, operands, source: { input } });
+    } else if (isCheap(program, base.node, cheap)) {
+      const output = outputs.get(base) ?? outputs.size;
+      outputs.set(base, output);
+      early.add(id);
+      checked.push({ call, operands, source: { output } });
+    }
+  }
+  const wanted = [...outputs.keys()].map((value, k) => ({ name: `checked_${k}`, value }));
+  return {
+    program,
+    checked,
+    early,
+    probe: wanted.length === 0 ? null : withOutputs(program, wanted),
+  };
+}
+
+function mayCheck(program: Program): boolean {
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind !== 'call') continue;
+    if (declarationOf(node.op).check !== undefined || node.regions.some(mayCheck)) return true;
+  }
+  return false;
+}
+
+/** Whether a value is element by element arithmetic on inputs and constants. */
+function isCheap(program: Program, id: NodeId, known: Map<NodeId, boolean>): boolean {
+  let cheap = known.get(id);
+  if (cheap === undefined) {
+    const node = program.node(id);
+    cheap =
+      node.kind !== 'call' ||
+      ((isView(program, id) || declarationOf(node.op).lowering.kind === 'point') &&
+        program.operands(id).every((operand) => isCheap(program, operand.node, known)));
+    known.set(id, cheap);
+  }
+  return cheap;
+}

@@ -1,0 +1,190 @@
+import { encodeAttributes } from '../../base/attributes/schema.js';
+import type { NodeId } from '../../graph/graph.js';
+import { symbolsOfTypes } from '../../ir/bind.js';
+import type { CallNode, Program, Value } from '../../ir/program.js';
+import type { ConstantData, TensorType } from '../../ir/types.js';
+import { type Bits, bitsOf, hashOf, sameBits } from '../rewrite/bits.js';
+import { declarationOf } from '../../ops/declare/facets.js';
+import { sameProgram, sizeKey } from '../rewrite/same-program.js';
+import { throughRegions, transform } from '../rewrite/transform.js';
+
+/**
+ * Common subexpression elimination: of calls with the same operator, attributes, regions and operands,
+ * and of constants with the same bits, only the first stays. Found by hashes, decided by comparison;
+ * linear in the program and the bytes of its constants. Operators are pure, so equal calls give equal
+ * values: random ones take their state as an operand.
+ */
+export function eliminateCommonSubexpressions(program: Program): Program {
+  const labels = new Labels();
+  return throughRegions(program, (inner, region) => {
+    // Nothing is built before it is clear that something is computed twice: the first of what is, in the
+    // order of the program, reads the same values as what it repeats.
+    if (!hasRepeats(inner, labels, region)) return inner;
+    const calls = new CallTable();
+    const constants = new ConstantTable();
+    return transform(
+      inner,
+      (site) => {
+        const { node, operands, into } = site;
+        if (node.kind === 'constant') return constants.firstLike(node.data, () => site.copy());
+        return calls.firstLike(into, labels.of(node), operands, () => site.copy());
+      },
+      { region },
+    );
+  });
+}
+
+/** Whether something is computed twice, or a region is to be replaced. */
+function hasRepeats(
+  program: Program,
+  labels: Labels,
+  region: (region: Program) => Program,
+): boolean {
+  const calls = new CallTable();
+  const constants = new ConstantTable();
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind === 'variable') continue;
+    const results = program.results(id);
+    const own = (): readonly Value[] => results;
+    if (node.kind === 'constant') {
+      if (constants.firstLike(node.data, own) !== results) return true;
+      continue;
+    }
+    if (node.regions.some((inner) => region(inner) !== inner)) return true;
+    const first = calls.firstLike(program, labels.of(node), program.operands(id), own);
+    if (first !== results) return true;
+  }
+  return false;
+}
+
+/** A number for all that calls have besides operands: equal exactly where all of it is equal. */
+class Labels {
+  readonly #objects: Map<object, number> = new Map();
+  /** Regions that differ, by what is seen of them at a glance. */
+  readonly #regions: Map<string, Program[]> = new Map();
+  readonly #labels: Map<string, number> = new Map();
+
+  of({ op, attributes, regions, types }: CallNode): number {
+    const number = this.#numberOf(op);
+    let text = '';
+    // Sizes that the data decides are the same only within the same bounds.
+    if (declarationOf(op).measure !== undefined) text += boundsOfTypes(types);
+    for (const region of regions) text += `;${this.#numberOf(this.#firstLike(region))}`;
+    for (const _ in attributes) {
+      text += JSON.stringify(encodeAttributes(op.attributes, attributes));
+      break;
+    }
+    if (text === '') return 2 * number;
+    const key = `${number}${text}`;
+    let label = this.#labels.get(key);
+    if (label === undefined) this.#labels.set(key, (label = this.#labels.size));
+    return 2 * label + 1;
+  }
+
+  #firstLike(region: Program): Program {
+    if (this.#objects.has(region)) return region;
+    const key = sizeKey(region);
+    let alike = this.#regions.get(key);
+    if (alike === undefined) this.#regions.set(key, (alike = []));
+    const found = alike.find((other) => sameProgram(other, region));
+    if (found === undefined) alike.push(region);
+    return found ?? region;
+  }
+
+  #numberOf(object: object): number {
+    let number = this.#objects.get(object);
+    if (number === undefined) this.#objects.set(object, (number = this.#objects.size));
+    return number;
+  }
+}
+
+function boundsOfTypes(types: readonly TensorType[]): string {
+  const bounds = [...symbolsOfTypes(types).values()];
+  return bounds.map(({ min, max }) => `[${min},${max}]`).join('');
+}
+
+/**
+ * The calls of one program, found by label and operands. Chains of numbers in flat arrays: a million
+ * keys as strings would cost more than everything else the pass does.
+ */
+class CallTable {
+  /** By hash: the last entry of its chain, or -1. */
+  #heads: Int32Array = new Int32Array(64).fill(-1);
+  /** By entry: what was hashed, the label, the node in the new program, the entry before in the chain. */
+  readonly #hashes: number[] = [];
+  readonly #labels: number[] = [];
+  readonly #nodes: NodeId[] = [];
+  readonly #before: number[] = [];
+
+  /** The values of an equal call seen before, or of a copy made now. */
+  firstLike(
+    into: Program,
+    label: number,
+    operands: readonly Value[],
+    copy: () => readonly Value[],
+  ): readonly Value[] {
+    let hash = label;
+    for (const { node, port } of operands) hash = mixed(mixed(hash, node), port);
+    let entry = this.#heads[hash & (this.#heads.length - 1)];
+    for (; entry >= 0; entry = this.#before[entry]) {
+      if (this.#hashes[entry] !== hash || this.#labels[entry] !== label) continue;
+      const node = this.#nodes[entry];
+      if (readsExactly(into, node, operands)) return into.results(node);
+    }
+    const made = copy();
+    if (made.length > 0) this.#add(hash, label, made[0].node);
+    return made;
+  }
+
+  #add(hash: number, label: number, node: NodeId): void {
+    const entry = this.#nodes.length;
+    if (entry === this.#heads.length) this.#grow();
+    this.#hashes.push(hash);
+    this.#labels.push(label);
+    this.#nodes.push(node);
+    const slot = hash & (this.#heads.length - 1);
+    this.#before.push(this.#heads[slot]);
+    this.#heads[slot] = entry;
+  }
+
+  #grow(): void {
+    this.#heads = new Int32Array(2 * this.#heads.length).fill(-1);
+    this.#hashes.forEach((hash, entry) => {
+      const slot = hash & (this.#heads.length - 1);
+      this.#before[entry] = this.#heads[slot];
+      this.#heads[slot] = entry;
+    });
+  }
+}
+
+function readsExactly(program: Program, node: NodeId, operands: readonly Value[]): boolean {
+  const read = program.operands(node);
+  return read.length === operands.length && read.every((value, i) => value === operands[i]);
+}
+
+/** A hash and one more number, in the manner of MurmurHash3's finalizer. */
+function mixed(hash: number, number: number): number {
+  let state = Math.imul(hash ^ number, 0x85ebca6b);
+  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
+  return state ^ (state >>> 16);
+}
+
+/** The constants seen so far, found by a hash of their bytes and then compared byte by byte. */
+class ConstantTable {
+  readonly #buckets: Map<string, { readonly bits: Bits; readonly values: readonly Value[] }[]> =
+    new Map();
+
+  /** The values of an equal constant seen before, or of a copy made now. */
+  firstLike(data: ConstantData, copy: () => readonly Value[]): readonly Value[] {
+    const bits = bitsOf(data.data);
+    const key = `${data.type.dtype}[${data.type.shape.join()}]${hashOf(bits)}`;
+    let bucket = this.#buckets.get(key);
+    if (bucket === undefined) this.#buckets.set(key, (bucket = []));
+    const found = bucket.find((entry) => sameBits(entry.bits, bits));
+    if (found !== undefined) return found.values;
+    const values = copy();
+    bucket.push({ bits, values });
+    return values;
+  }
+}

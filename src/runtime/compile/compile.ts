@@ -1,0 +1,167 @@
+import { type CallNode, Program } from '../../ir/program.js';
+import type { ConstantData } from '../../ir/types.js';
+import type { Evaluate } from '../../passes/rewrite/pass.js';
+import type { Group } from '../../passes/groups/group.js';
+import { fuse, separate } from '../../passes/fuse/fuse.js';
+import { lowerProgram, type Plan } from '../../passes/lower/main/plan.js';
+import { prepareControl } from '../../passes/lower/main/prepare.js';
+import { partition } from '../../passes/host/partition.js';
+import type { PassContext } from '../../passes/rewrite/pass.js';
+import { passes, runPipeline } from '../../passes/pipeline.js';
+import { schedule } from '../../passes/plan/schedule.js';
+import { cpu } from '../memory/device.js';
+import { DynamicExecutor } from '../dynamic/executor.js';
+import { partitionLines } from '../dynamic/text.js';
+import { type Backend, backendFor } from '../execution/entry.js';
+import type { CompileOptions, Executable, Inspectable } from '../execution/executable.js';
+import { Executor } from '../execution/executor.js';
+import { CompilationLog, counted } from './log.js';
+import { installReferenceCompiler } from '../native/trial/reference.js';
+import { Storage } from '../memory/storage.js';
+import { Tiered } from './tiered.js';
+import { defaultTier } from '../execution/tiers.js';
+
+/**
+ * Compiles a program for the CPU. Where its data decides sizes, or the host has to run loops, it becomes
+ * several programs that run one after the other.
+ * @throws UnsupportedError when a size is known to nobody.
+ */
+export function compile(program: Program, options: CompileOptions = {}): Executable {
+  return build(program, options, { evaluate: evaluateConstant }, 'compile');
+}
+
+/** One of the programs that a compiled program consists of. */
+export interface PlannedPart {
+  /** What it is of the whole; empty for all of it. */
+  readonly title: string;
+  readonly plan: Plan;
+}
+
+/**
+ * What `compile` would run: groups, kernels and places, without code, for each of the parts that run one
+ * after the other.
+ * @throws UnsupportedError as `compile` does.
+ */
+export function planParts(program: Program): readonly PlannedPart[] {
+  const options = { target: 'interpreter' } as const;
+  const executable = build(program, options, { evaluate: evaluateConstant }, null);
+  const parts = executable.parts();
+  executable.release();
+  return parts;
+}
+
+installReferenceCompiler((program) => compile(program, { tier: 'wasm' }));
+
+function build(
+  program: Program,
+  options: CompileOptions,
+  context: PassContext,
+  what: string | null,
+): Inspectable {
+  const log = what === null ? null : CompilationLog.of(program, what);
+  const lowest = lower(program, context, log);
+  const parts = partition(lowest);
+  if (parts === null) return executor(program, lowest, options, log);
+  log?.partition(partitionLines(parts));
+  const { replaced, ...shared } = options;
+  return new DynamicExecutor(
+    program,
+    parts,
+    {
+      part: (name, inner, taken) => {
+        const innerLog = what === null ? null : CompilationLog.of(inner, name);
+        const innermost = lower(inner, context, innerLog);
+        const own = taken === undefined ? shared : { ...shared, replaced: taken };
+        return executor(inner, innermost, own, innerLog);
+      },
+      region: (region) => build(region, shared, context, what === null ? null : 'region'),
+    },
+    replaced,
+  );
+}
+
+function lower(program: Program, context: PassContext, log: CompilationLog | null): Program {
+  return runPipeline(program, passes, {
+    ...context,
+    ...(log !== null && { observe: log.pass, applied: log.law }),
+  });
+}
+
+/** Code for a program whose sizes are known when it starts. */
+function executor(
+  program: Program,
+  lowest: Program,
+  options: CompileOptions,
+  log: CompilationLog | null,
+): Inspectable {
+  const { target = 'wasm', device = cpu, tier = defaultTier(), replaced } = options;
+  const backend = backendFor(options);
+  const planned = plan(lowest, backend, options, log);
+  const entry = stage(
+    log,
+    target,
+    () => backend.entry(planned.module, device, planned.threads),
+    () => 'code that can be called',
+  );
+  const made = new Executor(program, planned, device, entry);
+  if (target !== 'wasm') return made;
+  return new Tiered(made, device, tier, (other) =>
+    lowerProgram(planned.program, planned.groups, other, replaced, device.division, 'many runs'),
+  );
+}
+
+function plan(
+  simplest: Program,
+  { target }: Backend,
+  { fuse: fusing = true, replaced, device = cpu }: CompileOptions,
+  log: CompilationLog | null,
+): Plan {
+  const lowest = prepareControl(simplest);
+  const count = (groups: readonly Group[]): string => counted(groups.length, 'group');
+  const fused = stage(log, 'fuse', () => (fusing ? fuse(lowest) : separate(lowest)), count);
+  const order = stage(log, 'schedule', () => schedule(lowest, fused), count);
+  const planned = stage(
+    log,
+    'lower',
+    () => lowerProgram(lowest, order, target, replaced, device.division, 'many runs'),
+    ({ module, places }) =>
+      `${counted(module.kernels.length, 'kernel')}, ${counted(places.length, 'place')}`,
+  );
+  log?.plan(planned);
+  return planned;
+}
+
+/** Runs a stage, watched by the log if there is one. */
+function stage<T>(
+  log: CompilationLog | null,
+  name: string,
+  run: () => T,
+  describe: (made: T) => string,
+): T {
+  return log === null ? run() : log.stage(name, run, describe);
+}
+
+/**
+ * Runs one call on constants, for constant folding. On the interpreter, since code that runs once is
+ * not worth generating; the targets agree with it bit by bit. Null when sizes depend on the data.
+ */
+export const evaluateConstant: Evaluate = (call: CallNode, operands: readonly ConstantData[]) => {
+  const isStatic = call.types.every(({ shape }) => shape.every((dim) => typeof dim === 'number'));
+  if (!isStatic) return null;
+  const program = new Program();
+  const inputs = operands.map(({ type }, i) => program.variable(`x${i}`, type));
+  const results = program.appendTyped(call.op, inputs, call.attributes, call.types, call);
+  program.setOutputs(results.map((value, i) => ({ name: `y${i}`, value })));
+  const executable = build(program, { target: 'interpreter', fuse: false }, {}, null);
+  const outputs = executable.run(
+    operands.map(({ type, data }) => ({
+      storage: new Storage(type.dtype, data),
+      shape: type.shape,
+    })),
+  );
+  executable.release();
+  return outputs.map(({ storage, shape }) => ({
+    type: { dtype: storage.dtype, shape },
+    data: storage.host,
+  }));
+};

@@ -1,0 +1,260 @@
+import { allocate, bytesOf, copyElements, type DType, type HostArray } from '../../base/dtype.js';
+import { ArgumentError, InternalError } from '../../base/errors.js';
+import { cpu, type Device } from './device.js';
+import { type Claim, Residence } from './residents.js';
+import { takeBack } from './slab.js';
+
+/** Where a pinned storage lies. */
+class Berth {
+  readonly device: Device;
+  readonly address: number;
+  #view: HostArray | null = null;
+  #epoch = 0;
+
+  constructor(device: Device, address: number) {
+    this.device = device;
+    this.address = address;
+  }
+
+  /** The elements where they are, fresh as of `#epoch`. */
+  view({ dtype, length }: Storage): HostArray {
+    const { device, address } = this;
+    if (this.#view === null || this.#epoch !== device.epoch) {
+      this.#epoch = device.epoch;
+      this.#view = device.view(dtype, address, length);
+    }
+    return this.#view;
+  }
+}
+
+/** Gives back the memory of pinned storages that were dropped without `unpin`. */
+const abandoned = new FinalizationRegistry<Berth>(({ device, address }) => device.release(address));
+
+/**
+ * The elements of an array, row-major. They are where they are needed: in an ordinary typed array that the
+ * garbage collector owns, in the memory of a device, or in both (decision 36). `pin` keeps long-lived state
+ * in the device's memory, where programs use it in place.
+ */
+export class Storage {
+  readonly dtype: DType;
+  readonly length: number;
+  /** The elements on the host; null where only a device has them. */
+  #home: HostArray | null;
+  #berth: Berth | null = null;
+  #claim: Claim | null = null;
+  #wasRead = false;
+  /** 0 until somebody asks. */
+  #version = 0;
+  /** Whether the elements are part of an array that others see, so that they have to stay there. */
+  readonly #isWindow: boolean;
+
+  /** Takes the array over. */
+  constructor(dtype: DType, home: HostArray);
+  /** @internal Elements that only a device has; see `onDevice`. */
+  constructor(dtype: DType, home: HostArray | null, length: number, isWindow?: boolean);
+  constructor(
+    dtype: DType,
+    home: HostArray | null,
+    length: number = home!.length,
+    isWindow: boolean = false,
+  ) {
+    this.dtype = dtype;
+    this.length = length;
+    this.#home = home;
+    this.#isWindow = isWindow;
+  }
+
+  static zeros(dtype: DType, length: number): Storage {
+    return new Storage(dtype, allocate(dtype, length));
+  }
+
+  /** Part of another array: what is written to the storage appears there. */
+  static window(dtype: DType, part: HostArray): Storage {
+    return new Storage(dtype, part, part.length, true);
+  }
+
+  /** Takes over the elements that lie at an address of a device, and the memory there. */
+  static onDevice(dtype: DType, length: number, device: Device, address: number): Storage {
+    const storage = new Storage(dtype, null, length);
+    storage.#reside(device, address, true);
+    return storage;
+  }
+
+  /**
+   * The elements on the host. Not to be written to: `write` and `fill` do that. Those of a pinned storage
+   * are to be read at once, since they move when a program runs.
+   */
+  get host(): HostArray {
+    return this.#home ?? this.#fetched();
+  }
+
+  /** The elements wherever they are, to be read at once. */
+  get elements(): HostArray {
+    return this.#home ?? this.#berth?.view(this) ?? this.#residence.elements;
+  }
+
+  /** The elements in an array of their own. */
+  copy(): HostArray {
+    const copy = allocate(this.dtype, this.length);
+    copyElements(copy, this.elements);
+    return copy;
+  }
+
+  /** The address in the memory of a device where the storage is pinned, -1 when it is not. */
+  addressOn(device: Device): number {
+    const berth = this.#berth;
+    return berth !== null && berth.device === device ? berth.address : -1;
+  }
+
+  get isPinned(): boolean {
+    return this.#berth !== null;
+  }
+
+  /**
+   * A number that no other elements have: it changes whenever these do. Of a window, whose elements others write,
+   * it is another one each time.
+   */
+  get version(): number {
+    if (this.#version === 0 || this.#isWindow) this.#version = ++versions;
+    return this.#version;
+  }
+
+  /** Notes that a program is about to write elements where they are. */
+  changes(): void {
+    this.#version = 0;
+  }
+
+  /** Whether the elements lie in the memory of a device, for now, though they are not pinned. */
+  get isResident(): boolean {
+    return this.#claim !== null && this.#claim.residence.address >= 0;
+  }
+
+  /**
+   * The address of the elements in the memory of a device for one run. What is read for the second time
+   * stays there; what is read once is a `guest`, whose memory the caller gives back afterwards.
+   * @throws DeviceError when the memory is exhausted; nothing is changed then.
+   */
+  lend(device: Device, guests: number[]): number {
+    const residence = this.#claim?.residence;
+    const wasRead = this.#wasRead;
+    this.#wasRead = true;
+    if (residence?.residents === device.residents) {
+      if (residence.address >= 0) {
+        device.residents.use(residence);
+        return residence.address;
+      }
+      device.residents.missed(residence);
+    }
+    const { host } = this;
+    const address = device.take(bytesOf(this.dtype) * this.length);
+    copyElements(device.view(this.dtype, address, this.length), host);
+    if (wasRead && !this.#isWindow) this.#reside(device, address, false);
+    else guests.push(address);
+    return address;
+  }
+
+  /**
+   * Takes over elements that lie at an address of a device, and the memory there, in the place of its own.
+   * False for a storage that has to stay where it is, which copies them.
+   */
+  adopt(device: Device, address: number): boolean {
+    this.changes();
+    if (this.#isWindow || this.#berth !== null) {
+      copyElements(this.host, device.view(this.dtype, address, this.length));
+      return false;
+    }
+    this.#leave();
+    this.#home = null;
+    this.#reside(device, address, true);
+    return true;
+  }
+
+  /** Replaces all elements. An unpinned storage takes the array over; a pinned one copies it. */
+  write(elements: HostArray): void {
+    if (elements.length !== this.length) {
+      throw new ArgumentError('the number of elements of an array cannot change', {
+        op: 'Storage.write',
+        expected: String(this.length),
+        actual: String(elements.length),
+      });
+    }
+    this.changes();
+    if (this.#berth === null) {
+      this.#leave();
+      this.#home = elements;
+    } else copyElements(this.host, elements);
+  }
+
+  /** Copies elements over the present ones. */
+  fill(elements: HostArray): void {
+    this.changes();
+    if (this.#claim !== null) this.#leave();
+    if (this.#home === null && this.#berth === null) this.#home = elements.slice();
+    else copyElements(this.host, elements);
+  }
+
+  /** Moves the elements into the memory of a device for good; nothing when they already are pinned there. */
+  pin(device: Device = cpu): void {
+    if (this.#berth !== null) {
+      if (this.#berth.device === device) return;
+      this.unpin();
+    }
+    const elements = this.host;
+    const address = device.take(bytesOf(this.dtype) * this.length);
+    this.#leave();
+    this.#berth = new Berth(device, address);
+    this.#home = null;
+    copyElements(this.host, elements);
+    abandoned.register(this, this.#berth, this);
+  }
+
+  /** Moves the elements back into an array of their own. */
+  unpin(): void {
+    const berth = this.#berth;
+    if (berth === null) return;
+    this.#home = this.copy();
+    this.#berth = null;
+    abandoned.unregister(this);
+    berth.device.release(berth.address);
+  }
+
+  /**
+   * Gives the memory back at once: nobody may read the elements any more. For what the library has made for
+   * itself alone.
+   */
+  release(): void {
+    if (this.#berth !== null || this.#isWindow) return;
+    this.#leave();
+    const home = this.#home;
+    this.#home = null;
+    if (home !== null) takeBack(home);
+  }
+
+  #fetched(): HostArray {
+    if (this.#berth !== null) return this.#berth.view(this);
+    const elements = this.#residence.fetch();
+    if (!this.isResident) this.#leave();
+    return (this.#home = elements);
+  }
+
+  get #residence(): Residence {
+    if (this.#claim !== null) return this.#claim.residence;
+    throw new InternalError('elements were read after their memory was given back');
+  }
+
+  #reside({ residents }: Device, address: number, isOnly: boolean): void {
+    this.#leave();
+    this.#claim = residents.add(new Residence(residents, this.dtype, this.length, address, isOnly));
+  }
+
+  /** Ends the residence. */
+  #leave(): void {
+    const claim = this.#claim;
+    if (claim === null) return;
+    this.#claim = null;
+    claim.residence.residents.remove(claim.residence);
+  }
+}
+
+/** How many versions of elements there have been of which anybody wanted to know. */
+let versions = 0;

@@ -1,0 +1,43 @@
+import { InternalError } from '../../../base/errors.js';
+import type { Program } from '../../../ir/program.js';
+import { inFloat64 } from '../../../passes/simplify/float64.js';
+import type { Executable, Operand } from '../../execution/executable.js';
+
+type Compile = (program: Program) => Executable;
+
+let compile: Compile | null = null;
+
+/** What compiles programs to judge by: the floor that compiles is made of what is here. */
+export function installReferenceCompiler(compiler: Compile): void {
+  compile = compiler;
+}
+
+/** What a program gives in float64. */
+export interface Reference {
+  readonly results: readonly Operand[];
+  /** The same, each time with other errors of the size of roundings in all that is computed. */
+  readonly perturbed: readonly (readonly Operand[])[];
+}
+
+/** More samples would seldom show more: each result is off by an error of its own. */
+const samples = 3;
+
+/** Runs a program in float64, by itself and with errors. */
+export function referenceOf(program: Program, inputs: readonly Operand[]): Reference {
+  if (compile === null) throw new InternalError('nothing compiles references');
+  const run = (seed: number | null): readonly Operand[] => {
+    const executable = compile!(inFloat64(program, seed));
+    try {
+      // Read before its memory goes.
+      const results = executable.run(inputs);
+      for (const { storage } of results) void storage.host;
+      return results;
+    } finally {
+      executable.release();
+    }
+  };
+  return {
+    results: run(null),
+    perturbed: Array.from({ length: samples }, (_, seed) => run(seed)),
+  };
+}

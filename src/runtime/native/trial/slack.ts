@@ -1,0 +1,31 @@
+import { type DType, isFloat } from '../../../base/dtype.js';
+import { exactBits } from '../../../base/numbers.js';
+import type { Program } from '../../../ir/program.js';
+
+/** How many roundings numbers are off, in sums of thousands, without being wrong. */
+const wide = 2 ** 10;
+/** Narrow floats are only stored; sums are wider, so that a result is at most in the next place. */
+const narrow = 2;
+
+/** How far results may be off relative to themselves: by the coarsest floats that the program has. */
+export function slackOf(program: Program): number {
+  const slacks = [...floatsOf(program)].map((dtype) => {
+    const bits = exactBits(dtype);
+    return 2 ** -bits * (bits < exactBits('float32') ? narrow : wide);
+  });
+  return Math.max(...slacks, 0);
+}
+
+function floatsOf(program: Program, found: Set<DType> = new Set()): Set<DType> {
+  const add = (dtype: DType): void => {
+    if (isFloat(dtype)) found.add(dtype);
+  };
+  for (const { type } of program.inputs) add(type.dtype);
+  for (const id of program.graph.nodes()) {
+    const node = program.node(id);
+    if (node.kind !== 'call') continue;
+    for (const { dtype } of node.types) add(dtype);
+    for (const region of node.regions) floatsOf(region, found);
+  }
+  return found;
+}

@@ -1,0 +1,185 @@
+import type { HostArray } from '../../../base/dtype.js';
+import type { Device } from '../../memory/device.js';
+import type { Executable, Operand } from '../../execution/executable.js';
+import { Storage } from '../../memory/storage.js';
+import { agreesWithReference, difference } from './compare.js';
+import { onPerturbed } from './perturb.js';
+import { referenceOf } from './reference.js';
+import { slackOf } from './slack.js';
+
+/** A run in which new code was tried beside the old. */
+export interface Trial {
+  /** Of the code that was to count. */
+  readonly results: readonly Operand[];
+  /** Why the new code must not take over; null for nothing. */
+  readonly objection: string | null;
+}
+
+type Into = readonly (Storage | null)[] | undefined;
+
+/** A trial of new code beside old. */
+export interface TrialOptions {
+  readonly old: Executable;
+  readonly next: Executable;
+  readonly device: Device;
+  readonly inputs: readonly Operand[];
+  readonly into: readonly (Storage | null)[] | undefined;
+  /** Whose results count if they agree: those of the old code are what earlier runs gave. */
+  readonly counts: 'old' | 'next';
+  /** The runs that the new code needs to do all that it does on the same operands, each in another way. */
+  readonly ways: number;
+}
+
+/**
+ * Runs new code and then the code it is to replace on the same operands, and compares. Both write where
+ * results are to go, as they would later; in between everything is put back, so that state is updated
+ * once.
+ */
+export function tryBeside(options: TrialOptions): Trial {
+  const { old, next, device, inputs, into, counts, ways } = options;
+  const before = contentsOf(into);
+  const tries: (readonly Operand[])[] = [];
+  let failure: string | null = null;
+  try {
+    while (tries.length < ways) {
+      // What the new code forgets to write must not be there from the last run of the old.
+      const actual = device.scrambled(() => next.run(inputs, into));
+      tries.push(copied(actual, into));
+      restore(before);
+    }
+  } catch (error) {
+    failure = `it fails: ${(error as Error).message}`;
+    restore(before);
+  }
+  const results = old.run(inputs, into);
+  if (failure !== null) return { results, objection: failure };
+  for (const actual of tries) {
+    const objection = objectionTo(actual, results, before, options);
+    if (objection !== null) return { results, objection };
+  }
+  if (counts === 'old') return { results, objection: null };
+  const kept = tries[0].map(({ storage, shape }, k) => {
+    const target = into?.[k] ?? null;
+    target?.fill(storage.host);
+    return { storage: target ?? storage, shape };
+  });
+  return { results: kept, objection: null };
+}
+
+/**
+ * Why results are not those of the same computation; null where they are: where they differ by a few roundings, by
+ * what the old code makes of operands that are a little off, or where float64 tells that they are right.
+ */
+function objectionTo(
+  actual: readonly Operand[],
+  results: readonly Operand[],
+  before: ReadonlyMap<Storage, HostArray>,
+  { old, inputs, into }: TrialOptions,
+): string | null {
+  const { program } = old;
+  const slack = slackOf(program);
+  const objectionWith = (nearby: readonly Operand[] | null): string | null => {
+    for (let k = 0; k < results.length; k++) {
+      const [expected, near] = [results[k], nearby?.[k] ?? null];
+      const found = difference({ expected, actual: actual[k], nearby: near, slack });
+      if (found !== null) return `its result ${program.outputs[k].name} is wrong: ${found}`;
+    }
+    return null;
+  };
+  /** Runs something on the operands as they were. */
+  const onOldOperands = <R>(run: () => R): R => {
+    const after = contentsOf(into);
+    try {
+      restore(before);
+      return run();
+    } finally {
+      restore(after);
+    }
+  };
+  const plain = objectionWith(null);
+  if (plain === null) return null;
+  // Nobody has asked for these runs: where one is refused, there is no other opinion.
+  const failures: string[] = [];
+  const excuses = (where: string, judge: () => boolean): boolean => {
+    try {
+      return judge();
+    } catch (error) {
+      failures.push(`; ${where} the program fails: ${(error as Error).message}`);
+      return false;
+    }
+  };
+  const isNear = (): boolean =>
+    objectionWith(
+      onOldOperands(() => onPerturbed(inputs, slack, (near) => copied(old.run(near, into), into))),
+    ) === null;
+  const isRight = (): boolean => {
+    const { results: exact, perturbed } = onOldOperands(() => referenceOf(program, inputs));
+    return results.every((expected, k) =>
+      agreesWithReference({
+        expected,
+        actual: actual[k],
+        reference: exact[k],
+        perturbed: perturbed.map((each) => each[k]),
+        slack,
+      }),
+    );
+  };
+  if (excuses('on operands a little off', isNear) || excuses('in float64', isRight)) return null;
+  return plain + failures.join('');
+}
+
+function contentsOf(into: Into): ReadonlyMap<Storage, HostArray> {
+  const contents = new Map<Storage, HostArray>();
+  for (const storage of into ?? []) if (storage !== null) contents.set(storage, storage.copy());
+  return contents;
+}
+
+function restore(contents: ReadonlyMap<Storage, HostArray>): void {
+  for (const [storage, elements] of contents) storage.fill(elements);
+}
+
+/** Results that nobody else writes to. */
+function copied(results: readonly Operand[], into: Into): readonly Operand[] {
+  if (into === undefined) return results;
+  return results.map(({ storage, shape }) => ({
+    storage: new Storage(storage.dtype, storage.copy()),
+    shape,
+  }));
+}
+
+/** Programs that take longer than this are not run for nothing but their time, in milliseconds. */
+const longest = 1;
+/** How long one measurement takes, and how many there are of each code. */
+const measured = 0.05;
+const rounds = 12;
+
+/** How long two codes take, in milliseconds. */
+export interface Pace {
+  readonly old: number;
+  readonly next: number;
+}
+
+/**
+ * Runs both codes in turn for the time that they take; `milliseconds` is about how long the old one does.
+ * Null for programs that are too long for that. For short ones the way into the code may matter more than
+ * the code.
+ */
+export function paceOf(
+  old: Executable,
+  next: Executable,
+  inputs: readonly Operand[],
+  milliseconds: number,
+): Pace | null {
+  if (milliseconds > longest) return null;
+  const times = Math.max(1, Math.round(measured / milliseconds));
+  const once = (executable: Executable): number => {
+    const start = performance.now();
+    for (let i = 0; i < times; i++) executable.run(inputs);
+    return (performance.now() - start) / times;
+  };
+  let pace: Pace = { old: Infinity, next: Infinity };
+  for (let round = 0; round < rounds; round++) {
+    pace = { old: Math.min(pace.old, once(old)), next: Math.min(pace.next, once(next)) };
+  }
+  return pace;
+}

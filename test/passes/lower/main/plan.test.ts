@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { symbol } from '../../../../src/base/dim/index.js';
+import { UnsupportedError } from '../../../../src/base/errors.js';
+import type { Program } from '../../../../src/ir/program.js';
+import type { Stmt } from '../../../../src/loop/language/nodes.js';
+import { visitStmts } from '../../../../src/loop/language/visit.js';
+import {
+  add,
+  broadcastTo,
+  matmul,
+  maximum,
+  mul,
+  slice,
+  sum,
+  transpose,
+  tril,
+} from '../../../../src/ops/index.js';
+import { wasmTarget } from '../../../../src/loop/language/target.js';
+import { fuse } from '../../../../src/passes/fuse/fuse.js';
+import { lowerProgram } from '../../../../src/passes/lower/main/plan.js';
+import { programOf } from '../../../support/programs.js';
+
+const n = symbol('n');
+const m = symbol('m');
+const matrix = { dtype: 'float32', shape: [n, m] } as const;
+
+/** The depth of the loops of each kernel but `main`. */
+function depths(program: Program): number[] {
+  const { module } = lowerProgram(program, fuse(program), wasmTarget);
+  return module.kernels.slice(0, -1).map(({ body }) => depth(body));
+}
+
+function depth(stmt: Stmt): number {
+  let deepest = 0;
+  visitStmts(stmt, (inner) => {
+    if (inner === stmt) return;
+    if (inner.kind === 'for') deepest = Math.max(deepest, depth(inner));
+  });
+  return deepest + (stmt.kind === 'for' ? 1 : 0);
+}
+
+test('axes that all operands treat alike become one loop', () => {
+  const same = programOf({ x: matrix, y: matrix }, ({ x, y }) => ({ z: mul(add(x, y), y) }));
+  assert.deepEqual(depths(same), [1]);
+  const row = programOf({ x: matrix, y: { dtype: 'float32', shape: [m] } }, ({ x, y }) => ({
+    z: add(x, y),
+  }));
+  assert.deepEqual(depths(row), [2]);
+  const scalar = programOf({ x: matrix, y: { dtype: 'float32', shape: [] } }, ({ x, y }) => ({
+    z: add(x, broadcastTo(y, [n, m])),
+  }));
+  assert.deepEqual(depths(scalar), [1]);
+});
+
+test('axes whose indices or addresses differ stay loops of their own', () => {
+  const small = programOf({ x: { dtype: 'float32', shape: [8, 6] } }, ({ x }) => ({
+    z: add(transpose(x), 1),
+  }));
+  assert.deepEqual(depths(small), [2]);
+  assert.deepEqual(depths(programOf({ x: matrix }, ({ x }) => ({ z: tril(x) }))), [2]);
+});
+
+test('a large transposition runs in tiles', () => {
+  assert.deepEqual(depths(programOf({ x: matrix }, ({ x }) => ({ z: transpose(x) }))), [4]);
+});
+
+test('equal layers share one kernel', () => {
+  const square = { dtype: 'float32', shape: [4, 4] } as const;
+  const program = programOf({ x: square, a: square, b: square, c: square }, ({ x, a, b, c }) => {
+    const layers = [a, b, c].reduce((h, w) => maximum(matmul(h, w), 0), x);
+    return { y: maximum(matmul(layers, x), 1) };
+  });
+  const { groups, module } = lowerProgram(program, fuse(program), wasmTarget);
+  assert.equal(groups.length, 4);
+  assert.equal(module.kernels.length, 3, 'three equal layers, another one, and main');
+});
+
+test('a slice of whole rows is one loop, of columns two', () => {
+  const table = { dtype: 'float32', shape: [8, 6] } as const;
+  assert.deepEqual(depths(programOf({ x: table }, ({ x }) => ({ z: slice(x, [2, 5]) }))), [1]);
+  assert.deepEqual(depths(programOf({ x: table }, ({ x }) => ({ z: slice(x, ':', [2, 5]) }))), [2]);
+});
+
+test('a size that no input has is refused', () => {
+  const program = programOf({ x: { dtype: 'float32', shape: [] } }, ({ x }) => ({
+    y: sum(add(broadcastTo(x, [symbol('unknown')]), 1)),
+  }));
+  assert.throws(() => lowerProgram(program, fuse(program), wasmTarget), UnsupportedError);
+});
