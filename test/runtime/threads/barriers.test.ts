@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { onCpu } from '../../../src/kernels/cpu/index.js';
 import { wasmTarget } from '../../../src/loop/language/target.js';
 import { fuse } from '../../../src/passes/fuse/fuse.js';
 import { lowerProgram } from '../../../src/passes/lower/main/plan.js';
@@ -24,7 +25,7 @@ function simulated(program: Program, order: readonly number[]): Executable {
   const plan = lowerProgram(
     lowest,
     groups,
-    wasmTarget,
+    onCpu(wasmTarget),
     [],
     { threads: order.length, grain },
     'many runs',
@@ -55,7 +56,7 @@ describe('barriers of programs', () => {
     if (partition(runPipeline(program)) !== null) continue;
     it(`are where threads need them: ${name}`, () => {
       const lowest = prepareControl(runPipeline(program));
-      const plan = lowerProgram(lowest, schedule(lowest, fuse(lowest)), wasmTarget);
+      const plan = lowerProgram(lowest, schedule(lowest, fuse(lowest)), onCpu(wasmTarget));
       assert.equal(plan.threads, 1);
       const device = new Device();
       const single = new Executor(program, plan, device, (table) =>
