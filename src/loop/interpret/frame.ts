@@ -33,6 +33,12 @@ export function memoryOf(bytes: ArrayBufferLike): Memory {
   return memory;
 }
 
+/** Who of a team runs a kernel. */
+export interface Member {
+  readonly index: number;
+  readonly count: number;
+}
+
 /** One activation of a kernel. */
 export interface Frame {
   readonly memory: Memory;
@@ -40,6 +46,7 @@ export interface Frame {
   readonly values: Value[];
   /** Where each buffer starts, in its own elements, by slot. */
   readonly bases: number[];
+  readonly member: Member;
 }
 
 /** The first element of a buffer, from its byte address. */

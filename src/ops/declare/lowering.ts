@@ -5,7 +5,6 @@ import type { Tensor, TensorType } from '../../ir/types.js';
 import { i32 } from '../../loop/language/build.js';
 import type { Buffer, Expr, Scalar, Stmt } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
-import type { Team } from '../../loop/language/team.js';
 
 /**
  * How an operator becomes loops. The compiler decides where values live and what is fused; an operator
@@ -149,8 +148,8 @@ export interface KernelContext<A> {
   /** The value of a dimension of an attribute or a type, i32. */
   extent(dim: Dim): Expr;
   readonly target: Target;
-  /** Who runs the kernel: more than one thread only where it `divides` its results. */
-  readonly team: Team;
+  /** Whether several threads run the kernel: then its results are to be divided, by parallel ranges. */
+  readonly isDivided: boolean;
   /**
    * Temporary memory of at least `length` elements, uninitialized, for the length of the kernel; each
    * thread has its own.
@@ -205,12 +204,15 @@ export const keptStates = {
  */
 export const mostOperands = 512;
 
-/** A loop nest of its own, for what is neither a point nor a reduction. Must write every element. */
+/**
+ * A loop nest of its own, for what is neither a point nor a reduction. `kernel` is the definition: it runs where a device
+ * has no kernel for the operator (`kernels.ts`), and must write every element. The other facets are what the compiler
+ * relies on for the kernels of all devices.
+ */
 export interface KernelLowering<A> {
   readonly kind: 'kernel';
   /**
-   * True when the kernel adapts to the order in which its operands lie, and reads each element about
-   * once: then a transposition or another rearrangement before it is not carried out but looked
+   * True when kernels adapt to the order in which their operands lie: then a transposition or another rearrangement before it is not carried out but looked
    * through. Default false.
    */
   readonly readsAnyOrder?: boolean;
@@ -219,11 +221,6 @@ export interface KernelLowering<A> {
    * kernel writes only what differs. None when absent.
    */
   readonly overwrites?: number;
-  /**
-   * True when each thread of the team stores only its share of the results (`shareOf`), on every path, and
-   * no result depends on where shares are cut. Otherwise one thread runs the kernel alone. Default false.
-   */
-  readonly divides?: boolean;
   /** The operand of which the kernel may `keep` what it makes. None when absent. */
   readonly keeps?: number;
   /** Calls of fewer operands that stand for a call of more than `mostOperands`. None when absent. */

@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import { fastTwoSum } from '../../../loop/language/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import type { Range } from './region.js';
+import type { Range } from '../../../loop/language/team.js';
 import { blockEnd, isWithin, known, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 

@@ -1,6 +1,6 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import type { Range } from './region.js';
+import type { Range } from '../../../loop/language/team.js';
 import { blockEnd, isWithin, known } from './sizes.js';
 
 /** The heights of the tiles behind the full ones: what is left, or single rows where that is not known. */
