@@ -2,6 +2,7 @@ import { printable } from '../base/escape.js';
 import { encodeAttributes } from '../base/attributes/schema.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 import type { NodeId } from '../graph/graph.js';
+import { conditionKey } from '../ir/requirement.js';
 import { printProgram } from '../ir/text.js';
 import { type CallNode, typeToString } from '../ir/program.js';
 import { bitsOf } from '../passes/rewrite/bits.js';
@@ -36,6 +37,9 @@ class Computations {
       } else if (node.kind === 'constant') {
         const bits = String(bitsOf(node.data.data));
         described.set(id, this.#described(`constant ${types} ${bits}`, `constant ${types}`));
+      } else if (node.kind === 'check') {
+        const text = `require ${conditionKey(node.requirement)}`;
+        described.set(id, this.#described(text, text));
       } else {
         const operands = program.operands(id).map((operand) => `${described.get(operand.node)!.key}.${operand.port}`); // prettier-ignore
         const regions = node.regions.map((region) => printProgram(region));

@@ -71,12 +71,11 @@ class Block {
   read(): Program {
     const tokens = this.#tokens;
     const outputs: Output[] = [];
-    const requirements: Requirement[] = [];
     tokens.expect('{');
     while (!tokens.accept('}')) {
       if (tokens.accept('dim')) this.#dim();
       else if (tokens.accept('input')) this.#input();
-      else if (tokens.accept('require')) requirements.push(this.#requirement());
+      else if (tokens.accept('require')) this.#program.require(this.#requirement());
       else if (tokens.accept('output')) {
         const name = tokens.name();
         tokens.expect('=');
@@ -84,7 +83,6 @@ class Block {
       } else this.#statement();
     }
     this.#program.setOutputs(outputs);
-    for (const requirement of requirements) this.#program.require(requirement);
     return this.#program;
   }
 

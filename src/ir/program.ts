@@ -62,6 +62,15 @@ export interface CallNode {
   readonly source: string | undefined;
 }
 
+/**
+ * A condition of sizes that a run has to meet. It has no results and is a root of liveness, like an output: it
+ * stays as long as the program, and keeps the calls that decide the sizes it speaks of.
+ */
+export interface CheckNode {
+  readonly kind: 'check';
+  readonly requirement: Requirement;
+}
+
 /** What a call has besides operands and attributes. */
 export interface CallDetails {
   readonly regions?: readonly Program[];
@@ -73,6 +82,7 @@ const noAttributes: Attributes = {};
 const noRegions: readonly Program[] = [];
 const noDetails: CallDetails = {};
 const noReads: readonly Value[] = [];
+const noTypes: readonly TensorType[] = [];
 
 /** An array that is read: the port of the node where the edge starts. In the order of the operands. */
 export interface DataEdge {
@@ -91,7 +101,7 @@ export type Edge = DataEdge | SizeEdge;
 /** By port. */
 const dataEdges: DataEdge[] = [];
 
-export type ProgramNode = VariableNode | ConstantNode | CallNode;
+export type ProgramNode = VariableNode | ConstantNode | CallNode | CheckNode;
 
 export interface Output {
   readonly name: string;
@@ -129,6 +139,7 @@ export class Program {
   /** By the hint of a name, the number below which all names are taken. */
   readonly #nameCounts: Map<string, number> = new Map();
   #outputs: readonly Output[] = [];
+  /** Requirements of the check nodes, in their order, and the keys of their conditions. */
   readonly #requirements: Requirement[] = [];
   readonly #required: Set<string> = new Set();
   #source: string | undefined;
@@ -168,24 +179,18 @@ export class Program {
     return this.#outputs;
   }
 
-  /** What must hold of the sizes of a run, in the order in which it was demanded; checked before it. */
+  /** Conditions of the check nodes, in order. */
   get requirements(): readonly Requirement[] {
     return this.#requirements;
   }
 
-  /** Adds a requirement; of those with one condition only the first counts. */
+  /** Adds a check node; of checks with the same condition only the first is kept. */
   require(requirement: Requirement): void {
     const key = conditionKey(requirement);
     if (this.#required.has(key)) return;
     this.#required.add(key);
     this.#requirements.push(requirement);
-  }
-
-  /** The same for several that were demanded before those there are. */
-  requireFirst(requirements: readonly Requirement[]): void {
-    const later = this.#requirements.splice(0);
-    this.#required.clear();
-    for (const requirement of [...requirements, ...later]) this.require(requirement);
+    this.#add({ kind: 'check', requirement }, noTypes, noReads);
   }
 
   variable(name: string, type: TensorType): Value {
@@ -359,7 +364,7 @@ export class Program {
     for (const { node: source, port } of operands) {
       this.graph.addEdge(source, id, (dataEdges[port] ??= { kind: 'data', port }));
     }
-    if (node.kind === 'call') {
+    if (node.kind === 'call' || node.kind === 'check') {
       for (const name of this.#sources.decidedIn(node)) {
         this.graph.addEdge(this.decidedSizes.get(name)!.node, id, { kind: 'size', name });
       }

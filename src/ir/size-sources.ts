@@ -1,6 +1,7 @@
 import { symbolsOf } from '../base/dim/index.js';
 import { symbolsOfAttributes } from '../base/attributes/schema.js';
-import type { CallNode, Value } from './program.js';
+import type { CallNode, CheckNode, Value } from './program.js';
+import { dimsOf } from './requirement.js';
 
 const none: ReadonlySet<string> = new Set();
 
@@ -34,13 +35,20 @@ export class SizeSources {
     return this.#decided;
   }
 
-  /** Those of them that a call speaks of. */
-  decidedIn(call: CallNode): ReadonlySet<string> {
+  /** Those of them that a call or a check speaks of. */
+  decidedIn(node: CallNode | CheckNode): ReadonlySet<string> {
     if (this.#decided.size === 0) return none;
     const found = new Set<string>();
-    for (const name of symbolsOfCall(call)) if (this.#decided.has(name)) found.add(name);
+    for (const name of symbolsOfNode(node)) if (this.#decided.has(name)) found.add(name);
     return found;
   }
+}
+
+function symbolsOfNode(node: CallNode | CheckNode): ReadonlySet<string> {
+  if (node.kind === 'call') return symbolsOfCall(node);
+  const names = new Set<string>();
+  for (const dim of dimsOf(node.requirement)) symbolsOf(dim, names);
+  return names;
 }
 
 /** The symbols that a call's results and attributes speak of. */

@@ -6,13 +6,13 @@
  *       input x: float32[n, 3]
  *       %0 = constant float32[3] [1, 2, 3]
  *       %1 = mul(x, %0): float32[n, 3]  // model.ts:3:11
+ *       require n - 2 >= 0 {error: "shape", op: "topK", ...}  // model.ts:4:9
  *       %2, %3 = topK(%1) {k: 2, axis: -1}: float32[n, 2], int64[n, 2]
  *       %4 = call(%2) [@1 {
  *         input y: float32[m, 2]
  *         output y = y
  *       }]: float32[n, 2]
  *       output best = %4
- *       require n - 2 >= 0 {error: "shape", op: "topK", ...}  // model.ts:4:9
  *     }
  *
  * A name that is not an identifier is a JSON string. A region is written out where it is first owned;
@@ -59,6 +59,13 @@ function printBlock(
       lines.push(`${inner}input ${word(node.name)}: ${typeToString(node.type)}`);
       continue;
     }
+    if (node.kind === 'check') {
+      const { dim: _, is: __, ...said } = requirementToJSON(node.requirement);
+      const comment = printSource(node.requirement.source);
+      const condition = conditionKey(node.requirement);
+      lines.push(`${inner}require ${condition} ${printJson(said)}${comment}`);
+      continue;
+    }
     const results = program.results(id);
     numbers[id] = count;
     count += results.length;
@@ -76,11 +83,6 @@ function printBlock(
   }
   for (const { name, value } of program.outputs) {
     lines.push(`${inner}output ${word(name)} = ${nameOf(value)}`);
-  }
-  for (const requirement of program.requirements) {
-    const { dim: _, is: __, ...said } = requirementToJSON(requirement);
-    const comment = printSource(requirement.source);
-    lines.push(`${inner}require ${conditionKey(requirement)} ${printJson(said)}${comment}`);
   }
   lines.push(`${indent}}`);
 }

@@ -4,7 +4,14 @@ import { GraphError, KaonError, named } from '../base/errors.js';
 import { checkAttributes, symbolsOfAttributes } from '../base/attributes/schema.js';
 import type { NodeId } from '../graph/graph.js';
 import { bindShapes, symbolsOfShape, symbolsOfTypes } from './bind.js';
-import { type CallNode, type Program, sameType, typeToString, type Value } from './program.js';
+import {
+  type CallNode,
+  type Program,
+  type ProgramNode,
+  sameType,
+  typeToString,
+  type Value,
+} from './program.js';
 import {
   dimsOf,
   type Require,
@@ -73,6 +80,7 @@ function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
     const types = checkResults(program, id);
     if (node.kind === 'variable') variables.push(program.results(id)[0]);
     else if (node.kind === 'constant') checkConstant(id, node.data);
+    else if (node.kind === 'check') checkRequirement(node.requirement, ranges);
     else {
       for (const region of node.regions) verifyAll(region, seen, requireFor);
       checkCall(program, id, node, ranges, requireFor);
@@ -93,7 +101,6 @@ function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
     if (outputs.has(name)) fail(`two outputs are named ${name}`);
     outputs.add(name);
   }
-  for (const requirement of program.requirements) checkRequirement(requirement, ranges);
   seen.add(program);
 }
 
@@ -126,8 +133,7 @@ function checkOperands(program: Program, id: NodeId): void {
 
 function checkResults(program: Program, id: NodeId): readonly TensorType[] {
   const node = program.node(id);
-  const types =
-    node.kind === 'call' ? node.types : [node.kind === 'variable' ? node.type : node.data.type];
+  const types = typesOf(node);
   const values = program.results(id);
   const fits =
     values.length === types.length &&
@@ -140,6 +146,20 @@ function checkResults(program: Program, id: NodeId): readonly TensorType[] {
     );
   if (!fits) fail(`the values of node ${id} are not the results it states`);
   return types;
+}
+
+/** Types of the results that a node states. */
+function typesOf(node: ProgramNode): readonly TensorType[] {
+  switch (node.kind) {
+    case 'variable':
+      return [node.type];
+    case 'constant':
+      return [node.data.type];
+    case 'call':
+      return node.types;
+    case 'check':
+      return [];
+  }
 }
 
 function checkConstant(id: NodeId, { type, data }: ConstantData): void {

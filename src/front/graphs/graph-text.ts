@@ -74,6 +74,7 @@ function groupComments(
     const node = program.node(id);
     if (node.kind === 'variable') return printable(node.name);
     if (node.kind === 'constant') return 'a constant';
+    if (node.kind === 'check') return 'a check';
     const name = names.get(tagOf(program, id));
     return name === undefined ? node.op.name : `${node.op.name} ${name}`;
   };
@@ -128,7 +129,8 @@ function resultNames(program: Program): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   let count = 0;
   for (const id of program.graph.nodes()) {
-    if (program.node(id).kind === 'variable') continue;
+    const { kind } = program.node(id);
+    if (kind === 'variable' || kind === 'check') continue;
     names.set(tag(0, id), `%${count}`);
     count += program.results(id).length;
   }

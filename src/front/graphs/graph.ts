@@ -2,14 +2,13 @@ import type { NodeId } from '../../graph/graph.js';
 import { UnsupportedError } from '../../base/errors.js';
 import { hostConstant } from '../../ir/host.js';
 import type { Program, Value } from '../../ir/program.js';
-import type { Requirement } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { add } from '../../ops/index.js';
 import type { Effects, HostNumber } from '../core/capture.js';
 import { type CapturedDraws, drawsFrom } from '../dispatch/generator.js';
 import type { GradientMark } from '../core/gradient-use.js';
 import { collectOrigins, type Origin } from '../core/history.js';
-import { layOut, type Named } from './layout.js';
+import { type Demand, layOut, type Named } from './layout.js';
 import type { GradReq, NDArray } from '../core/ndarray.js';
 
 /** An array that a graph reads or writes: one from outside, or the given one at a position. */
@@ -58,7 +57,7 @@ export interface GraphRequest {
   /** See `LayoutRequest`. */
   readonly kept?: readonly Origin[];
   readonly stopsUnrecorded?: boolean;
-  readonly demanded?: readonly Requirement[];
+  readonly demanded?: readonly Demand[];
   /** The draws that the code has made, whether or not anything depends on them. */
   readonly draws?: CapturedDraws | undefined;
   follow(origin: Origin): boolean;

@@ -20,6 +20,12 @@ export interface OutputRequest extends Named {
   readonly flows: boolean;
 }
 
+/** A requirement of a captured call, and the serial of the call. */
+export interface Demand {
+  readonly serial: number;
+  readonly requirement: Requirement;
+}
+
 export interface LayoutRequest {
   /** Arrays that become inputs under their names, whatever made them. Their types may be given anew. */
   readonly inputs: readonly (Named & { readonly type?: TensorType })[];
@@ -36,7 +42,7 @@ export interface LayoutRequest {
    * What captured calls require of sizes, in the names of the capture, also calls that the program leaves
    * out. Of sizes that only these make nothing is required.
    */
-  readonly demanded?: readonly Requirement[];
+  readonly demanded?: readonly Demand[];
 }
 
 export interface Layout {
@@ -101,7 +107,9 @@ export function layOut({
   };
   const backward = new Set<NodeId>();
 
+  const demands = new Demands(demanded, names);
   for (const origin of origins) {
+    demands.addTo(program, origin.serial);
     for (const carrier of origin.sizedBy) plainValueOf(carrier, origin);
     const operands = origin.operands.map((operand) => valueOf(operand, origin));
     const attributes =
@@ -130,25 +138,37 @@ export function layOut({
       value: flows ? valueOf(array, null) : plainValueOf(array, null),
     })),
   );
-  program.requireFirst(inNamesOf(demanded, names));
+  demands.addTo(program, Infinity);
   return { program, values, backward };
 }
 
-/**
- * What is required, in the program's own names. The names of a capture may be those of other sizes there,
- * so nothing is left as it is called.
- */
-function inNamesOf(
-  demanded: readonly Requirement[],
-  names: ReadonlyMap<string, Dim>,
-): readonly Requirement[] {
-  const kept: Requirement[] = [];
-  const keep = requireOrKeep((requirement) => kept.push(requirement));
-  for (const requirement of demanded) {
-    const symbols = dimsOf(requirement).flatMap((dim) => [...symbolsOf(dim)]);
-    if (symbols.every((name) => names.has(name))) requireAt(requirement, names, keep);
+/** Requirements of captured calls that still have to become checks of a program. */
+class Demands {
+  #pending: readonly Demand[];
+  readonly #names: ReadonlyMap<string, Dim>;
+
+  /** `names` maps symbols of the captures to dimensions of the program; it grows as calls are added. */
+  constructor(demanded: readonly Demand[], names: ReadonlyMap<string, Dim>) {
+    this.#pending = demanded;
+    this.#names = names;
   }
-  return kept;
+
+  /**
+   * Adds the checks of calls up to a serial whose sizes the program knows by now. Requirements on sizes that it
+   * does not know stay: the names of a capture may be those of other sizes there.
+   */
+  addTo(program: Program, serial: number): void {
+    const isDue = ({ serial: from, requirement }: Demand): boolean =>
+      from <= serial &&
+      dimsOf(requirement).every((dim) =>
+        [...symbolsOf(dim)].every((name) => this.#names.has(name)),
+      );
+    const due = this.#pending.filter(isDue);
+    if (due.length === 0) return;
+    this.#pending = this.#pending.filter((demand) => !due.includes(demand));
+    const keep = requireOrKeep((requirement) => program.require(requirement));
+    for (const { requirement } of due) requireAt(requirement, this.#names, keep);
+  }
 }
 
 /**

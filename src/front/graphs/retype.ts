@@ -26,7 +26,8 @@ export function inferOutputTypes(
       const type = types.get(node.name) ?? node.type;
       if (type.shape.length === node.type.shape.length) rename(node.type, type);
       results.push([into.variable(node.name, type)]);
-    } else {
+    } else if (node.kind === 'check') results.push([]);
+    else {
       const attributes = mapAttributeDims(node.op.attributes, node.attributes, (dim) =>
         substituteDim(dim, renamed),
       );

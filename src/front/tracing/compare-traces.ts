@@ -12,7 +12,9 @@ import {
   type Program,
   type ProgramNode,
   typeToString,
+  type Value,
 } from '../../ir/program.js';
+import { conditionKey } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import type { GraphParts, Holder, Outside } from '../graphs/graph.js';
@@ -103,22 +105,31 @@ class ProgramComparison {
     second: Program,
     { around, mayRename }: { readonly around?: string; readonly mayRename: boolean },
   ): Difference | null {
-    const count = Math.min(first.graph.nodeCount, second.graph.nodeCount);
+    const [nodes, others] = [comparedNodes(first), comparedNodes(second)];
+    const count = Math.min(nodes.length, others.length);
+    const isSameValue = sameValueIn(nodes, others);
     const sideOf = (program: Program, id: NodeId): Side => ({
       text: describeNode(program, id),
       source: sourceOf(program, id) ?? around,
     });
-    for (let id = 0 as NodeId; id < count; id++) {
-      const problem = this.#problemAt(id, first, second, mayRename);
+    for (let at = 0; at < count; at++) {
+      const [id, other] = [nodes[at], others[at]];
+      const areOperandsSame = sameValues(first.operands(id), second.operands(other), isSameValue);
+      const problem = this.#problemAt(
+        first.node(id),
+        second.node(other),
+        areOperandsSame,
+        mayRename,
+      );
       if (problem !== null) {
         return {
           problem,
           first: sideOf(first, id),
-          second: sideOf(second, id),
-          subject: this.#subjectAt(first.node(id), second.node(id)),
+          second: sideOf(second, other),
+          subject: this.#subjectAt(first.node(id), second.node(other)),
         };
       }
-      const [a, b] = [first.node(id) as CallNode, second.node(id) as CallNode];
+      const [a, b] = [first.node(id) as CallNode, second.node(other) as CallNode];
       if (a.kind !== 'call') continue;
       for (let i = 0; i < a.regions.length; i++) {
         const line = a.source ?? around ?? '';
@@ -129,22 +140,22 @@ class ProgramComparison {
         if (inside !== null) return inside;
       }
     }
-    if (first.graph.nodeCount !== second.graph.nodeCount) {
-      const next = (program: Program): Side =>
-        program.graph.nodeCount > count
-          ? sideOf(program, count as NodeId)
-          : { text: 'nothing more', source: lastSource(program) ?? around };
+    if (nodes.length !== others.length) {
+      const next = (program: Program, [id]: readonly NodeId[]): Side =>
+        id === undefined
+          ? { text: 'nothing more', source: lastSource(program) ?? around }
+          : sideOf(program, id);
       return {
         problem: 'another number of operators',
-        first: next(first),
-        second: next(second),
+        first: next(first, nodes.slice(count)),
+        second: next(second, others.slice(count)),
         subject: deciding,
       };
     }
     for (let i = 0; i < Math.max(first.outputs.length, second.outputs.length); i++) {
       const [a, b] = [first.outputs[i], second.outputs[i]];
       const isSame =
-        a?.name === b?.name && a?.value.node === b?.value.node && a?.value.port === b?.value.port;
+        a !== undefined && b !== undefined && a.name === b.name && isSameValue(a.value, b.value);
       if (isSame) continue;
       const describe = (program: Program): Side => describeOutput(program, i);
       return {
@@ -157,9 +168,13 @@ class ProgramComparison {
     return null;
   }
 
-  /** What differs in a node; null when nothing does. */
-  #problemAt(id: NodeId, first: Program, second: Program, mayRename: boolean): string | null {
-    const [a, b] = [first.node(id), second.node(id)];
+  /** Difference between two nodes in words; null when there is none. */
+  #problemAt(
+    a: ProgramNode,
+    b: ProgramNode,
+    areOperandsSame: boolean,
+    mayRename: boolean,
+  ): string | null {
     if (a.kind === 'variable') {
       if (b.kind !== 'variable') return 'another operator';
       // Names are for people, and owners may give their arrays others; what is read is compared below.
@@ -170,9 +185,10 @@ class ProgramComparison {
       const isSame = this.#sameType(a.data.type, b.data.type, false) && sameElements(a, b);
       return isSame ? null : 'another constant';
     }
+    if (a.kind === 'check') return null;
     if (b.kind === 'constant' && this.#isSize(a, b)) return null;
     if (b.kind !== 'call' || a.op.name !== b.op.name) return 'another operator';
-    if (!sameOperands(id, first, second)) return 'an operator with other operands';
+    if (!areOperandsSame) return 'an operator with other operands';
     if (!this.#sameAttributes(a.op.attributes, a.attributes, b.attributes)) {
       return 'an operator with other attributes';
     }
@@ -255,12 +271,24 @@ function isDim(value: unknown): value is Dim {
   return typeof value === 'number' || value instanceof DimExpr;
 }
 
-function sameOperands(id: NodeId, first: Program, second: Program): boolean {
-  const [a, b] = [first.operands(id), second.operands(id)];
-  return (
-    a.length === b.length &&
-    a.every((value, i) => value.node === b[i].node && value.port === b[i].port)
-  );
+/**
+ * Nodes that are compared: all but checks. A trace for known sizes has fewer of them, and calls with the same
+ * attributes on the same types require the same.
+ */
+function comparedNodes({ graph }: Program): readonly NodeId[] {
+  return [...graph.nodes()].filter((id) => graph.node(id).kind !== 'check');
+}
+
+/** Whether two values are the same result of nodes that correspond. */
+type SameValue = (a: Value, b: Value) => boolean;
+
+function sameValueIn(nodes: readonly NodeId[], others: readonly NodeId[]): SameValue {
+  const counterparts = new Map(nodes.map((id, at) => [id, others[at]]));
+  return (a, b) => counterparts.get(a.node) === b.node && a.port === b.port;
+}
+
+function sameValues(a: readonly Value[], b: readonly Value[], isSame: SameValue): boolean {
+  return a.length === b.length && a.every((value, i) => isSame(value, b[i]));
 }
 
 function sameElements(a: ProgramNode, b: ProgramNode): boolean {
@@ -281,6 +309,7 @@ function describeNode(program: Program, id: NodeId): string {
     const shown = Array.from(data.subarray(0, 8), String).join(', ');
     return `the constant ${typeToString(type)} [${shown}${data.length > 8 ? ', ...' : ''}]`;
   }
+  if (node.kind === 'check') return `require ${conditionKey(node.requirement)}`;
   const operands = program
     .operands(id)
     .map(({ node: from, port }) => (port === 0 ? `%${from}` : `%${from}.${port}`));

@@ -184,8 +184,8 @@ function layOutStretch(
     stopsUnrecorded,
     draws,
     // Calls whose results nothing reads are left out, but not what they refuse.
-    demanded: capture.requirements.flatMap(({ serial, requirement }) =>
-      serial >= start && serial < stretches[k].end ? [requirement] : [],
+    demanded: capture.requirements.filter(
+      ({ serial }) => serial >= start && serial < stretches[k].end,
     ),
     follow: isInside,
     outside: (array) => {

@@ -221,7 +221,7 @@ export function knownElementsOf(program: Program): KnownElements<Value> {
 const makingOfValue: Making<Value> = ({ program, node: id }) => {
   const node = program.node(id);
   if (node.kind === 'constant') return node.data;
-  if (node.kind === 'variable' || node.types.length !== 1 || node.regions.length > 0) return null;
+  if (node.kind !== 'call' || node.types.length !== 1 || node.regions.length > 0) return null;
   return {
     declaration: declarationOf(node.op),
     attributes: node.attributes,

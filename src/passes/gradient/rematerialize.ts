@@ -3,7 +3,6 @@ import { Program } from '../../ir/program.js';
 import { Copies } from '../rewrite/copies.js';
 import { chooseKept, type SavePolicy } from './keep.js';
 import { mergeMarkedLoops } from '../loops/merge-loops.js';
-import { carryRequirements } from '../rewrite/transform.js';
 
 export type { SavePolicy } from './keep.js';
 
@@ -36,6 +35,5 @@ export function rematerialize(
     into.setOutputs(
       program.outputs.map(({ name, value }) => ({ name, value: copies.early(value) })),
     );
-    carryRequirements(program, into);
   });
 }

@@ -7,7 +7,7 @@ import type { TensorType } from '../../ir/types.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
 import { chooseKept, type SavePolicy } from './keep.js';
 import { type Again, Copies } from '../rewrite/copies.js';
-import { carryRequirements } from '../rewrite/transform.js';
+import { requireKnown } from '../rewrite/transform.js';
 
 /** A program that computes results, and gradients of them behind those; and what the two share. */
 export interface JointRequest {
@@ -184,7 +184,7 @@ function part(
       if (joint.node(id).kind === 'call' && belongs(id)) copies.add(id, true);
     }
     into.setOutputs(outputs.map(({ name, value }) => ({ name, value: copies.late(value) })));
-    carryRequirements(joint, into);
+    requireKnown(joint, into);
   });
 }
 

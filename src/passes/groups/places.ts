@@ -256,6 +256,7 @@ export class Places {
     }
     // Sizes made of data have no elements that anybody reads.
     if (node.kind === 'call') return isExtents(node) ? undefined : { kind: 'temporary' };
+    if (node.kind === 'check') throw new InternalError('a check has no values');
     return isImmediate(node.data) ? undefined : { kind: 'constant', data: node.data };
   }
 }

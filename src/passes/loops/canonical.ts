@@ -131,7 +131,7 @@ function makerOf({ operand, stands }: Entry): Make | null {
       ? null
       : (into) => into.constant(node.data);
   }
-  if (node.kind === 'variable' || operand.program.operands(operand.node).length > 0) return null;
+  if (node.kind !== 'call' || operand.program.operands(operand.node).length > 0) return null;
   const isStatic = operand.type.shape.every((dim) => typeof dim === 'number');
   if (!isStatic || declarationOf(node.op).lowering.kind !== 'point') return null;
   return (into) => into.appendTyped(node.op, [], node.attributes, node.types, node)[0];

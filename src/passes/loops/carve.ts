@@ -2,7 +2,7 @@ import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type Output, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { carryRequirements } from '../rewrite/transform.js';
+import { requireKnown } from '../rewrite/transform.js';
 
 /** An input of a program that is cut out of another. */
 export interface CarvedInput {
@@ -48,6 +48,7 @@ export function carve(from: Program, { inputs, outputs, made = new Map() }: Carv
     };
     for (const id of nodesBehind(from, ends, isGiven)) {
       const node = from.node(id);
+      if (node.kind === 'check') continue;
       if (node.kind === 'variable') throw new InternalError(`input ${node.name} was left out`);
       const copies =
         node.kind === 'constant'
@@ -66,7 +67,7 @@ export function carve(from: Program, { inputs, outputs, made = new Map() }: Carv
     into.setOutputs(
       distinctNames(outputs).map(({ name, value }) => ({ name, value: valueOf(value) })),
     );
-    carryRequirements(from, into);
+    requireKnown(from, into);
   });
 }
 

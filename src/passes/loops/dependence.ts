@@ -29,7 +29,7 @@ export function dependences(loop: Loop): ReadonlyMap<Value, Dependence> {
   const runs = surelyRuns(loop);
   for (const id of body.graph.nodes()) {
     const node = body.node(id);
-    if (node.kind === 'variable') continue;
+    if (node.kind === 'variable' || node.kind === 'check') continue;
     const results = body.results(id);
     if (node.kind === 'constant') {
       mark(results, 'nothing');

@@ -4,7 +4,6 @@ import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
-import { sizesRequired } from '../rewrite/sizes-required.js';
 
 /*
  * What values need, told apart by result even of loops: a state that only feeds itself is not needed for
@@ -13,14 +12,14 @@ import { sizesRequired } from '../rewrite/sizes-required.js';
 
 /**
  * The values that some values of a program need, themselves included; among them those that bring sizes
- * that another one speaks of, or of which the program requires something.
+ * that another one or a check of the program speaks of.
  */
 export function valuesBehind(program: Program, ends: readonly Value[]): ReadonlySet<Value> {
-  const needed = new Set([...ends, ...sizesRequired(program)]);
+  const needed = new Set(ends);
   for (let id = program.graph.nodeCount - 1; id >= 0; id--) {
-    const isRead = program.results(id as NodeId).map((value) => needed.has(value));
-    if (!isRead.includes(true)) continue;
     const node = program.node(id as NodeId);
+    const isRead = program.results(id as NodeId).map((value) => needed.has(value));
+    if (node.kind !== 'check' && !isRead.includes(true)) continue;
     for (const value of program.sizeReads(id as NodeId)) needed.add(value);
     const operands = program.operands(id as NodeId);
     const reads = node.kind === 'call' ? operandsRead(node, isRead) : null;

@@ -59,6 +59,7 @@ export class Rows {
   of(value: Value): Outside {
     for (const id of nodesBehind(this.#body, [value], (given) => this.#known.has(given))) {
       const node = this.#body.node(id);
+      if (node.kind === 'check') continue;
       if (node.kind === 'variable')
         throw new InternalError(`the rows of ${node.name} are not known`);
       const results = this.#body.results(id);

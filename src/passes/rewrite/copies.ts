@@ -37,7 +37,7 @@ export class Copies {
     } else if (node.kind === 'variable') {
       const [value] = this.#from.results(id);
       this.#first.set(value, this.#into.variable(node.name, value.type));
-    }
+    } else if (node.kind === 'check') this.#into.require(node.requirement);
   }
 
   /** The first copy of a value. Constants come along when they are asked for. */

@@ -2,7 +2,6 @@ import { symbolsOf } from '../../base/dim/index.js';
 import { type Output, Program } from '../../ir/program.js';
 import { eliminateDeadCode } from './dce.js';
 import { Copies } from './copies.js';
-import { carryRequirements } from './transform.js';
 
 /**
  * Whether a result has a size that the data of the program decides. Where the program is the body of a loop, its
@@ -21,7 +20,6 @@ export function withOutputs(program: Program, outputs: readonly Output[]): Progr
     const copies = new Copies(program, into, { nodes: new Set(), isApart: false });
     for (const id of program.graph.nodes()) copies.add(id, false);
     into.setOutputs(outputs.map(({ name, value }) => ({ name, value: copies.early(value) })));
-    carryRequirements(program, into);
   });
   return eliminateDeadCode(all);
 }

@@ -71,6 +71,11 @@ export function transform(program: Program, visit: Visit, options: TransformOpti
         results.push(nothing);
         continue;
       }
+      if (old.kind === 'check') {
+        requireIn(into, old.requirement, dims);
+        results.push(nothing);
+        continue;
+      }
       const node = old.kind === 'call' ? adapt(old, dims, region) : old;
       if (node.kind === 'call' && node.regions !== (old as CallNode).regions) changed = true;
       const operands = program.operands(id).map(moved);
@@ -89,7 +94,6 @@ export function transform(program: Program, visit: Visit, options: TransformOpti
       results.push(replaced ?? site.copy());
     }
     into.setOutputs(program.outputs.map(({ name, value }) => ({ name, value: moved(value) })));
-    carryRequirements(program, into, dims);
   });
   return changed ? rebuilt : program;
 }
@@ -104,7 +108,7 @@ function hasNothingToDo(program: Program, { region, keep, wanted }: TransformOpt
     const node = program.node(id);
     if (node.kind === 'variable') continue;
     if (keep?.(id) === false) return false;
-    if (node.kind === 'constant') continue;
+    if (node.kind !== 'call') continue;
     if (wanted(node, id)) return false;
     if (region !== undefined && node.regions.some((inner) => region(inner) !== inner)) return false;
   }
@@ -145,6 +149,11 @@ export function instantiate(
       results.push([inputs[input++]]);
       continue;
     }
+    if (node.kind === 'check') {
+      requireIn(into, node.requirement, dims);
+      results.push(nothing);
+      continue;
+    }
     let adapted = node;
     if (node.kind === 'call' && dims !== undefined) {
       for (const [name, bounds] of symbolsOfTypes(node.types)) {
@@ -154,36 +163,35 @@ export function instantiate(
     }
     results.push(append(adapted, program.operands(id).map(moved), into));
   }
-  requireAll(program, into, dims ?? new Map<string, Dim>());
   return program.outputs.map(({ value }) => moved(value));
 }
 
-/**
- * Requires of a program what the one it is made from requires. What is certain by now is dropped, and so
- * is what speaks of sizes that only nodes left out would have made.
- */
-export function carryRequirements(
-  from: Program,
+/** Adds a check in the dimensions of `into`. One that holds for all sizes is dropped. */
+export function requireIn(
   into: Program,
-  dims: ReadonlyMap<string, Dim> = new Map(),
+  requirement: Requirement,
+  dims: ReadonlyMap<string, Dim> = noDims,
 ): void {
-  if (from.requirements.length === 0) return;
-  const known = programRanges(into);
-  requireAll(from, into, dims, (requirement) =>
-    dimsOf(requirement).every((dim) => [...symbolsOf(dim)].every((name) => known.has(name))),
+  requireAt(
+    requirement,
+    dims,
+    requireOrKeep((moved) => into.require(moved)),
   );
 }
 
-function requireAll(
-  from: Program,
-  into: Program,
-  dims: ReadonlyMap<string, Dim>,
-  isWanted: (requirement: Requirement) => boolean = () => true,
-): void {
-  const keep = requireOrKeep((requirement) => {
-    if (isWanted(requirement)) into.require(requirement);
-  });
-  for (const requirement of from.requirements) requireAt(requirement, dims, keep);
+const noDims: ReadonlyMap<string, Dim> = new Map();
+
+/**
+ * Adds the checks of a program to one that is made of some of its nodes: those that speak only of dimensions
+ * which are there.
+ */
+export function requireKnown(from: Program, into: Program): void {
+  if (from.requirements.length === 0) return;
+  const known = programRanges(into);
+  for (const requirement of from.requirements) {
+    const symbols = dimsOf(requirement).flatMap((dim) => [...symbolsOf(dim)]);
+    if (symbols.every((name) => known.has(name))) into.require(requirement);
+  }
 }
 
 class NodeSite implements Site {

@@ -44,7 +44,7 @@ function hasRepeats(
   const constants = new ConstantTable();
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
-    if (node.kind === 'variable') continue;
+    if (node.kind === 'variable' || node.kind === 'check') continue;
     const results = program.results(id);
     const own = (): readonly Value[] => results;
     if (node.kind === 'constant') {

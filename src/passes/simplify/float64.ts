@@ -41,6 +41,11 @@ function widened(program: Program, noise: Noise | null, isRegion: boolean): Prog
         results.push([wide(into.constant(node.data))]);
         continue;
       }
+      if (node.kind === 'check') {
+        into.require(node.requirement);
+        results.push([]);
+        continue;
+      }
       const narrow = program.operands(id);
       const kind = kindOf(node);
       const operands = narrow.map((operand) => {
@@ -58,7 +63,6 @@ function widened(program: Program, noise: Noise | null, isRegion: boolean): Prog
       );
     }
     into.setOutputs(program.outputs.map(({ name, value }) => ({ name, value: moved(value) })));
-    into.requireFirst(program.requirements);
   });
 }
 
