@@ -9,7 +9,6 @@ const largestFolder = 16;
 /** Folders of siblings that do not build on each other, which may be longer. */
 const siblings: ReadonlySet<string> = new Set([
   'src/formats/onnx/rules',
-  'src/ops/contraction',
   'src/ops/elementwise',
 ]);
 

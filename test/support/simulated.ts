@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Program } from '../../src/ir/program.js';
+import { onCpu } from '../../src/kernels/cpu/index.js';
 import { wasmTarget } from '../../src/loop/language/target.js';
 import { fuse } from '../../src/passes/fuse/fuse.js';
 import { lowerProgram, type Plan } from '../../src/passes/lower/main/plan.js';
@@ -20,7 +21,7 @@ export function teamPlan(program: Program, threads: number): Plan {
   const groups = schedule(lowest, fuse(lowest));
   const division = threads === 1 ? undefined : { threads, grain };
   const lifetime = threads === 1 ? 'once' : 'many runs';
-  const plan = lowerProgram(lowest, groups, wasmTarget, [], division, lifetime);
+  const plan = lowerProgram(lowest, groups, onCpu(wasmTarget), [], division, lifetime);
   assert.equal(plan.threads, threads, 'something is worth dividing');
   return plan;
 }

@@ -11,7 +11,7 @@ import {
 } from '../declare/declare.js';
 import { shapeToString } from '../declare/infer.js';
 import { overAll } from '../loops.js';
-import { comesBefore } from './sort-loops.js';
+import { comesBefore } from './order.js';
 import { isFloat } from '../../base/dtype.js';
 import { isNaN } from '../elementwise/classification.js';
 import { less } from '../elementwise/comparison.js';

@@ -17,8 +17,7 @@ import { zerosLike } from '../movement/fill.js';
 import { reshape } from '../movement/reshape.js';
 import { slice } from '../movement/slice.js';
 import { gather, scatterAdd } from './gather.js';
-import { selectLoops } from './select-loops.js';
-import { sortLoops } from './sort-loops.js';
+import { rankNest } from './order.js';
 import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 
 export interface SortOptions {
@@ -59,17 +58,7 @@ export const argsort: OperatorFunction<Sort> = operator({
   },
   positions: ([{ shape }], { axis }) => [shape[normalizeAxis('argsort', axis, shape.length)]],
   gradient: 'none',
-  lowering: {
-    kind: 'kernel',
-    kernel: (context) => {
-      const { axis, descending } = context.attributes;
-      return sortLoops(
-        context,
-        normalizeAxis('argsort', axis, context.inputs[0].shape.length),
-        descending,
-      );
-    },
-  },
+  lowering: { kind: 'kernel', kernel: rankNest },
   onnx: ({ onnx, inputs: [x], inputTypes: [{ shape }], attributes: { axis, descending } }) => {
     const at = normalizeAxis('argsort', axis, shape.length);
     return firstInOrder(onnx, x, shape, at, shape[at], descending);
@@ -171,14 +160,7 @@ export const argselect: OperatorFunction<
     return [{ dtype: 'int64', shape: x.shape.with(at, k) }];
   },
   gradient: 'none',
-  lowering: {
-    kind: 'kernel',
-    kernel: (context) => {
-      const { k, axis, descending } = context.attributes;
-      const at = normalizeAxis('argselect', axis, context.inputs[0].shape.length);
-      return selectLoops(context, at, k, descending);
-    },
-  },
+  lowering: { kind: 'kernel', kernel: rankNest },
   onnx: ({ onnx, inputs: [x], inputTypes: [{ shape }], attributes: { k, axis, descending } }) =>
     firstInOrder(onnx, x, shape, normalizeAxis('argselect', axis, shape.length), k, descending),
   samples: [

@@ -9,7 +9,7 @@ import { where } from '../elementwise/selection.js';
 import { dimLike, onesLike } from '../movement/fill.js';
 import { swapaxes } from '../movement/transpose.js';
 import { tril } from '../movement/triangle.js';
-import type { AttentionAttributes } from './attention-loops.js';
+import type { AttentionAttributes } from './attention-nests.js';
 import { softmax } from './softmax.js';
 
 /** What the scores are multiplied with; worked out in float64 where the size is symbolic, too. */

@@ -12,7 +12,7 @@ import { mul, sub } from '../elementwise/arithmetic.js';
 import { swapaxes } from '../movement/transpose.js';
 import { sum, sumTo } from '../reduction/sum.js';
 import { attentionGradient } from './attention-gradient.js';
-import { type AttentionAttributes, attentionLoops } from './attention-loops.js';
+import { type AttentionAttributes, attentionNest } from './attention-nests.js';
 import { attentionDTypes, attentionShape } from './attention-types.js';
 import { scaleOf, weightsOf } from './attention-weights.js';
 
@@ -74,7 +74,7 @@ export const attention: OperatorFunction<
     ];
   },
   precision: 'float32',
-  lowering: { kind: 'kernel', kernel: attentionLoops, readsAnyOrder: true, divides: true },
+  lowering: { kind: 'kernel', kernel: attentionNest, readsAnyOrder: true, divides: true },
   onnx: {
     composed: ({ inputs: [q, k, v, mask], attributes }) => [
       matmul(weightsOf(q, k, mask, attributes), v),

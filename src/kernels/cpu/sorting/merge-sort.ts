@@ -1,31 +1,19 @@
-import * as e from '../../loop/language/build.js';
-import type { Buffer, Expr, Stmt, Var } from '../../loop/language/nodes.js';
-import { computeScalar, type KernelContext } from '../declare/lowering.js';
-import { overAll, wideDType } from '../loops.js';
-
-/**
- * Whether `a` comes before `b`. Of floats NaN counts as greater than every number, so it comes last in
- * ascending order and first in descending order; both zeros are equal.
- */
-export function comesBefore(a: Expr, b: Expr, descending: boolean): Expr {
-  if (a.type.scalar === 'bool') return comesBefore(e.cast('i32', a), e.cast('i32', b), descending);
-  const [low, high] = descending ? [b, a] : [a, b];
-  const isLess = e.lt(low, high);
-  if (a.type.scalar !== 'f32' && a.type.scalar !== 'f64') return isLess;
-  return e.or(isLess, e.and(e.ne(high, high), e.eq(low, low)));
-}
+import * as e from '../../../loop/language/build.js';
+import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
+import { normalizeAxis } from '../../../ops/declare/infer.js';
+import { computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
+import { comesBefore, type SortAttributes } from '../../../ops/indexing/order.js';
+import { overAll, wideDType } from '../../../ops/loops.js';
 
 /**
  * Stores, for every row of the first input along an axis, the positions of its elements in sorted order.
  * A merge sort with 2 n keys and positions of scratch.
  */
-export function sortLoops(
-  context: KernelContext<unknown>,
-  axis: number,
-  descending: boolean,
-): Stmt {
+export function sortLoops(context: KernelContext<SortAttributes>): Stmt {
   const [x] = context.inputs;
   const [sink] = context.outputs;
+  const { descending } = context.attributes;
+  const axis = normalizeAxis('argsort', context.attributes.axis, x.shape.length);
   const length = x.shape[axis];
   const dim = context.inputTypes[0].shape[axis];
   const room = e.mul(context.extent(dim), 2);

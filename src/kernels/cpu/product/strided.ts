@@ -1,19 +1,12 @@
-import { type Dim, sizeOf } from '../../base/dim/index.js';
-import type { DType } from '../../base/dtype.js';
-import * as e from '../../loop/language/build.js';
-import type { Expr, Scalar, Stmt } from '../../loop/language/nodes.js';
-import { ravel } from '../loops.js';
-import { computeScalar, type KernelContext, type Sink } from '../declare/lowering.js';
+import { type Dim, sizeOf } from '../../../base/dim/index.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Scalar, Stmt } from '../../../loop/language/nodes.js';
+import { ravel } from '../../../ops/loops.js';
+import { computeScalar, type KernelContext, type Sink } from '../../../ops/declare/lowering.js';
 import { isDirect } from './contents.js';
-import { contract } from './gemm.js';
+import { contract } from './contract.js';
 import { offsets, type Prepared, type Stride } from './offsets.js';
-import { unravel } from './unravel.js';
-
-/** What elements of a dtype are multiplied and summed in. */
-export function accumulatorOf(dtype: DType): Exclude<Scalar, 'bool'> {
-  const scalar = computeScalar(dtype);
-  return scalar === 'bool' ? 'i32' : scalar;
-}
+import { unravel } from '../../../ops/contraction/unravel.js';
 
 /** One side of a contraction: flat contents, and the offset that each index space adds. */
 export interface Side {

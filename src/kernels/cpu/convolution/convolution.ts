@@ -1,17 +1,23 @@
 import {
   addDim, boundsOf, type Dim, floorDivDim, isStatic, mulDim, sizeOf, subDim,
-} from '../../base/dim/index.js'; // prettier-ignore
-import * as e from '../../loop/language/build.js';
-import type { Stmt } from '../../loop/language/nodes.js';
-import { ravel } from '../loops.js';
-import type { KernelContext } from '../declare/lowering.js';
-import { contents, placed } from './contents.js';
-import { rowMajor } from './offsets.js';
-import { accumulatorOf, contractStrided, grouped, groupedRow } from './strided.js';
-import { reach } from './window.js';
-import { convolveLoops } from './windowed/index.js';
-import { windowedOf } from './windowed/operands.js';
-import type { Windowed } from './windowed/spec.js';
+} from '../../../base/dim/index.js'; // prettier-ignore
+import * as e from '../../../loop/language/build.js';
+import type { Stmt } from '../../../loop/language/nodes.js';
+import { ravel } from '../../../ops/loops.js';
+import { accumulatorOf } from '../../../ops/sums.js';
+import type { KernelContext } from '../../../ops/declare/lowering.js';
+import { contents, placed } from '../product/contents.js';
+import { rowMajor } from '../product/offsets.js';
+import { contractStrided, grouped, groupedRow } from '../product/strided.js';
+import type {
+  ConvAttributes,
+  ConvWeightGradientAttributes,
+  WindowAttributes,
+} from '../../../ops/contraction/convolution-nests.js';
+import { reach } from '../../../ops/contraction/window.js';
+import { convolveLoops } from '../windowed/index.js';
+import { windowedOf } from '../windowed/operands.js';
+import type { Windowed } from '../windowed/spec.js';
 
 /*
  * Convolution and its weights' gradient as contractions. Each function is a table: which axes of which array
@@ -20,17 +26,8 @@ import type { Windowed } from './windowed/spec.js';
  * slide over.
  */
 
-/** The attributes that all three share. */
-interface WindowAttributes {
-  readonly strides: readonly number[];
-  readonly dilation: readonly number[];
-  readonly groups: number;
-}
-
 /** Per image and group: weights `[O/G, C * kernel]` by windows `[C * kernel, spatial]`. */
-export function convLoops(
-  context: KernelContext<WindowAttributes & { readonly padding: readonly (readonly Dim[])[] }>,
-): Stmt {
+export function convLoops(context: KernelContext<ConvAttributes>): Stmt {
   const {
     attributes: { strides, padding, dilation, groups },
     inputs: [x, w],
@@ -124,9 +121,7 @@ function windowsOf(
 
 /** Per group: output gradients `[O/G, N * count]` by windows `[N * count, C * kernel]`. */
 export function convWeightGradientLoops(
-  context: KernelContext<
-    WindowAttributes & { readonly before: readonly Dim[]; readonly kernel: readonly Dim[] }
-  >,
+  context: KernelContext<ConvWeightGradientAttributes>,
 ): Stmt {
   const {
     attributes: { strides, before, dilation, groups, kernel },

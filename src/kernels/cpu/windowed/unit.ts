@@ -2,7 +2,7 @@ import { ceilDivDim, type Dim, sameDim, sizeOf } from '../../../base/dim/index.j
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { shareOf } from '../../../loop/language/team.js';
-import { unravel } from '../unravel.js';
+import { unravel } from '../../../ops/contraction/unravel.js';
 import type { Blocks } from './direct.js';
 import type { Windowed } from './spec.js';
 

@@ -1,19 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { instantiate, reservedBytes } from '../../../src/codegen/wasm/index.js';
-import * as e from '../../../src/loop/language/build.js';
-import type { Buffer, Expr, Stmt, Var } from '../../../src/loop/language/nodes.js';
-import { relaxedWasmTarget, type Target, wasmTarget } from '../../../src/loop/language/target.js';
-import { alone } from '../../../src/loop/language/team.js';
-import { optimize } from '../../../src/loop/optimize/optimize.js';
-import { contract } from '../../../src/ops/contraction/gemm.js';
-import { contractDirect } from '../../../src/ops/contraction/gemm/direct.js';
-import { contractDot } from '../../../src/ops/contraction/gemm/dot.js';
-import { contractPacked } from '../../../src/ops/contraction/gemm/packed.js';
-import { type Contraction, sumDTypes } from '../../../src/ops/contraction/gemm/spec.js';
-import { roomForPanels } from '../../../src/ops/contraction/gemm/right.js';
-import { type Keeper, type Kept, keptStates } from '../../../src/ops/declare/lowering.js';
-import { contractStreaming } from '../../../src/ops/contraction/gemm/streaming.js';
+import { instantiate, reservedBytes } from '../../../../src/codegen/wasm/index.js';
+import * as e from '../../../../src/loop/language/build.js';
+import type { Buffer, Expr, Stmt, Var } from '../../../../src/loop/language/nodes.js';
+import {
+  relaxedWasmTarget,
+  type Target,
+  wasmTarget,
+} from '../../../../src/loop/language/target.js';
+import { alone } from '../../../../src/loop/language/team.js';
+import { optimize } from '../../../../src/loop/optimize/optimize.js';
+import { contract } from '../../../../src/kernels/cpu/product/contract.js';
+import { contractDirect } from '../../../../src/kernels/cpu/gemm/direct.js';
+import { contractDot } from '../../../../src/kernels/cpu/gemm/dot.js';
+import { contractPacked } from '../../../../src/kernels/cpu/gemm/packed.js';
+import { type Contraction, sumDTypes } from '../../../../src/kernels/cpu/gemm/spec.js';
+import { roomForPanels } from '../../../../src/kernels/cpu/gemm/right.js';
+import { type Keeper, type Kept, keptStates } from '../../../../src/ops/declare/lowering.js';
+import { contractStreaming } from '../../../../src/kernels/cpu/gemm/streaming.js';
 
 type Scalar = Contraction['scalar'];
 type Layout = 'rows' | 'columns';

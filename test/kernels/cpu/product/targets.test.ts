@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { moduleToC } from '../../../src/codegen/c/index.js';
-import * as e from '../../../src/loop/language/build.js';
-import { interpret } from '../../../src/loop/interpret/interpret.js';
-import type { Buffer as Memory, Expr, Kernel } from '../../../src/loop/language/nodes.js';
-import { optimize } from '../../../src/loop/optimize/optimize.js';
-import { avx2Target, avx512Target, neonTarget, relaxedWasmTarget, type Target } from '../../../src/loop/language/target.js'; // prettier-ignore
-import { alone } from '../../../src/loop/language/team.js';
-import { contract } from '../../../src/ops/contraction/gemm.js';
-import type { Contraction } from '../../../src/ops/contraction/gemm/spec.js';
-import { compileAndRun, compilers } from '../../codegen/c/compiler.js';
+import { moduleToC } from '../../../../src/codegen/c/index.js';
+import * as e from '../../../../src/loop/language/build.js';
+import { interpret } from '../../../../src/loop/interpret/interpret.js';
+import type { Buffer as Memory, Expr, Kernel } from '../../../../src/loop/language/nodes.js';
+import { optimize } from '../../../../src/loop/optimize/optimize.js';
+import { avx2Target, avx512Target, neonTarget, relaxedWasmTarget, type Target } from '../../../../src/loop/language/target.js'; // prettier-ignore
+import { alone } from '../../../../src/loop/language/team.js';
+import { contract } from '../../../../src/kernels/cpu/product/contract.js';
+import type { Contraction } from '../../../../src/kernels/cpu/gemm/spec.js';
+import { compileAndRun, compilers } from '../../../codegen/c/compiler.js';
 
 type Scalar = Contraction['scalar'];
 type Layout = 'rows' | 'columns';

@@ -1,9 +1,11 @@
-import * as e from '../../loop/language/build.js';
-import type { Expr, Stmt } from '../../loop/language/nodes.js';
-import { type Access, computeScalar, type KernelContext } from '../declare/lowering.js';
-import { contract } from './gemm.js';
-import { columnsShape, isShared } from './matmul-shapes.js';
-import { isOne, unravel, volume } from './unravel.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { type Access, computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
+import { contract } from './contract.js';
+import { alignedIndex } from '../../../ops/contraction/matmul-nest.js';
+import { columnsShape, isShared } from '../../../ops/contraction/matmul-shapes.js';
+import { unravel, volume } from '../../../ops/contraction/unravel.js';
+import { accumulatorOf } from '../../../ops/sums.js';
 
 /** The loops of `matmul`. A batch of rows that meets one matrix is folded into the rows. */
 export function productLoops(context: KernelContext<unknown>): Stmt {
@@ -20,12 +22,12 @@ export function productLoops(context: KernelContext<unknown>): Stmt {
   const folded = !vectorLeft && isShared(columnsShape(inputTypes[1].shape));
   const [outer, rows] = folded ? [[], [...batch, m]] : [batch, [m]];
   const scalar = computeScalar(out.dtype);
-  const compute = scalar === 'bool' ? 'i32' : scalar;
+  const compute = accumulatorOf(out.dtype);
 
   /** Batch indices, then the row. */
   const position = (b: Expr, i: Expr): Expr[] => [...unravel(b, outer), ...unravel(i, rows)];
   const operand = (from: Access, batchIndex: readonly Expr[], inner: readonly Expr[]): Expr =>
-    e.cast(compute, from.at([...aligned(from, batchIndex, inner.length), ...inner]));
+    e.cast(compute, from.at([...alignedIndex(from, batchIndex, inner.length), ...inner]));
   return contract({
     context,
     scalar: compute,
@@ -45,11 +47,4 @@ export function productLoops(context: KernelContext<unknown>): Stmt {
       return out.store(vectorRight ? row : [...row, j], e.cast(scalar, value));
     },
   });
-}
-
-/** The batch index into an operand: aligned from the right, an extent of 1 repeats. */
-function aligned(from: Access, batchIndex: readonly Expr[], innerRank: number): Expr[] {
-  const own = from.shape.slice(0, from.shape.length - innerRank);
-  const skipped = batchIndex.length - own.length;
-  return own.map((extent, axis) => (isOne(extent) ? e.i32(0) : batchIndex[skipped + axis]));
 }

@@ -1,6 +1,6 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { type Kept, type KeptRoom, keptStates } from '../../declare/lowering.js';
+import { type Kept, type KeptRoom, keptStates } from '../../../ops/declare/lowering.js';
 import { packInterleaved, packTurned } from './panels.js';
 import { lanesOf } from './shape.js';
 import { lesser, product } from './sizes.js';

@@ -1,24 +1,31 @@
-import type { DType } from '../../base/dtype.js';
-import * as e from '../../loop/language/build.js';
-import type { Buffer, Expr, Stmt } from '../../loop/language/nodes.js';
-import { alone, shareOf } from '../../loop/language/team.js';
-import { contract, type Contraction } from '../contraction/gemm.js';
-import { isOne, unravel, volume } from '../contraction/unravel.js';
-import { exponential } from '../elementwise/expressions/exponential.js';
-import { wideDType } from '../loops.js';
-import { type Access, computeScalar, type KernelContext, type Sink } from '../declare/lowering.js';
-import { lanesIn, overRow, RowSum, SumTable } from './attention-sums.js';
+import type { DType } from '../../../base/dtype.js';
+import * as e from '../../../loop/language/build.js';
+import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
+import { alone, shareOf } from '../../../loop/language/team.js';
+import { contract, type Contraction } from '../product/contract.js';
+import { unravel, volume } from '../../../ops/contraction/unravel.js';
+import { exponential } from '../../../ops/elementwise/expressions/exponential.js';
+import { wideDType } from '../../../ops/loops.js';
+import {
+  type Access,
+  computeScalar,
+  type KernelContext,
+  type Sink,
+} from '../../../ops/declare/lowering.js';
+import {
+  type AttentionAttributes,
+  attentionScalar,
+  headIndex,
+  maskedScore,
+  scoreScale,
+} from '../../../ops/normalization/attention-nests.js';
+import { lanesIn, overRow, RowSum } from './sums.js';
 
 /*
  * Attention by blocks of queries: their scores against all keys lie in memory of one block, become weights
  * there, and are used at once, so that the matrix of all scores exists nowhere (after Dao et al.,
  * FlashAttention, 2022). A block of scores fits the cache of one core, so weights need no running maximum.
  */
-
-export interface AttentionAttributes {
-  readonly causal: boolean;
-  readonly scale: number | null;
-}
 
 /** Queries whose scores are worked on together: at least, at most. */
 const leastRows = 16;
@@ -62,7 +69,7 @@ export class Heads {
     const [q, k, v] = context.inputs;
     this.context = context;
     this.dtype = wideDType(q.dtype);
-    this.scalar = computeScalar(q.dtype) === 'f64' ? 'f64' : 'f32';
+    this.scalar = attentionScalar(q);
     this.#outer = rows.slice(0, -2);
     this.#mask = mask;
     this.count = volume(this.#outer);
@@ -94,9 +101,7 @@ export class Heads {
   }
 
   #index(shape: readonly Expr[], head: Expr, row: Expr, column: Expr): readonly Expr[] {
-    const at = [...unravel(head, this.#outer), row, column];
-    const own = at.slice(at.length - shape.length);
-    return shape.map((extent, axis) => (isOne(extent) ? e.i32(0) : own[axis]));
+    return headIndex(shape, unravel(head, this.#outer), row, column);
   }
 
   /** Products of one head. */
@@ -117,10 +122,7 @@ export class Heads {
 
   /** The scale of scores. */
   get scale(): Expr {
-    const { scale } = this.context.attributes;
-    if (scale !== null) return e.constant(this.scalar, scale);
-    const size = e.max(e.cast('f64', this.size), 1);
-    return e.cast(this.scalar, e.div(e.constant('f64', 1), e.sqrt(size)));
+    return scoreScale(this.scalar, this.context.attributes.scale, this.size);
   }
 
   /** Every block of queries of the heads that fall to this thread: `body` gets where it begins, and its height. */
@@ -191,17 +193,13 @@ export class Heads {
   }
 
   #masked(head: Expr, row: Expr, column: Expr, score: Expr): Expr {
-    const hidden = e.constant(this.scalar, -Infinity);
     const mask = this.#mask;
-    let masked = score;
-    if (mask !== undefined) {
-      const element = mask.at(this.#index(mask.shape, head, row, column));
-      masked =
-        mask.dtype === 'bool'
-          ? e.select(element, score, hidden)
-          : e.add(score, e.cast(this.scalar, element));
-    }
-    return this.context.attributes.causal ? e.select(e.le(column, row), masked, hidden) : masked;
+    return maskedScore(
+      score,
+      mask,
+      () => mask!.at(this.#index(mask!.shape, head, row, column)),
+      this.context.attributes.causal ? e.le(column, row) : null,
+    );
   }
 
   /** One row of scores becomes powers, whose sum is the total. */
@@ -279,40 +277,6 @@ function known(size: Expr): number | null {
 }
 
 const greater = (a: Expr, b: Expr): Expr => e.select(e.lt(a, b), b, a);
-
-/** The loops of attention. */
-export function attentionLoops(context: KernelContext<AttentionAttributes>): Stmt {
-  const [, , v, mask] = context.inputs;
-  const [out] = context.outputs;
-  const heads = new Heads(context, out.shape, mask, 1);
-  const { rows, stride, channels } = heads;
-  const scores = heads.scratch('scores', rows, stride);
-  const totals = heads.scratch('totals', rows);
-  const { causal } = context.attributes;
-  const sums = causal ? new SumTable(heads, 'sums', e.i32(rows), channels, heads.keys) : null;
-  const mixed = (head: Expr, begin: Expr, i: Expr, c: Expr, value: Expr): Stmt =>
-    heads.store(out, head, e.add(begin, i), c, e.div(value, e.load(totals, i)));
-  return heads.overBlocks((head, begin, height) =>
-    e.block(
-      heads.weights(head, begin, height, scores, (row, total) => e.store(totals, row, total)),
-      sums === null ? e.block() : sums.clear(height),
-      heads.overKeys(begin, height, (key, width) =>
-        heads.product({
-          m: height,
-          n: channels,
-          k: width,
-          a: (i, j) => e.load(scores, e.add(e.mul(i, stride), e.add(key, j))),
-          b: (j, c) => heads.read(v, head, e.add(key, j), c),
-          store: (i, c, value) =>
-            sums === null ? mixed(head, begin, i, c, value) : sums.add(i, c, value),
-        }),
-      ),
-      sums === null
-        ? e.block()
-        : overTable(height, channels, (i, c) => mixed(head, begin, i, c, sums.at(i, c))),
-    ),
-  );
-}
 
 export function overTable(
   rows: Expr,

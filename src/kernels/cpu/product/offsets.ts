@@ -1,8 +1,8 @@
-import { type Dim, isStatic, mulDim, sameDim, sizeOf } from '../../base/dim/index.js';
-import * as e from '../../loop/language/build.js';
-import type { Expr, Stmt } from '../../loop/language/nodes.js';
-import type { KernelContext } from '../declare/lowering.js';
-import { staysInRow } from './unravel.js';
+import { type Dim, isStatic, mulDim, sameDim, sizeOf } from '../../../base/dim/index.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import type { KernelContext } from '../../../ops/declare/lowering.js';
+import { staysInRow } from '../../../ops/contraction/unravel.js';
 
 /** One axis of an index space, and how far one step along it moves in memory. */
 export interface Stride {

@@ -1,25 +1,26 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { symbol } from '../../../src/base/dim/index.js';
-import type { DType } from '../../../src/base/dtype.js';
-import { Program, type Value } from '../../../src/ir/program.js';
-import { avx2Target, avx512Target, relaxedWasmTarget, type Target, wasmTarget } from '../../../src/loop/language/target.js'; // prettier-ignore
+import { symbol } from '../../../../src/base/dim/index.js';
+import type { DType } from '../../../../src/base/dtype.js';
+import { Program, type Value } from '../../../../src/ir/program.js';
+import { onCpu } from '../../../../src/kernels/cpu/index.js';
+import { avx2Target, avx512Target, relaxedWasmTarget, type Target, wasmTarget } from '../../../../src/loop/language/target.js'; // prettier-ignore
 import {
   add, conv, type ConvOptions, convTranspose, convWeightGradient, relu, tanh,
-} from '../../../src/ops/index.js'; // prettier-ignore
-import { fuse } from '../../../src/passes/fuse/fuse.js';
-import { lowerProgram, type Plan } from '../../../src/passes/lower/main/plan.js';
-import { runPipeline } from '../../../src/passes/pipeline.js';
-import { schedule } from '../../../src/passes/plan/schedule.js';
-import { compile } from '../../../src/runtime/compile/compile.js';
-import { Device } from '../../../src/runtime/memory/device.js';
-import type { Operand } from '../../../src/runtime/execution/executable.js';
-import { Executor } from '../../../src/runtime/execution/executor.js';
-import { indicesOf, numbersOf, positionOf, randomOperand } from '../../support/arrays.js';
-import { assertClose } from '../../support/close.js';
-import { evaluate } from '../../support/evaluate.js';
-import { generator } from '../../support/samples.js';
-import { runTeam } from '../../support/teams.js';
+} from '../../../../src/ops/index.js'; // prettier-ignore
+import { fuse } from '../../../../src/passes/fuse/fuse.js';
+import { lowerProgram, type Plan } from '../../../../src/passes/lower/main/plan.js';
+import { runPipeline } from '../../../../src/passes/pipeline.js';
+import { schedule } from '../../../../src/passes/plan/schedule.js';
+import { compile } from '../../../../src/runtime/compile/compile.js';
+import { Device } from '../../../../src/runtime/memory/device.js';
+import type { Operand } from '../../../../src/runtime/execution/executable.js';
+import { Executor } from '../../../../src/runtime/execution/executor.js';
+import { indicesOf, numbersOf, positionOf, randomOperand } from '../../../support/arrays.js';
+import { assertClose } from '../../../support/close.js';
+import { evaluate } from '../../../support/evaluate.js';
+import { generator } from '../../../support/samples.js';
+import { runTeam } from '../../../support/teams.js';
 
 /** A convolution, its input and weights by their shapes. */
 interface Case {
@@ -113,7 +114,7 @@ const targets: readonly Target[] = [wasmTarget, relaxedWasmTarget, avx2Target, a
 function planOf(program: Program, target: Target, threads: number = 1): Plan {
   const lowest = runPipeline(program);
   const groups = schedule(lowest, fuse(lowest));
-  return lowerProgram(lowest, groups, target, [], { threads, grain: 1 });
+  return lowerProgram(lowest, groups, onCpu(target), [], { threads, grain: 1 });
 }
 
 /** Runs a program as one of its targets would, by the interpreter; threads in the given order. */

@@ -1,22 +1,20 @@
-import * as e from '../../loop/language/build.js';
-import type { Expr, Stmt } from '../../loop/language/nodes.js';
-import { computeScalar, type KernelContext } from '../declare/lowering.js';
-import { overAll, wideDType } from '../loops.js';
-import { comesBefore } from './sort-loops.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { normalizeAxis } from '../../../ops/declare/infer.js';
+import { computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
+import { overAll, wideDType } from '../../../ops/loops.js';
+import { comesBefore, type SortAttributes } from '../../../ops/indexing/order.js';
 
 /**
  * Stores, for every row of the first input along an axis, the positions of the first `k` elements in
  * sorted order, `k` at least 1. The best so far are kept in order, and an element is looked at twice only
  * if it beats the last of them: n comparisons, and about k * k * log(n / k) steps for random rows.
  */
-export function selectLoops(
-  context: KernelContext<unknown>,
-  axis: number,
-  k: number,
-  descending: boolean,
-): Stmt {
+export function selectLoops(context: KernelContext<SortAttributes & { readonly k: number }>): Stmt {
   const [x] = context.inputs;
   const [sink] = context.outputs;
+  const { k, descending } = context.attributes;
+  const axis = normalizeAxis('argselect', context.attributes.axis, x.shape.length);
   const wide = wideDType(x.dtype);
   const keys = context.scratch('keys', wide, e.i32(k));
   const positions = context.scratch('positions', 'int32', e.i32(k));

@@ -1,16 +1,18 @@
 import {
   addDim, ceilDivDim, type Dim, floorDivDim, isStatic, mulDim, sizeOf, subDim,
-} from '../../base/dim/index.js'; // prettier-ignore
-import * as e from '../../loop/language/build.js';
-import type { Stmt } from '../../loop/language/nodes.js';
-import { ravel } from '../loops.js';
-import type { KernelContext } from '../declare/lowering.js';
-import { contents, placed } from './contents.js';
-import { type Prepared, rowMajor, type Stride } from './offsets.js';
-import { accumulatorOf, contractStrided, grouped, type Spread } from './strided.js';
-import { convolveLoops } from './windowed/index.js';
-import { windowedOf } from './windowed/operands.js';
-import type { Windowed } from './windowed/spec.js';
+} from '../../../base/dim/index.js'; // prettier-ignore
+import * as e from '../../../loop/language/build.js';
+import type { Stmt } from '../../../loop/language/nodes.js';
+import { ravel } from '../../../ops/loops.js';
+import { accumulatorOf } from '../../../ops/sums.js';
+import type { KernelContext } from '../../../ops/declare/lowering.js';
+import type { ConvTransposeAttributes } from '../../../ops/contraction/convolution-nests.js';
+import { contents, placed } from '../product/contents.js';
+import { type Prepared, rowMajor, type Stride } from '../product/offsets.js';
+import { contractStrided, grouped, type Spread } from '../product/strided.js';
+import { convolveLoops } from '../windowed/index.js';
+import { windowedOf } from '../windowed/operands.js';
+import type { Windowed } from '../windowed/spec.js';
 
 /*
  * The transposed convolution as contractions. Every result element gathers the inputs whose windows cover
@@ -20,14 +22,6 @@ import type { Windowed } from './windowed/spec.js';
  * convolution of its own over fewer taps, and no product with a zero is ever made. Where the taps are not
  * known when the kernel is built, the input is spread out with zeros between instead.
  */
-
-interface TransposeAttributes {
-  readonly strides: readonly number[];
-  readonly dilation: readonly number[];
-  readonly groups: number;
-  readonly before: readonly Dim[];
-  readonly size: readonly Dim[];
-}
 
 /** Code grows with the phases of all axes together; beyond this many the input is spread out. */
 const mostPhases = 9;
@@ -53,7 +47,7 @@ interface AxisPlan {
   readonly extent: Dim;
 }
 
-export function convTransposeLoops(context: KernelContext<TransposeAttributes>): Stmt {
+export function convTransposeLoops(context: KernelContext<ConvTransposeAttributes>): Stmt {
   const {
     attributes: { strides, before, dilation, groups, size },
     inputs: [x, w],
@@ -129,7 +123,7 @@ export function convTransposeLoops(context: KernelContext<TransposeAttributes>):
 }
 
 /** Of stride 1: a convolution by weights that are turned around, from outputs to channels. */
-function windowsOf(context: KernelContext<TransposeAttributes>): Windowed | null {
+function windowsOf(context: KernelContext<ConvTransposeAttributes>): Windowed | null {
   const { strides, before, dilation, groups, size } = context.attributes;
   const [[, outputs, ...count], [, channels, ...kernel]] = context.inputTypes.map(
     ({ shape }) => shape,

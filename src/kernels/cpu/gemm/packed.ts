@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { isAlone } from '../../../loop/language/team.js';
-import type { Kept } from '../../declare/lowering.js';
+import type { Kept } from '../../../ops/declare/lowering.js';
 import { columnsOf } from './columns.js';
 import { alongDepth } from './cover.js';
 import { type LeftForm, leftOf, overRows, type RowBlock } from './left.js';

@@ -1,18 +1,18 @@
-import * as e from '../../loop/language/build.js';
-import type { Expr, Stmt } from '../../loop/language/nodes.js';
-import { keptStates } from '../declare/lowering.js';
-import { contractDirect } from './gemm/direct.js';
-import { contractDot } from './gemm/dot.js';
-import { contractPacked, type PackedForm } from './gemm/packed.js';
-import { isContiguous, isDecidedBy, isPlain } from './gemm/reach.js';
-import { dividedOf } from './gemm/region.js';
-import { roomForPanels } from './gemm/right.js';
-import { bestTile, blockingFor, lanesOf, narrowLanes, type TileShape } from './gemm/shape.js';
-import { known } from './gemm/sizes.js';
-import { type Contraction, sumDTypes, transposed } from './gemm/spec.js';
-import { contractStreaming } from './gemm/streaming.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { keptStates } from '../../../ops/declare/lowering.js';
+import { contractDirect } from '../gemm/direct.js';
+import { contractDot } from '../gemm/dot.js';
+import { contractPacked, type PackedForm } from '../gemm/packed.js';
+import { isContiguous, isDecidedBy, isPlain } from '../gemm/reach.js';
+import { dividedOf } from '../gemm/region.js';
+import { roomForPanels } from '../gemm/right.js';
+import { bestTile, blockingFor, lanesOf, narrowLanes, type TileShape } from '../gemm/shape.js';
+import { known } from '../gemm/sizes.js';
+import { type Contraction, sumDTypes, transposed } from '../gemm/spec.js';
+import { contractStreaming } from '../gemm/streaming.js';
 
-export type { Contraction } from './gemm/spec.js';
+export type { Contraction } from '../gemm/spec.js';
 
 /**
  * The loops of a contraction. Large ones copy `b` panel by panel (`gemm/packed.ts`), small ones and those of

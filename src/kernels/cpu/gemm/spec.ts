@@ -1,6 +1,6 @@
 import type { DType } from '../../../base/dtype.js';
 import type { Expr, Scalar, Stmt } from '../../../loop/language/nodes.js';
-import type { Keeper, KernelContext } from '../../declare/lowering.js';
+import type { Keeper, KernelContext } from '../../../ops/declare/lowering.js';
 
 /**
  * A batch of matrix products in general form: for every `b < batch`, `i < m`, `j < n`

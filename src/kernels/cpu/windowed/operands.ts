@@ -1,10 +1,10 @@
 import { type Dim, isStatic } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
-import { ravel } from '../../loops.js';
-import { computeScalar, type KernelContext } from '../../declare/lowering.js';
-import { contents } from '../contents.js';
-import { accumulatorOf } from '../strided.js';
+import { ravel } from '../../../ops/loops.js';
+import { computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
+import { contents } from '../product/contents.js';
+import { accumulatorOf } from '../../../ops/sums.js';
 import { type Axis, isPlainProduct, type Place, threeAxes, type Windowed } from './spec.js';
 
 /** What a convolution over `[N, C, ...size]` by weights of a layout of its own is about. */

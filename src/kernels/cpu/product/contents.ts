@@ -1,8 +1,8 @@
-import { type Dim, sameShape, sizeOf } from '../../base/dim/index.js';
-import * as e from '../../loop/language/build.js';
-import type { Expr, Scalar, Stmt, Storage } from '../../loop/language/nodes.js';
-import { wideDType } from '../loops.js';
-import type { Access, KernelContext } from '../declare/lowering.js';
+import { type Dim, sameShape, sizeOf } from '../../../base/dim/index.js';
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Scalar, Stmt, Storage } from '../../../loop/language/nodes.js';
+import { wideDType } from '../../../ops/loops.js';
+import type { Access, KernelContext } from '../../../ops/declare/lowering.js';
 import { type Prepared, rowMajor } from './offsets.js';
 
 /** Where an array's elements go in a larger (or cropped) space: `position = index * step + shift`. */

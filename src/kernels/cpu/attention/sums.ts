@@ -1,8 +1,8 @@
-import * as e from '../../loop/language/build.js';
-import type { Buffer, Expr, Stmt, Var } from '../../loop/language/nodes.js';
-import { type BlockSums, addBlock, blockTerms, carriedSum, shortTerms } from '../contraction/gemm/blocks.js'; // prettier-ignore
-import { isWithin } from '../contraction/gemm/sizes.js';
-import type { Heads } from './attention-loops.js';
+import * as e from '../../../loop/language/build.js';
+import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
+import { type BlockSums, addBlock, blockTerms, carriedSum, shortTerms } from '../gemm/blocks.js'; // prettier-ignore
+import { isWithin } from '../gemm/sizes.js';
+import type { Heads } from './heads.js';
 
 /** A table of sums to which products of a few terms each are added: with carries where they are many (decision 46). */
 export class SumTable {
