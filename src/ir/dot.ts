@@ -3,9 +3,9 @@ import type { NodeId } from '../graph/graph.js';
 import { type Edge, type Program, typeToString } from './program.js';
 
 /**
- * A program in the language of Graphviz: inputs as ellipses, constants as plain text, calls as boxes with
- * their types, nodes that give an output with a double border. What a call needs only the size of points to it
- * with a dashed line. Regions are counted, not drawn.
+ * A program as Graphviz text: inputs as ellipses, constants as plain text, calls as boxes with their types,
+ * nodes that give an output with a double border. A dashed line stands for an operand of which a call needs
+ * only the size. Regions are counted, not drawn.
  */
 export function programToDot(program: Program, name: string = 'program'): string {
   const { graph } = program;

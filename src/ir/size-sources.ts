@@ -5,16 +5,16 @@ import type { CallNode, Value } from './program.js';
 const none: ReadonlySet<string> = new Set();
 
 /**
- * Where the sizes of a program come from: the first value whose type speaks of each. Where that is no input, the
- * data of a call decides the size.
+ * Sources of the sizes of a program: the first value whose type mentions each. If that value is not an input,
+ * the data of a call decides the size.
  */
 export class SizeSources {
   readonly #sources: Map<string, Value> = new Map();
   readonly #decided: Map<string, Value> = new Map();
-  /** The keys of the dimensions there have been. */
+  /** Keys of the dimensions seen so far. */
   readonly #seen: Set<string> = new Set();
 
-  /** Takes in the results of a new node. */
+  /** Records the results of a new node. */
   add(values: readonly Value[], isInput: boolean): void {
     for (const value of values) {
       for (const dim of value.type.shape) {
@@ -29,12 +29,12 @@ export class SizeSources {
     }
   }
 
-  /** The sizes that data decides, each with the result that tells it. */
+  /** Data-dependent sizes, each with the result that reveals it. */
   get decided(): ReadonlyMap<string, Value> {
     return this.#decided;
   }
 
-  /** Those of them that a call speaks of. */
+  /** The data-dependent sizes that occur in a call. */
   decidedIn(call: CallNode): ReadonlySet<string> {
     if (this.#decided.size === 0) return none;
     const found = new Set<string>();
@@ -43,7 +43,7 @@ export class SizeSources {
   }
 }
 
-/** The symbols that a call's results and attributes speak of. */
+/** The symbols that occur in a call's results and attributes. */
 export function symbolsOfCall({ op, attributes, types }: CallNode): ReadonlySet<string> {
   const names = new Set(symbolsOfAttributes(op.attributes, attributes).keys());
   for (const { shape } of types) {

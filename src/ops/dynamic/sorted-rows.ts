@@ -31,8 +31,8 @@ import { writeDistinctRows } from './onnx.js';
 /* The order of whole rows, and where in it a new row begins. */
 
 /**
- * The positions that sort the rows of `x` (rank 2) in lexicographic order, int64; stable. NaN counts as
- * the greatest value, as in `sort`.
+ * The indices that sort the rows of `x` (rank 2) in lexicographic order, int64; stable. NaN sorts last, as in
+ * `sort`.
  */
 export const argsortRows: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>) => T,
@@ -57,7 +57,7 @@ export const argsortRows: OperatorFunction<
   gradient: 'none',
   lowering: { kind: 'kernel', kernel: (context) => sortRows(context) },
   onnx: ({ onnx, inputs: [x], inputTypes: [type] }) => {
-    // Equal rows have equal numbers, and of equal numbers TopK takes the first one first.
+    // Equal rows have equal numbers, and TopK returns equal elements in order.
     const { inverse } = writeDistinctRows(onnx, x, type);
     const all = onnx.sizes([type.shape[0]]);
     const smallestFirst = { axis: 0, largest: 0, sorted: 1 };
@@ -76,7 +76,7 @@ function sortRows(context: KernelContext<unknown>): Stmt {
   const [length, width] = x.shape;
   const [rows, columns] = context.inputTypes[0].shape;
   const wide = wideDType(x.dtype);
-  // Rows are compared again and again, so they are worked out once.
+  // Rows are compared repeatedly, so they are computed once.
   const keys = context.scratch('keys', wide, e.mul(context.extent(rows), context.extent(columns)));
   const positions = context.scratch('positions', 'int32', e.mul(context.extent(rows), 2));
   const key = (row: Expr, column: Expr): Expr => e.load(keys, ravel([row, column], x.shape));
@@ -117,8 +117,8 @@ function sortRows(context: KernelContext<unknown>): Stmt {
 }
 
 /**
- * For every place in an order of the first axis of `x` whether another sub-array stands there than at the
- * place before: bool, the shape of `order`. NaNs equal one another. True at the first place.
+ * True at positions of an order of the first axis of `x` where the sub-array differs from the previous one:
+ * bool, the shape of `order`. NaNs are equal. True at the first position.
  */
 export const runStarts: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, order: Input<T>) => T,
@@ -205,7 +205,7 @@ export const runStarts: OperatorFunction<
   ],
 });
 
-/** Whether two elements are not one value; NaN is one. */
+/** True when two elements differ; NaN equals itself. */
 function differ(a: Expr, b: Expr): Expr {
   const { scalar } = a.type;
   if (scalar !== 'f32' && scalar !== 'f64') return e.ne(a, b);
