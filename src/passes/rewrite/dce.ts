@@ -19,8 +19,8 @@ export function eliminateDeadCode(program: Program): Program {
 }
 
 /**
- * A flag for every node: 1 when an output depends on it, for its elements or for a size that it decides, or the
- * program requires something of such a size. One backward sweep.
+ * A flag for every node: 1 when an output depends on its elements or on a size that it decides, or a
+ * requirement does. One backward sweep.
  */
 function liveNodes(program: Program): Uint8Array {
   const { graph } = program;

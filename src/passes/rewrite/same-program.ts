@@ -4,10 +4,7 @@ import { type CallNode, type Program, sameType } from '../../ir/program.js';
 import { conditionKey } from '../../ir/requirement.js';
 import { bitsOf, sameBits } from './bits.js';
 
-/**
- * Whether two programs compute the same in the same steps. The names of inputs and outputs do not count;
- * those of dimensions do.
- */
+/** Structural equality of programs. The names of inputs and outputs do not count; those of dimensions do. */
 export function sameProgram(a: Program, b: Program): boolean {
   if (a === b) return true;
   if (sizeKey(a) !== sizeKey(b)) return false;
@@ -20,7 +17,7 @@ export function sameProgram(a: Program, b: Program): boolean {
   return a.requirements.every((each, k) => conditionKey(each) === conditionKey(b.requirements[k]));
 }
 
-/** What the same programs have in common, at a glance. */
+/** A cheap key, equal for equal programs. */
 export function sizeKey({ graph, inputs, outputs, requirements }: Program): string {
   const { nodeCount, edgeCount } = graph;
   return `${nodeCount},${edgeCount},${inputs.length},${outputs.length},${requirements.length}`;

@@ -2,7 +2,7 @@ import { symbolsOf } from '../../base/dim/index.js';
 import type { Program, Value } from '../../ir/program.js';
 import { dimsOf } from '../../ir/requirement.js';
 
-/** The results that tell those sizes of which a program requires something and which its data decides. */
+/** The results that reveal data-dependent sizes with requirements. */
 export function sizesRequired({ requirements, decidedSizes }: Program): ReadonlySet<Value> {
   const found = new Set<Value>();
   if (decidedSizes.size === 0) return found;
