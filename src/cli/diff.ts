@@ -7,13 +7,13 @@ import { printProgram } from '../ir/text.js';
 import { type CallNode, typeToString } from '../ir/program.js';
 import { bitsOf } from '../passes/rewrite/bits.js';
 
-/** What a node computes, from the inputs on: equal for equal computations, wherever they stand. */
+/** Structural value of a node, from the inputs on: equal for equal computations, in either graph. */
 interface Described {
   readonly key: number;
   readonly line: string;
 }
 
-/** One number for each distinct computation of both graphs. */
+/** Value numbering over both graphs. */
 class Computations {
   readonly #numbers: Map<string, number> = new Map();
 
@@ -73,8 +73,8 @@ function attributesText({ op, attributes }: CallNode): string {
 }
 
 /**
- * What only one of two graphs computes, `-` for the first and `+` for the second; an operator counts as
- * another one where anything that it depends on differs. Empty for graphs that compute the same.
+ * Operators that only one of two graphs computes, `-` for the first and `+` for the second; an operator
+ * differs when any of its inputs does. Empty for graphs that compute the same.
  */
 export function diffGraphs(a: StaticGraph, b: StaticGraph): readonly string[] {
   const computations = new Computations();
@@ -95,7 +95,7 @@ export function diffGraphs(a: StaticGraph, b: StaticGraph): readonly string[] {
   ];
 }
 
-/** Parameters whose values differ, where both graphs have them. */
+/** Parameters that both graphs have with different values. */
 function differentParameters(a: StaticGraph, b: StaticGraph): readonly string[] {
   return [...a.parameters].flatMap(([name, array]) => {
     const other = b.parameters.get(name);

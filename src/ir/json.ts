@@ -259,7 +259,7 @@ function readConstant(json: JsonReader, { dtype, shape }: TensorType): ConstantD
 class DimReader {
   readonly #ranges: Map<string, Bounds> = new Map();
   readonly #symbols: Map<string, Dim> = new Map();
-  /** What was parsed before: the extents of a program repeat. */
+  /** Cache of parsed dimensions: the extents of a program repeat. */
   readonly #dims: Map<string, Dim> = new Map();
 
   constructor(json: JsonReader | undefined) {
@@ -284,7 +284,7 @@ class DimReader {
     return { dtype: word, shape: shape.list().map((dim) => this.dim(dim)) };
   }
 
-  /** Of a call, which has none where its operator has none. */
+  /** Attributes of a call; empty when its operator has none. */
   attributes({ attributes: schema }: Operator, call: JsonReader): Attributes {
     const json = call.optional('attributes');
     const given = (json?.record() ?? {}) as Record<string, Json>;

@@ -6,16 +6,16 @@ import { dimsOf } from './requirement.js';
 const none: ReadonlySet<string> = new Set();
 
 /**
- * Where the sizes of a program come from: the first value whose type speaks of each. Where that is no input, the
- * data of a call decides the size.
+ * Sources of the sizes of a program: the first value whose type mentions each. If that value is not an input,
+ * the data of a call decides the size.
  */
 export class SizeSources {
   readonly #sources: Map<string, Value> = new Map();
   readonly #decided: Map<string, Value> = new Map();
-  /** The keys of the dimensions there have been. */
+  /** Keys of the dimensions seen so far. */
   readonly #seen: Set<string> = new Set();
 
-  /** Takes in the results of a new node. */
+  /** Records the results of a new node. */
   add(values: readonly Value[], isInput: boolean): void {
     for (const value of values) {
       for (const dim of value.type.shape) {
@@ -30,7 +30,7 @@ export class SizeSources {
     }
   }
 
-  /** The sizes that data decides, each with the result that tells it. */
+  /** Data-dependent sizes, each with the result that reveals it. */
   get decided(): ReadonlyMap<string, Value> {
     return this.#decided;
   }

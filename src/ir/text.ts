@@ -46,7 +46,7 @@ function printBlock(
     if (min === 0 && max === Infinity) continue;
     lines.push(`${inner}dim ${min} <= ${name}${max === Infinity ? '' : ` <= ${max}`}`);
   }
-  // The number of each node's first result; variables go by their names.
+  // The number of each node's first result; variables are printed by name.
   const numbers = new Uint32Array(program.graph.nodeCount);
   let count = 0;
   const nameOf = ({ node: id, port }: Value): string => {
@@ -110,7 +110,7 @@ function printCall(
   lines.push(`${indent}${head}${tail}`);
 }
 
-/** Every symbol a program speaks of, with its range, in the order of first mention. */
+/** Every symbol of a program with its range, in the order of first mention. */
 export function programRanges(program: Program): ReadonlyMap<string, Bounds> {
   const ranges = new Map<string, Bounds>();
   const seen = new Set<DimExpr>();

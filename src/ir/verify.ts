@@ -48,10 +48,7 @@ export function verify(program: Program, seen: Seen = new Set()): void {
   }
 }
 
-/**
- * The same, for a program that comes from outside: what its calls require of sizes becomes part of it,
- * whether or not it says so, since kernels rely on it.
- */
+/** Verifies a program that comes from outside, and adds the requirements of its calls: kernels rely on them. */
 export function verifyAndRequire(program: Program): void {
   verifyAll(program, new Set(), (inner, { source }, isOwn) =>
     requireOrKeep((requirement) => {
@@ -67,7 +64,7 @@ interface Seen {
   add(program: Program): unknown;
 }
 
-/** What becomes of the requirements of a call; `isOwn` tells the program's dimensions from placeholders. */
+/** Receiver of the requirements of a call; `isOwn` tells the program's dimensions from placeholders. */
 type RequireFor = (program: Program, call: CallNode, isOwn: (dim: Dim) => boolean) => Require;
 
 function verifyAll(program: Program, seen: Seen, requireFor: RequireFor): void {
@@ -237,7 +234,7 @@ function checkCall(
   }
 }
 
-/** Whether types agree once the placeholders are given the dimensions that were recorded for them. */
+/** True when types agree after the placeholders are bound to the recorded dimensions. */
 function fits(
   inferred: readonly TensorType[],
   recorded: readonly TensorType[],

@@ -4,8 +4,8 @@ import { Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 
 /**
- * The output types of a program whose inputs have other types than declared: everything is inferred
- * again. Symbols that the program's own declarations use keep their meaning where an input keeps them.
+ * The output types of a program for other input types: everything is inferred again. Symbols of the program's
+ * own declarations keep their meaning where an input keeps them.
  */
 export function inferOutputTypes(
   program: Program,

@@ -26,24 +26,24 @@ import type { Trace } from './trace.js';
 /** One trace's side of a difference. */
 export interface Side {
   readonly text: string;
-  /** The user's line; that of the operator that reads it for an input or a constant. */
+  /** The user's line; for an input or a constant, that of its first reader. */
   readonly source: string | undefined;
 }
 
-/** What two traces of one function disagree in. */
+/** Difference between two traces of one function. */
 export interface Difference {
   readonly problem: string;
   readonly first: Side;
   readonly second: Side;
-  /** What to pass as an argument: the value that differs, or what decides. */
+  /** What to pass as an argument: the differing value, or the deciding one. */
   readonly subject?: string;
 }
 
 /**
- * The first thing in which two traces of one function differ; null when they are the same. Nothing is
- * put into words until something differs.
+ * The first difference between two traces of one function; null when they are equal. Text is made only when
+ * something differs.
  *
- * @param sizes Numbers for symbols of the first trace, when the second was made for these very sizes.
+ * @param sizes Values of the first trace's symbols, when the second was made for these very sizes.
  */
 export function compareTraces(
   first: Trace,
@@ -53,7 +53,7 @@ export function compareTraces(
   const count = Math.min(first.segments.length, second.segments.length);
   for (let k = 0; k < count; k++) {
     const [a, b] = [first.segments[k], second.segments[k]];
-    // What earlier segments hand over may have sizes that they made of data, whatever these are called.
+    // Values of earlier segments may have data-dependent sizes with other names.
     const mayRename = k > 0;
     const difference =
       new ProgramComparison(sizes).compare(a.parts.program, b.parts.program, { mayRename }) ??
@@ -66,7 +66,7 @@ export function compareTraces(
   return compareResults(first, second);
 }
 
-/** Side-effect code must be the same, called with the same nesting of arrays. */
+/** Compares side-effect code: the same function, called with the same nesting of arrays. */
 function compareCode(first: Segment, second: Segment): Difference | null {
   const [a, b] = [first.code, second.code];
   const isSame =
@@ -84,12 +84,12 @@ function compareCode(first: Segment, second: Segment): Difference | null {
   return { problem: 'other side-effect code', first: sideOf(first), second: sideOf(second) };
 }
 
-/** The subject where code took another way. */
+/** The subject of a difference in control flow. */
 const deciding = 'what decides between the two';
 
 class ProgramComparison {
   readonly #sizes: ReadonlyMap<string, number>;
-  /** Symbols of regions, whose names are their own: the second program's name for the first one's. */
+  /** Local symbols of regions: the second program's name for the first one's. */
   readonly #names: Map<string, string> = new Map();
 
   constructor(sizes: ReadonlyMap<string, number>) {
@@ -98,7 +98,7 @@ class ProgramComparison {
 
   /**
    * @param around The line of the operator that owns the programs, when they are regions.
-   * @param mayRename Whether inputs and results may have sizes of other names.
+   * @param mayRename Inputs and results may have sizes of other names.
    */
   compare(
     first: Program,
@@ -177,7 +177,7 @@ class ProgramComparison {
   ): string | null {
     if (a.kind === 'variable') {
       if (b.kind !== 'variable') return 'another operator';
-      // Names are for people, and owners may give their arrays others; what is read is compared below.
+      // Names are for people, and owners may rename their arrays; reads are compared below.
       return this.#sameType(a.type, b.type, mayRename) ? null : 'another input';
     }
     if (a.kind === 'constant') {
@@ -199,7 +199,7 @@ class ProgramComparison {
     return a.regions.length === b.regions.length ? null : 'an operator with other bodies';
   }
 
-  /** Whether a call gives nothing but a size, which is a number in the second program. */
+  /** True for a call that only returns a size, which is a number in the second program. */
   #isSize({ op, attributes, types: [type] }: CallNode, { data }: ConstantNode): boolean {
     const size = declarationOf(op).size?.(attributes);
     return (
@@ -209,7 +209,7 @@ class ProgramComparison {
     );
   }
 
-  /** The value that makes two nodes differ, where one can be named. */
+  /** The value that makes two nodes differ, if it can be named. */
   #subjectAt(a: ProgramNode, b: ProgramNode): string {
     if (a.kind === 'constant' && b.kind === 'constant') {
       const [x, y] = [a.data.data, b.data.data];
@@ -232,7 +232,7 @@ class ProgramComparison {
     return a.shape.every((dim, axis) => this.#sameDim(dim, b.shape[axis], maySettle));
   }
 
-  /** @param maySettle Whether symbols without counterparts may get some here, those in expressions, too. */
+  /** @param maySettle Symbols without counterparts may be matched here, in expressions, too. */
   #sameDim(a: Dim, b: Dim, maySettle: boolean): boolean {
     const known = withSizes(a, this.#sizes);
     if (known === b) return true;
@@ -375,7 +375,7 @@ function compareWrites(first: GraphParts, second: GraphParts): Difference | null
   return { problem: 'it writes another array', first: sideOf(first), second: sideOf(second) };
 }
 
-/** What recordings of the graphs see of them, which operators need not show. */
+/** Compares what recordings see of the graphs, which operators need not show. */
 function compareRecording(first: GraphParts, second: GraphParts): Difference | null {
   const sideOf = (parts: GraphParts, text: string): Side => ({
     text,

@@ -7,9 +7,9 @@ import { mergeMarkedLoops } from '../loops/merge-loops.js';
 export type { SavePolicy } from './keep.js';
 
 /**
- * Lets a program that holds a forward and a backward pass, such as a whole training step, keep less from
- * the one for the other: what `policy` does not keep is computed again where backward first needs it.
- * `isBackward` marks the nodes of the backward pass; whatever depends on them counts as one of them.
+ * Rematerialization in a program that holds a forward and a backward pass, such as a whole training step:
+ * values that `policy` does not save are recomputed where backward first needs them. `isBackward` marks the
+ * nodes of the backward pass; their dependents count as backward, too.
  */
 export function rematerialize(
   given: Program,
@@ -17,7 +17,7 @@ export function rematerialize(
   policy: SavePolicy,
 ): Program {
   if (policy === 'all') return given;
-  // A loop that backward runs again is found to be one of forward's only while both read the same.
+  // A loop that backward reruns is recognized as one of forward's only while both have the same operands.
   const { program, isLate: isMarked } = mergeMarkedLoops({ program: given, isLate: isBackward });
   const { graph } = program;
   const late = new Uint8Array(graph.nodeCount);

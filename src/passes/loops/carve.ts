@@ -4,27 +4,27 @@ import { type Output, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { requireKnown } from '../rewrite/transform.js';
 
-/** An input of a program that is cut out of another. */
+/** A cut point that becomes an input of the carved program. */
 export interface CarvedInput {
   readonly name: string;
-  /** Values of any program: those of the one that is cut are read from this input instead of computed. */
+  /** Values of any program: those of the carved one are read from this input instead of computed. */
   readonly stands: readonly Value[];
-  /** The type where it stands for nothing; symbols in it become the new program's own. */
+  /** The outer type, where it stands for nothing; symbols in it become the new program's own. */
   readonly outside: TensorType;
 }
 
 export interface Carving {
   readonly inputs: readonly CarvedInput[];
   readonly outputs: readonly Output[];
-  /** Values that are made in place instead of being read or computed. */
+  /** Values that are constructed in place instead of being read or computed. */
   readonly made?: ReadonlyMap<Value, Make>;
 }
 
 export type Make = (into: Program) => Value;
 
 /**
- * The part of a program between some of its values and others: what `outputs` need, given `inputs`. It
- * requires of sizes what the whole did, as far as it speaks of them.
+ * The part of a program between some of its values and others: the computation of `outputs`, given `inputs`.
+ * It keeps the requirements of the whole as far as their sizes occur in it.
  */
 export function carve(from: Program, { inputs, outputs, made = new Map() }: Carving): Program {
   return Program.from(from, (into) => {
@@ -72,8 +72,8 @@ export function carve(from: Program, { inputs, outputs, made = new Map() }: Carv
 }
 
 /**
- * The nodes that some values take, ascending, where others are given; among them those that decide sizes
- * that another one speaks of.
+ * The nodes needed for some values, ascending, where others are given; including those that decide sizes in
+ * the types of others.
  */
 export function nodesBehind(
   program: Program,

@@ -4,10 +4,7 @@ import { type CallNode, type Program, sameType } from '../../ir/program.js';
 import { conditionKey } from '../../ir/requirement.js';
 import { bitsOf, sameBits } from './bits.js';
 
-/**
- * Whether two programs compute the same in the same steps. The names of inputs and outputs do not count;
- * those of dimensions do.
- */
+/** Structural equality of programs. The names of inputs and outputs do not count; those of dimensions do. */
 export function sameProgram(a: Program, b: Program): boolean {
   if (a === b) return true;
   if (sizeKey(a) !== sizeKey(b)) return false;
