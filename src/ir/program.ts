@@ -71,7 +71,7 @@ export interface CheckNode {
   readonly requirement: Requirement;
 }
 
-/** What a call has besides operands and attributes. */
+/** Regions and source line of a call. */
 export interface CallDetails {
   readonly regions?: readonly Program[];
   readonly source?: string | undefined;

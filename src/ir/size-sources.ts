@@ -35,7 +35,7 @@ export class SizeSources {
     return this.#decided;
   }
 
-  /** Those of them that a call or a check speaks of. */
+  /** Data-decided sizes that a call or a check refers to. */
   decidedIn(node: CallNode | CheckNode): ReadonlySet<string> {
     if (this.#decided.size === 0) return none;
     const found = new Set<string>();

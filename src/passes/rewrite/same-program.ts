@@ -17,7 +17,7 @@ export function sameProgram(a: Program, b: Program): boolean {
   return true;
 }
 
-/** What the same programs have in common, at a glance. */
+/** Cheap key that equal programs have in common. */
 export function sizeKey({ graph, inputs, outputs }: Program): string {
   const { nodeCount, edgeCount } = graph;
   return `${nodeCount},${edgeCount},${inputs.length},${outputs.length}`;
