@@ -150,7 +150,7 @@ describe('rows that a loop does not come to are zero', () => {
       for (const run of await runners(new StaticGraph({ program, reads: [], writes: [] }))) {
         for (const n of [6, 2, 5, 0, 1]) {
           const x = Array.from({ length: 12 }, (_, i) => i + n + 1);
-          const products = new Array<number>(12).fill(0);
+          const products = x.map(() => 0);
           let total = 0;
           for (let i = 0; i < n; i++) {
             const k = reverse ? n - 1 - i : i;
