@@ -14,7 +14,7 @@ import { namedInputs } from '../ir/program.js';
 /** Arrays by the names of inputs. */
 export type Feeds = Readonly<Record<string, NDArray | HostValue>>;
 
-/** For options that are feeds; whether they fit a graph is found out when it is run. */
+/** Rule for feeds; whether they fit a graph is checked at the run. */
 export const feedsRule: ValueRule<Feeds> = recordRule('an object with an array for each input');
 
 /** An array that an artifact was given or has returned. */
@@ -24,8 +24,8 @@ export interface Elements {
 }
 
 /**
- * Compares what an artifact computes with what the graph computes here, on a copy of the graph, so that
- * its state and the random generator stay as they are.
+ * Compares the results of an artifact with those of the graph here, on a copy of the graph, so that its state
+ * and the random generator do not change.
  * @throws InternalError when they differ by more than rounding.
  */
 export function checkArtifact(
@@ -65,10 +65,10 @@ function elementsOf(graph: StaticGraph, feeds: Feeds): Readonly<Record<string, E
   );
 }
 
-/** What rounding in another order may change, beside the greatest element of an output. */
+/** Tolerance for rounding in another order, relative to the greatest element of an output. */
 const slack = { float16: 1e-2, bfloat16: 1e-1, float32: 1e-4, float64: 1e-10 } as const;
 
-/** What is wrong with an array that something else has computed; null if nothing is. */
+/** Difference between an array and its reference; null when they agree. */
 export function difference(
   dtype: DType,
   expected: Elements,

@@ -3,7 +3,7 @@ import { InternalError, UnsupportedError } from '../base/errors.js';
 import { generatorState } from '../front/dispatch/generator.js';
 import type { Outside } from '../front/graphs/graph.js';
 
-/** The value, as it is now, of something that a graph reads besides what it is given. */
+/** The current value of a graph's read. */
 export function stateArrayOf(
   op: string,
   name: string,

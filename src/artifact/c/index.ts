@@ -13,33 +13,33 @@ import { Unbounded } from '../driver/names.js';
 import { runTrial } from './trial.js';
 import { artifactToC, type CFields, type CText } from './writer.js';
 
-/** A C file, the header that declares what it offers, and the weights where they are not in it. */
+/** A C file, its header, and the weights if they are separate. */
 export interface CFiles extends CText {
-  /** The contents of a file of their own; null where weights are in the source. */
+  /** Contents of the weights file; null when weights are in the source. */
   readonly weights: Uint8Array | null;
 }
 
 export interface ToCOptions {
-  /** What functions and types begin with. */
+  /** Prefix of functions and types. */
   readonly name: string;
-  /** Whether the graph may change its own state: a training step, for example. Default false. */
+  /** Allow a graph that changes its own state: a training step, for example. Default false. */
   readonly train?: boolean;
   /**
-   * Where weights are: in the source, or in a file of their own, whose bytes the program passes to the
+   * Location of weights: in the source, or in a file of their own, whose bytes the program passes to the
    * model once. Default `source`.
    */
   readonly weights?: 'source' | 'file';
-  /** Inputs on which the C, compiled and run here, must compute what the graph does before it is returned. */
+  /** Inputs on which the compiled C is run here and compared with the graph before it is returned. */
   readonly check?: Feeds;
 }
 
 /**
- * A graph as one C99 file and its header. No allocation (the caller passes an arena), no dependency but
- * the C library; weights inside, or as a file of their own.
+ * A graph as one C99 file and its header. No allocation (the caller passes an arena), no dependency but the C
+ * library; weights inside, or as a file of their own.
  *
- * @throws ArgumentError for a name that is none in C, and for graphs that update state without `train`;
- * UnsupportedError for graphs whose data decides a size that nothing bounds, and for a check where there is
- * no C compiler; InternalError when a check fails.
+ * @throws ArgumentError for a name that is not valid in C, and for graphs that update state without `train`;
+ * UnsupportedError for graphs with unbounded data-dependent sizes, and for a check without a C compiler;
+ * InternalError when a check fails.
  */
 export function toC(graph: StaticGraph, options: ToCOptions): CFiles {
   checkGraph(op, graph);
@@ -79,7 +79,7 @@ export function toC(graph: StaticGraph, options: ToCOptions): CFiles {
 
 const op = 'toC';
 
-/** Which places there are is checked where they are told apart. */
+/** Any value: the choice is checked where it is interpreted. */
 const anyPlace = rule('a place', (value): value is 'source' | 'file' => value !== undefined);
 
 function unbounded({ size, op: by, source }: Unbounded): UnsupportedError {
@@ -92,7 +92,7 @@ function unbounded({ size, op: by, source }: Unbounded): UnsupportedError {
   });
 }
 
-/** What the compiled C makes of inputs. */
+/** Results of the compiled C on inputs. */
 function runOnce(
   { inputs, outputs, found }: Artifact,
   files: CFiles,

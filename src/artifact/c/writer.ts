@@ -22,11 +22,11 @@ interface Named<P extends Port> {
   readonly port: P;
 }
 
-/** What the fields of structures are called, in order. */
+/** Names of the structures' fields, in order. */
 export interface CFields {
   /** By field, the symbol whose size it is. */
   readonly sizes: ReadonlyMap<string, string>;
-  /** The same for sizes that a run finds. */
+  /** The same for sizes that a run determines. */
   readonly found: ReadonlyMap<string, string>;
   readonly outputs: readonly string[];
 }
@@ -34,11 +34,11 @@ export interface CFields {
 /** An artifact as C99 that allocates nothing. */
 export interface CRequest {
   readonly artifact: Artifact;
-  /** The most bytes that it needs. */
+  /** Upper bound of the bytes that it needs. */
   readonly bytes: Dim;
-  /** What functions and types begin with. */
+  /** Prefix of functions and types. */
   readonly name: string;
-  /** The weights, where they are not in the source. */
+  /** The weights, when they are not in the source. */
   readonly weights: Uint8Array | null;
 }
 
@@ -194,7 +194,7 @@ ${this.#stateDeclarations()}
     return `${this.#name}: from ${list(this.#inputs)} to ${list(this.#outputs)}. Made by Kaon.`;
   }
 
-  /** How the model is used; a function body, as lines of the comment that heads the header. */
+  /** Usage example of the model; a function body, as lines of the comment at the top of the header. */
   #example(): string {
     const [name, macro] = [this.#name, this.#macro];
     const isStored = this.#weights !== null;
@@ -265,7 +265,7 @@ ${this.#stateDeclarations()}
     return this.#held.map(({ data }, i) => wordsText(`resident_${i}`, data)).join('\n\n');
   }
 
-  /** Checks sizes, and says how much memory they need. */
+  /** Checks sizes, and computes the memory they need. */
   #arenaFunction(): string {
     const name = this.#name;
     if (!this.#isSized) {

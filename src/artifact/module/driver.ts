@@ -4,7 +4,7 @@ import type { Words } from '../../ir/requirement.js';
 import { type DimStyle, dimText } from '../dim-text.js';
 import type { Loaded, Routine, Statement, Test } from '../driver/statements.js';
 
-/** What sizes and addresses are called in the module, whose own names do not begin like this. */
+/** Name of a size or address in the module, whose other names do not begin like this. */
 export const local = (name: string): string => `size_${name}`;
 
 const style: DimStyle = {
@@ -24,7 +24,7 @@ export const text = (dim: Dim): string => dimText(dim, style);
 
 export const list = (dims: readonly Dim[]): string => `[${dims.map(text).join(', ')}]`;
 
-/** Words with sizes in them as a string. */
+/** A message with sizes in it, as a string. */
 export function message(words: Words): string {
   const parts = words.map(
     (part, i) =>
@@ -39,7 +39,7 @@ export function condition({ dim, relation }: Test): string {
   return `${text(dim)} ${comparisons[relation]} 0`;
 }
 
-/** How many parameters each `main` has: beside the table, all of the memory. */
+/** Number of parameters of each `main`: beside the table, all of the memory. */
 export type Arity = (main: string) => number;
 
 export function routineText({ name, parameters, body, returns }: Routine, arity: Arity): string {

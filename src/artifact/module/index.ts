@@ -7,18 +7,18 @@ import { checkArtifact, feedsRule, type Elements, type Feeds } from '../check.js
 import { type ModuleParts, modulePartsOf, moduleText } from './writer.js';
 
 export interface ToModuleOptions {
-  /** Whether the graph may change its own state: a training step, for example. Default false. */
+  /** Allow a graph that changes its own state: a training step, for example. Default false. */
   readonly train?: boolean;
-  /** Inputs on which the module must compute what the graph does before it is returned. */
+  /** Inputs on which the module is compared with the graph before it is returned. */
   readonly check?: Feeds;
 }
 
 /**
  * A graph as the text of one ES module with its WebAssembly and weights inside. It runs in Node, Deno, Bun
- * and browsers, without this library: `run(feeds)` returns `{ data, shape, dtype }` by output name; types
- * are in its comments, which TypeScript reads.
+ * and browsers, without this library: `run(feeds)` returns `{ data, shape, dtype }` by output name; types are
+ * in its comments, which TypeScript reads.
  *
- * @throws ArgumentError for graphs that update state without `train`; UnsupportedError for what cannot
+ * @throws ArgumentError for graphs that update state without `train`; UnsupportedError for values that cannot
  * leave this process; InternalError when a check fails.
  */
 export function toModule(graph: StaticGraph, options: ToModuleOptions = {}): string {
@@ -32,7 +32,7 @@ export function toModule(graph: StaticGraph, options: ToModuleOptions = {}): str
   return moduleText(parts, artifact);
 }
 
-/** The module's own code, run in this process. */
+/** Runs the module's own code in this process. */
 function openHere({ body, wasm }: ModuleParts): { run(feeds: Given): Given } {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 32768 });
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(wasm), { env: { memory } });

@@ -20,9 +20,9 @@ import {
 } from './driver.js';
 import { helpersText, memoryText, modelText, typedArrays } from './runtime.js';
 
-/** An artifact as JavaScript: declarations that need nothing, and the code of `main`. */
+/** An artifact as JavaScript: self-contained declarations, and the code of `main`. */
 export interface ModuleParts {
-  /** Declares `open(kernels, memory)` and all that it needs. */
+  /** Declares `open(kernels, memory)` and its helpers. */
   readonly body: string;
   readonly wasm: Uint8Array<ArrayBuffer>;
 }
@@ -114,7 +114,7 @@ ${indented(modelText.trim().split('\n'), '  ')}}
 
 type Json = { readonly [key: string]: unknown };
 
-/** Statements that find the sizes from the shapes of the inputs, and check them. */
+/** Statements that determine the sizes from the shapes of the inputs, and check them. */
 function binding(op: string, { inputs, symbols, requirements }: Artifact): readonly string[] {
   const known = new Map<string, Dim>();
   const lines: string[] = [];

@@ -9,12 +9,12 @@ import {
   zero,
 } from './polynomial.js';
 
-/** How many steps one proof may take before it is given up. */
+/** Step limit of one proof. */
 const patience = 64;
 
-/** Which inequalities of i32 expressions hold, because loop variables lie between their bounds. */
+/** Inequalities of i32 expressions that follow from the bounds of loop variables. */
 export class Facts extends Intervals {
-  /** True if `p >= 0` follows, over the integers, from what is known. False decides nothing. */
+  /** True if `p >= 0` follows, over the integers, from known facts. False decides nothing. */
   isNonNegative(p: Polynomial): boolean {
     const known = this.nonEmptyLoops(p);
     let left = patience;
@@ -37,7 +37,7 @@ export class Facts extends Intervals {
     return this.isNonNegative(addScaled(p, constantPolynomial(1), -1));
   }
 
-  /** Writes `p` as `factor * atom + rest` with the deepest atom that something is known of. */
+  /** Writes `p` as `factor * atom + rest` with the deepest atom that has known facts. */
   #splitDeepest(p: Polynomial): { atom: Expr; factor: Polynomial; rest: Polynomial } | null {
     let atom: Expr | null = null;
     for (const { atoms } of p.values()) {
@@ -66,8 +66,8 @@ export class Facts extends Intervals {
   }
 
   /**
-   * Ways to bound `factor * atom` from below, given the sign of the factor. Each way is one bound, or
-   * several of which the least counts.
+   * Lower bounds of `factor * atom`, given the sign of the factor. Each alternative is one bound, or several
+   * of which the least counts.
    */
   #bounds(
     atom: Expr,
@@ -118,7 +118,7 @@ export class Facts extends Intervals {
     return addScaled(end, constantPolynomial(whole ? loop.step : 1), -1);
   }
 
-  /** Whether `0 <= a` and `1 <= b`, so that truncation is rounding down. */
+  /** True when `0 <= a` and `1 <= b`, so that truncation equals floor. */
   #dividesCleanly(a: Expr, b: Expr, prove: (p: Polynomial) => boolean): boolean {
     return (
       this.isExact(a) &&

@@ -3,8 +3,8 @@ import * as e from '../language/build.js';
 import type { Expr } from '../language/nodes.js';
 
 /**
- * Integer polynomials over i32 expressions. Addition and multiplication of i32 form the ring of
- * integers modulo 2^32, so collecting terms is exact whatever wraps; coefficients are kept in int32.
+ * Integer polynomials over i32 expressions. Addition and multiplication of i32 form the ring of integers
+ * modulo 2^32, so collecting terms is exact even with wrapping; coefficients are kept in int32.
  */
 export interface Term {
   readonly coefficient: number;
@@ -15,7 +15,7 @@ export interface Term {
 /** By the key of the monomial; the key of the constant term is empty. No coefficient is zero. */
 export type Polynomial = ReadonlyMap<string, Term>;
 
-/** Numbers that tell interned expressions apart. */
+/** Unique numbers of interned expressions. */
 export type NumberOf = (atom: Expr) => number;
 
 export const zero: Polynomial = new Map();
@@ -28,7 +28,7 @@ export function atomPolynomial(atom: Expr, numberOf: NumberOf): Polynomial {
   return new Map([[String(numberOf(atom)), { coefficient: 1, atoms: [atom] }]]);
 }
 
-/** Whether the polynomial of an expression is the expression itself: there was nothing to take apart. */
+/** True when the polynomial of an expression is the expression itself. */
 export function isAtom(p: Polynomial, atom: Expr): boolean {
   return p.size === 1 && p.values().next().value!.atoms[0] === atom;
 }
@@ -40,7 +40,7 @@ export function constantValue(p: Polynomial): number | null {
   return p.size === 1 && constant !== undefined ? constant.coefficient : null;
 }
 
-/** The most factors of a term. */
+/** The greatest number of factors of a term. */
 export function degree(p: Polynomial): number {
   let most = 0;
   for (const { atoms } of p.values()) most = Math.max(most, atoms.length);
@@ -91,9 +91,9 @@ export function divideTerm(a: Term, b: Term, numberOf: NumberOf): Polynomial | n
 }
 
 /**
- * The polynomial as an expression: `outermost + ... + innermost + constant`, where `depthOf` says in
- * how deep a loop an atom changes. Invariant sums and products thus come first and can be hoisted,
- * and the constant comes last, where memory instructions take it for free.
+ * The polynomial as an expression: `outermost + ... + innermost + constant`, where `depthOf` is the depth of
+ * the innermost loop in which an atom changes. Invariant sums and products thus come first and can be
+ * hoisted, and the constant comes last, where memory instructions absorb it.
  */
 export function toExpr(p: Polynomial, depthOf: (atom: Expr) => number, numberOf: NumberOf): Expr {
   const constant = p.get('')?.coefficient ?? 0;

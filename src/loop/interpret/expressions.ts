@@ -15,18 +15,18 @@ export type Code<T> = (frame: Frame) => T;
 type ScalarCode = Code<Lane>;
 type VectorCode = Code<readonly Lane[]>;
 
-/** Where a kernel keeps its locals and buffers. */
+/** Slots of a kernel's locals and buffers. */
 export interface Slots {
   readonly kernel: string;
   local(variable: Var): number;
   buffer(buffer: Buffer): number;
-  /** A slot that nothing else uses. */
+  /** An unused slot. */
   temporary(): number;
 }
 
 /**
- * Compiles an expression to a closure. Everything in an expression is evaluated, once: a shared
- * sub-expression is computed first and kept in a slot, so the cost is that of the DAG, not the tree.
+ * Compiles an expression to a closure. Every subexpression is evaluated once: a shared one is computed first
+ * and kept in a slot, so the cost is that of the DAG, not the tree.
  */
 export function compileExpr(root: Expr, slots: Slots): Code<Value> {
   const uses = new Map<Expr, number>([[root, 1]]);

@@ -36,9 +36,9 @@ export function memoryOf(bytes: ArrayBufferLike): Memory {
 /** One activation of a kernel. */
 export interface Frame {
   readonly memory: Memory;
-  /** Locals and remembered shared sub-expressions, by slot. */
+  /** Locals and shared subexpressions, by slot. */
   readonly values: Value[];
-  /** Where each buffer starts, in its own elements, by slot. */
+  /** Start of each buffer, in its own elements, by slot. */
   readonly bases: number[];
 }
 

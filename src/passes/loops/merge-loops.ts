@@ -133,7 +133,7 @@ function mergeOnce(program: Program, region: (region: Program) => Program): Prog
   );
 }
 
-/** Mergeable loops of a program, by their replacement. */
+/** Mergeable loops of a program, each with its replacement. */
 function mergedLoops(
   program: Program,
   ids: Iterable<NodeId> = program.graph.nodes(),
@@ -176,7 +176,7 @@ function mergedLoops(
 
 interface Joined {
   readonly call: CallNode;
-  /** Positions of each loop's rows among those of the merged call. */
+  /** Positions of the rows of both loops among those of the merged call. */
   readonly firstRows: readonly number[];
   readonly rows: readonly number[];
 }
