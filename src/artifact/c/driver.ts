@@ -4,7 +4,7 @@ import type { Loaded, Routine, Statement, Test } from '../driver/statements.js';
 import { Identifiers } from './names.js';
 
 /** Context of statements in their file. */
-export interface CSurroundings {
+export interface CContext {
   /** Return value of a function for invalid data. */
   readonly badData: string;
   /** The call of a `main` on the table at an address. */
@@ -16,11 +16,11 @@ const prefix = 'v_';
 
 /** One function of C: its names, and its statements as lines. */
 export class CFunction {
-  readonly #around: CSurroundings;
+  readonly #around: CContext;
   readonly #names: Identifiers = new Identifiers();
   readonly #known: Map<string, string> = new Map();
 
-  constructor(around: CSurroundings) {
+  constructor(around: CContext) {
     this.#around = around;
   }
 
@@ -141,10 +141,7 @@ function loaded(from: string, dtype: Loaded): string {
 }
 
 /** A routine as a function that returns 0, or an error code. */
-export function routineToC(
-  { name, parameters, body, returns }: Routine,
-  around: CSurroundings,
-): string {
+export function routineToC({ name, parameters, body, returns }: Routine, around: CContext): string {
   const scope = new CFunction(around);
   const params = parameters.map((parameter) => scope.id(parameter));
   const lines = [

@@ -2,13 +2,19 @@ import { type Dim, type DimBindings, evaluateDim } from '../../base/dim/index.js
 import { bytesOf, viewOf } from '../../base/dtype.js';
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, UnsupportedError } from '../../base/errors.js';
-import { checkArgument, checkOptions, flag, rule, text } from '../../base/attributes/options.js';
+import {
+  checkArgument,
+  checkOptions,
+  flag,
+  valueRule,
+  textRule,
+} from '../../base/attributes/options.js';
 import { checkGraph, type StaticGraph } from '../../front/graphs/static-graph.js';
 import { bindShapes } from '../../ir/bind.js';
 import { wasmTarget } from '../../loop/language/target.js';
 import { type Artifact, artifactOf } from '../artifact.js';
 import { joinedBytes } from '../bytes.js';
-import { checkArtifact, feedsRule, type Elements, type Feeds } from '../check.js';
+import { checkArtifact, feedsRule, type CheckedArray, type Feeds } from '../check.js';
 import { Unbounded } from '../driver/names.js';
 import { runTrial } from './trial.js';
 import { artifactToC, type CFields, type CText } from './writer.js';
@@ -44,12 +50,12 @@ export interface ToCOptions {
 export function toC(graph: StaticGraph, options: ToCOptions): CFiles {
   checkGraph(op, graph);
   checkOptions<ToCOptions>(op, options, {
-    name: text,
+    name: textRule,
     train: flag,
     weights: anyPlace,
     check: feedsRule,
   });
-  checkArgument(op, 'name', options.name, text);
+  checkArgument(op, 'name', options.name, textRule);
   const { name, train = false, weights: place = 'source', check } = options;
   if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) {
     throw new ArgumentError('this is no name for functions and types of C', {
@@ -80,7 +86,7 @@ export function toC(graph: StaticGraph, options: ToCOptions): CFiles {
 const op = 'toC';
 
 /** Any value: the choice is checked where it is interpreted. */
-const anyPlace = rule('a place', (value): value is 'source' | 'file' => value !== undefined);
+const anyPlace = valueRule('a place', (value): value is 'source' | 'file' => value !== undefined);
 
 function unbounded({ size, op: by, source }: Unbounded): UnsupportedError {
   return new UnsupportedError(`nothing bounds a size that the data of ${by} decides`, {
@@ -131,4 +137,4 @@ function runOnce(
 const elementCount = (shape: readonly number[]): number =>
   shape.reduce((product, extent) => product * extent, 1);
 
-type Arrays = Readonly<Record<string, Elements>>;
+type Arrays = Readonly<Record<string, CheckedArray>>;

@@ -6,7 +6,7 @@ import { joinedBytes } from '../bytes.js';
 import type { CFiles } from './index.js';
 
 /** One run of a model in a process of its own. */
-export interface Trial {
+export interface ModelRun {
   readonly files: CFiles;
   /** Prefix of functions and types. */
   readonly model: string;
@@ -24,7 +24,7 @@ export interface Trial {
  * outputs, concatenated.
  * @throws UnsupportedError when nothing can be compiled.
  */
-export function runTrial(op: string, trial: Trial): Uint8Array {
+export function runTrial(op: string, trial: ModelRun): Uint8Array {
   const node = nodeModules();
   const [command] = node === null ? [] : compilerCommands(node, process.env);
   if (node === null || command === undefined) {
@@ -60,7 +60,7 @@ export function runTrial(op: string, trial: Trial): Uint8Array {
 }
 
 /** Reads the inputs from standard input, runs, and writes the results to standard output. */
-function trialText({ files, model, sizes, inputs, outputs, found }: Trial): string {
+function trialText({ files, model, sizes, inputs, outputs, found }: ModelRun): string {
   const structure = (kind: string, values: readonly (number | string)[]): string =>
     values.length === 0 ? '' : `  const ${model}_${kind} ${kind} = { ${values.join(', ')} };\n`;
   const given = { sizes, inputs, outputs, found };

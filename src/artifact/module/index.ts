@@ -3,8 +3,8 @@ import { checkGraph, type StaticGraph } from '../../front/graphs/static-graph.js
 import { reservedBytes } from '../../codegen/wasm/index.js';
 import { wasmTarget } from '../../loop/language/target.js';
 import { artifactOf } from '../artifact.js';
-import { checkArtifact, feedsRule, type Elements, type Feeds } from '../check.js';
-import { type ModuleParts, modulePartsOf, moduleText } from './writer.js';
+import { checkArtifact, feedsRule, type CheckedArray, type Feeds } from '../check.js';
+import { type ModuleParts, modulePartsOf, moduleSource } from './writer.js';
 
 export interface ToModuleOptions {
   /** Allow a graph that changes its own state: a training step, for example. Default false. */
@@ -29,7 +29,7 @@ export function toModule(graph: StaticGraph, options: ToModuleOptions = {}): str
   const artifact = artifactOf(graph, { op, target: wasmTarget, base: reservedBytes, train });
   const parts = modulePartsOf(op, artifact);
   if (check !== undefined) checkArtifact(op, graph, check, (given) => openHere(parts).run(given));
-  return moduleText(parts, artifact);
+  return moduleSource(parts, artifact);
 }
 
 /** Runs the module's own code in this process. */
@@ -44,4 +44,4 @@ function openHere({ body, wasm }: ModuleParts): { run(feeds: Given): Given } {
   return make(exports, memory) as { run(feeds: Given): Given };
 }
 
-type Given = Readonly<Record<string, Elements>>;
+type Given = Readonly<Record<string, CheckedArray>>;

@@ -6,7 +6,7 @@ import {
   constantValue,
   multiply,
   type Polynomial,
-  zero,
+  zeroPolynomial,
 } from './polynomial.js';
 
 /** Step limit of one proof. */
@@ -24,7 +24,7 @@ export class Facts extends Intervals {
       const split = this.#splitDeepest(q);
       if (split === null) return false;
       const { atom, factor, rest } = split;
-      const sign = prove(factor) ? 1 : prove(addScaled(zero, factor, -1)) ? -1 : 0;
+      const sign = prove(factor) ? 1 : prove(addScaled(zeroPolynomial, factor, -1)) ? -1 : 0;
       if (sign === 0) return false;
       return this.#bounds(atom, factor, sign, prove, known).some((all) =>
         all.every((bound) => prove(addScaled(rest, bound, 1))),
@@ -47,7 +47,7 @@ export class Facts extends Intervals {
       }
     }
     if (atom === null) return null;
-    let [factor, rest] = [zero, zero];
+    let [factor, rest] = [zeroPolynomial, zeroPolynomial];
     for (const term of p.values()) {
       const at = term.atoms.indexOf(atom);
       const others = at < 0 ? term.atoms : term.atoms.filter((_, i) => i !== at);
@@ -96,8 +96,10 @@ export class Facts extends Intervals {
       (known.get(String(this.numberOf(atom))) ?? 0) >= 1;
     if (!positive && !this.#dividesCleanly(atom.a, atom.b, prove)) return [];
     if (atom.op === 'rem')
-      return sign > 0 ? [[zero]] : [[times(addScaled(b, constantPolynomial(1), -1))], [times(a)]];
-    const ways = [[times(sign > 0 ? zero : a)]];
+      return sign > 0
+        ? [[zeroPolynomial]]
+        : [[times(addScaled(b, constantPolynomial(1), -1))], [times(a)]];
+    const ways = [[times(sign > 0 ? zeroPolynomial : a)]];
     if (divisor !== null && [...factor.values()].every((t) => t.coefficient % divisor === 0)) {
       // a - divisor + 1 <= divisor * atom <= a
       const scaled: Polynomial = new Map(

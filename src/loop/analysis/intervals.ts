@@ -1,4 +1,4 @@
-import { greater, hull, type Interval, lesser, times } from '../../base/interval.js';
+import { maxInterval, hull, type Interval, minInterval, times } from '../../base/interval.js';
 import { storageBytes } from '../language/build.js';
 import type { Expr, For, Load, Var } from '../language/nodes.js';
 import {
@@ -11,7 +11,7 @@ import {
   multiply,
   type NumberOf,
   type Polynomial,
-  zero,
+  zeroPolynomial,
 } from './polynomial.js';
 import { children, visitNew } from '../language/visit.js';
 
@@ -99,11 +99,11 @@ export class Intervals {
   #expand(expr: Expr): Polynomial | null {
     if (expr.kind === 'const') return constantPolynomial(Number(expr.value));
     if (expr.kind === 'unary' && expr.op === 'neg')
-      return addScaled(zero, this.polynomial(expr.x), -1);
+      return addScaled(zeroPolynomial, this.polynomial(expr.x), -1);
     if (expr.kind !== 'binary' || expr.a.type.scalar !== 'i32') return null;
     const { op, a, b } = expr;
     if (op === 'shl' && b.kind === 'const')
-      return addScaled(zero, this.polynomial(a), 1 << Number(b.value));
+      return addScaled(zeroPolynomial, this.polynomial(a), 1 << Number(b.value));
     if (op !== 'add' && op !== 'sub' && op !== 'mul') return null;
     const [p, q] = [this.polynomial(a), this.polynomial(b)];
     if (op === 'mul') {
@@ -169,9 +169,9 @@ export class Intervals {
     const [x, y] = [this.#promised(a), this.#promised(b)];
     switch (op) {
       case 'min':
-        return lesser(x, y);
+        return minInterval(x, y);
       case 'max':
-        return greater(x, y);
+        return maxInterval(x, y);
       case 'div':
         if (y.min < 1) return anything;
         if (y.max !== y.min) return x.min >= 0 ? { min: 0, max: x.max } : anything;

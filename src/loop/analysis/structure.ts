@@ -1,5 +1,5 @@
 import { operationCode } from './intern.js';
-import type { Buffer, Const, Expr, Kernel, Stmt, Storage, Var } from '../language/nodes.js';
+import type { Buffer, Const, Expr, Kernel, Stmt, ElementKind, Var } from '../language/nodes.js';
 import { children, ownExprs, ownStmts, visitNew } from '../language/visit.js';
 
 /**
@@ -27,7 +27,7 @@ export function skeletonOf(kernel: Kernel): Skeleton | null {
   return text === null ? null : { text, constants };
 }
 
-const storages: Readonly<Record<Storage, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
+const storages: Readonly<Record<ElementKind, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
 const modes = { serial: 1, vector: 2, unroll: 3 } as const;
 /** Below the codes of expressions, so that an item's first number tells what follows. */
 const heads = {
