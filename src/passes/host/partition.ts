@@ -31,7 +31,7 @@ export interface BoundaryCheck {
 }
 
 /** An island, and what the host does before and when it has run. */
-export interface Stage {
+export interface IslandStage {
   /** Of calls whose sizes only the data decides: nobody could check them earlier. */
   readonly checks: readonly BoundaryCheck[];
   readonly island: Island | null;
@@ -46,7 +46,7 @@ export interface Stage {
 /** A program cut where only the data, or the host, can say how it goes on. */
 export interface Partition {
   readonly program: Program;
-  readonly stages: readonly Stage[];
+  readonly stages: readonly IslandStage[];
 }
 
 /**
@@ -96,7 +96,7 @@ class Partitioner {
     for (const { extents, calls } of this.#drafts) {
       for (const id of [...extents, ...calls]) program.operands(id).forEach((v) => this.#want(v));
     }
-    const stages: Stage[] = [];
+    const stages: IslandStage[] = [];
     // From the last: an island says what it wants of those before it.
     for (let stage = this.#drafts.length - 1; stage >= 0; stage--) {
       stages.push(this.#stage(stage, this.#drafts[stage]));
@@ -151,7 +151,7 @@ class Partitioner {
     this.#drafts[this.#stageOf[base.node]].wanted.add(base);
   }
 
-  #stage(stage: number, { wanted, extents, calls, requirements }: Draft): Stage {
+  #stage(stage: number, { wanted, extents, calls, requirements }: Draft): IslandStage {
     const { members, reads } = this.#members(stage, [...wanted]);
     for (const value of reads) this.#want(value);
     const island = wanted.size === 0 ? null : this.#island(members, reads, [...wanted]);
@@ -201,7 +201,7 @@ class Partitioner {
   #island(members: readonly NodeId[], reads: readonly Value[], gives: readonly Value[]): Island {
     const whole = this.#program;
     const calls = members.map((id) => whole.node(id)).filter((node) => node.kind === 'call');
-    const open = openSymbols(
+    const open = undeterminedSymbols(
       reads.map(({ type }) => type),
       calls,
     );
@@ -239,7 +239,7 @@ function unplanned({ op, source }: CallNode, symbols: readonly string[]): Unsupp
 }
 
 /** The symbols that types and calls speak of and that arrays of these types do not determine. */
-export function openSymbols(
+export function undeterminedSymbols(
   types: readonly TensorType[],
   calls: readonly CallNode[] = [],
 ): readonly DimExpr[] {
