@@ -2,9 +2,9 @@ import { onCpu } from '../../kernels/cpu/index.js';
 import type { Target } from '../../loop/language/target.js';
 import type { Program, Value } from '../../ir/program.js';
 import { fuse } from '../../passes/fuse/fuse.js';
-import { lowerProgram, type Plan } from '../../passes/lower/main/plan.js';
+import { lowerProgram, type ProgramPlan } from '../../passes/lower/main/plan.js';
 import { prepareControl } from '../../passes/lower/main/prepare.js';
-import { type Island, partition, type Stage } from '../../passes/host/partition.js';
+import { type Island, partition, type IslandStage } from '../../passes/host/partition.js';
 import { passes, runPipeline } from '../../passes/pipeline.js';
 import { schedule } from '../../passes/plan/schedule.js';
 import { viewed } from '../../passes/rewrite/views.js';
@@ -13,15 +13,15 @@ import { evaluateConstant } from '../../runtime/compile/compile.js';
 /** A part of a program that runs in one go, and what happens behind it. */
 export interface PlannedStage {
   readonly island: {
-    readonly plan: Plan;
+    readonly plan: ProgramPlan;
     /** What the plan's inputs are; one behind them tells sizes and has no elements. */
     readonly reads: readonly Value[];
     /** What its outputs are. */
     readonly gives: readonly Value[];
   } | null;
-  readonly extents: Stage['extents'];
-  readonly calls: Stage['calls'];
-  readonly requirements: Stage['requirements'];
+  readonly extents: IslandStage['extents'];
+  readonly calls: IslandStage['calls'];
+  readonly requirements: IslandStage['requirements'];
 }
 
 /** A program as the parts that run one after the other. */
@@ -61,7 +61,7 @@ function lowered(program: Program): Program {
 }
 
 /** On one thread, whatever the process uses. */
-function planned(lowest: Program, target: Target): Plan {
+function planned(lowest: Program, target: Target): ProgramPlan {
   const prepared = prepareControl(lowest);
   return lowerProgram(prepared, schedule(prepared, fuse(prepared)), onCpu(target));
 }

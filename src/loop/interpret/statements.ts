@@ -2,17 +2,17 @@ import { InternalError } from '../../base/errors.js';
 import type { Buffer, Expr, Kernel, Stmt, Store, Var } from '../language/nodes.js';
 import type { Lane } from '../language/scalar.js';
 import { stretchOf } from '../language/team.js';
-import { type Code, compileExpr, type Slots } from './expressions.js';
+import { type Code, compileExpr, type FrameSlots } from './expressions.js';
 import {
   baseElement,
   type Frame,
   type Member,
-  type Memory,
+  type MemoryViews,
   outOfBounds,
-  type Value,
+  type LaneValue,
 } from './frame.js';
 
-export type Runnable = (memory: Memory, args: readonly Value[], member?: Member) => void;
+export type Runnable = (memory: MemoryViews, args: readonly LaneValue[], member?: Member) => void;
 
 /** One thread that runs everything. */
 const alone: Member = { index: 0, count: 1 };
@@ -28,7 +28,7 @@ export function compileKernel(kernel: Kernel): Runnable {
 
 function compileFresh(kernel: Kernel): Runnable {
   const slots = new KernelSlots(kernel.name);
-  const receive = kernel.params.map((param): ((frame: Frame, value: Value) => void) => {
+  const receive = kernel.params.map((param): ((frame: Frame, value: LaneValue) => void) => {
     if (param.kind === 'buffer') {
       const slot = slots.bind(param);
       return (frame, value) => {
@@ -48,7 +48,7 @@ function compileFresh(kernel: Kernel): Runnable {
   };
 }
 
-class KernelSlots implements Slots {
+class KernelSlots implements FrameSlots {
   readonly kernel: string;
   readonly #locals: Map<Var, number> = new Map();
   readonly #buffers: Map<Buffer, number> = new Map();
@@ -82,7 +82,7 @@ class KernelSlots implements Slots {
   }
 }
 
-function compileStmt(stmt: Stmt, slots: Slots): Code<void> {
+function compileStmt(stmt: Stmt, slots: FrameSlots): Code<void> {
   const scalar = (expr: Expr): Code<Lane> => compileExpr(expr, slots) as Code<Lane>;
   switch (stmt.kind) {
     case 'block': {
@@ -158,7 +158,7 @@ function compileStmt(stmt: Stmt, slots: Slots): Code<void> {
 }
 
 /** Lanes are stored in order: where two lanes meet one element, the later one stays. */
-function compileStore({ buffer, index, value }: Store, slots: Slots): Code<void> {
+function compileStore({ buffer, index, value }: Store, slots: FrameSlots): Code<void> {
   const slot = slots.buffer(buffer);
   const { storage } = buffer;
   const write = (frame: Frame, at: number, lane: Lane): void => {

@@ -21,7 +21,7 @@ export function isAlone({ count }: Team): boolean {
  * every index in one of them, where `begin` is not beyond `end`. Where the parts are cut changes with the number of threads, so nothing that
  * is computed may depend on it.
  */
-export function shareOf(team: Team, begin: Expr, end: Expr, step: number): Range {
+export function shareOf(team: Team, begin: Expr, end: Expr, step: number): LoopRange {
   if (isAlone(team)) return { begin, end };
   const { index, count } = team;
   const steps = e.div(e.add(e.sub(end, begin), step - 1), step);
@@ -32,8 +32,8 @@ export function shareOf(team: Team, begin: Expr, end: Expr, step: number): Range
   return { begin: cut(index), end: cut(e.add(index, 1)) };
 }
 
-/** Indices `begin <= i < end`. */
-export interface Range {
+/** Loop indices `begin <= i < end`. */
+export interface LoopRange {
   readonly begin: Expr;
   readonly end: Expr;
 }
@@ -41,9 +41,9 @@ export interface Range {
 /** A range that is divided among those who run the kernel, or all of it. */
 export function overRange(
   isDivided: boolean,
-  { begin, end }: Range,
+  { begin, end }: LoopRange,
   step: number,
-  body: (range: Range) => Stmt,
+  body: (range: LoopRange) => Stmt,
 ): Stmt {
   if (!isDivided) return body({ begin, end });
   return e.parallel(begin, end, step, (from, to) => body({ begin: from, end: to }));

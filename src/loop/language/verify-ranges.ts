@@ -3,15 +3,15 @@ import { binaryLane } from './scalar.js';
 import { ownExprs, ownStmts, visitExprs, visitStmts } from './visit.js';
 
 /**
- * What is wrong with the parallel ranges of a kernel, null where nothing is found. Stretches run in any order and at the
- * same time, so that
+ * Description of what is wrong with the parallel ranges of a kernel; null if nothing is found. Stretches run in any order
+ * and at the same time, so that
  *
  * - a range is in no other range, and holds no barrier and no call;
  * - what is assigned in it is declared in it;
  * - where a kernel has ranges, shared memory is stored to in ranges only, at indices or on
  *   conditions that depend on the stretch, unless there is certainly one stretch only.
  *
- * That stretches store to different places is more than a look at them can tell: running a team member by member does.
+ * Disjointness of what stretches store cannot be decided statically: tests run teams member by member.
  */
 export function problemOfRanges(body: Stmt): string | null {
   const ranges = rangesIn(body);
@@ -73,7 +73,7 @@ function problemOf(range: Parallel): string | null {
   return problemIn(range.body, isOneStretch(range));
 }
 
-/** Whether a range is certainly too short to be divided. */
+/** Tests that a range is certainly too short to be divided. */
 function isOneStretch({ begin, end, step }: Parallel): boolean {
   const [from, to] = [valueOf(begin), valueOf(end)];
   return from !== null && to !== null && to - from <= step;
@@ -87,7 +87,7 @@ function valueOf(expr: Expr): number | null {
   return a === null || b === null ? null : Number(binaryLane(expr.op, 'i32')(a, b));
 }
 
-/** The variables whose values depend on the stretch of a range. */
+/** Variables whose values depend on the stretch of a range. */
 function varyingIn({ from, to, body }: Parallel): ReadonlySet<Var> {
   const varying = new Set([from, to]);
   // What is assigned at the end of a loop may feed what is declared at its beginning.

@@ -1,6 +1,6 @@
 import { InternalError } from '../../base/errors.js';
 import * as e from './build.js';
-import type { Bitcast, Broadcast, Cast, Expr, Extract, Kernel, Module, Parallel, Stmt, Unary, Var } from './nodes.js'; // prettier-ignore
+import type { Bitcast, Broadcast, CastExpr, Expr, Extract, Kernel, Module, Parallel, Stmt, UnaryExpr, Var } from './nodes.js'; // prettier-ignore
 
 /**
  * Walking and rebuilding. Expressions are DAGs: whatever recurses over one here visits a shared
@@ -72,7 +72,7 @@ export function mapChildren(expr: Expr, map: (child: Expr) => Expr): Expr {
   }
 }
 
-function withOperand(expr: Unary | Cast | Bitcast | Broadcast | Extract, x: Expr): Expr {
+function withOperand(expr: UnaryExpr | CastExpr | Bitcast | Broadcast | Extract, x: Expr): Expr {
   switch (expr.kind) {
     case 'unary':
       return e.unary(expr.op, x);
@@ -330,7 +330,7 @@ export function withBody(kernel: Kernel, body: Stmt): Kernel {
 }
 
 /** For code that is made for one thread: ranges have been divided by then (`optimize/divide.ts`). */
-export function undivided({ from, to }: Parallel): never {
+export function refuseRange({ from, to }: Parallel): never {
   throw new InternalError(`loop IR: the range ${from.name}..${to.name} has not been divided`);
 }
 

@@ -10,7 +10,7 @@ export type DeviceKernel<A = Attributes> = (context: KernelContext<A>) => Stmt;
 /** The kernels that a device has of its own, by declaration. */
 export type KernelTable = ReadonlyMap<Operator, DeviceKernel>;
 
-/** What programs are lowered for: a processor, and the kernels written for its kind of device. */
+/** Target of lowering: a processor, and the kernels written for its kind of device. */
 export interface DeviceTarget extends Target {
   readonly kernels: KernelTable;
 }

@@ -1,7 +1,7 @@
-import { sizeOf } from '../../base/dim/index.js';
+import { elementCount } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
-import { equal, words } from '../../ir/requirement.js';
+import { equalSizes, words } from '../../ir/requirement.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
@@ -30,8 +30,8 @@ import { writeDistinctRows } from './onnx.js';
 /* The order of whole rows, and where in it a new row begins. */
 
 /**
- * The positions that sort the rows of `x` (rank 2) in lexicographic order, int64; stable. NaN counts as
- * the greatest value, as in `sort`.
+ * The indices that sort the rows of `x` (rank 2) in lexicographic order, int64; stable. NaN sorts last, as in
+ * `sort`.
  */
 export const argsortRows: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>) => T,
@@ -56,7 +56,7 @@ export const argsortRows: OperatorFunction<
   gradient: 'none',
   lowering: { kind: 'kernel', kernel: rowRankNest },
   onnx: ({ onnx, inputs: [x], inputTypes: [type] }) => {
-    // Equal rows have equal numbers, and of equal numbers TopK takes the first one first.
+    // Equal rows have equal numbers, and TopK returns equal elements in order.
     const { inverse } = writeDistinctRows(onnx, x, type);
     const all = onnx.sizes([type.shape[0]]);
     const smallestFirst = { axis: 0, largest: 0, sorted: 1 };
@@ -70,8 +70,8 @@ export const argsortRows: OperatorFunction<
 });
 
 /**
- * For every place in an order of the first axis of `x` whether another sub-array stands there than at the
- * place before: bool, the shape of `order`. NaNs equal one another. True at the first place.
+ * True at positions of an order of the first axis of `x` where the sub-array differs from the previous one:
+ * bool, the shape of `order`. NaNs are equal. True at the first position.
  */
 export const runStarts: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, order: Input<T>) => T,
@@ -92,7 +92,7 @@ export const runStarts: OperatorFunction<
         actual: `${shapeToString(x.shape)} and ${shapeToString(order.shape)}`,
       });
     }
-    require(equal(order.shape[0], x.shape[0]), () => ({
+    require(equalSizes(order.shape[0], x.shape[0]), () => ({
       error: 'shape',
       op: 'runStarts',
       problem: words`the order does not fit axis 0`,
@@ -135,7 +135,7 @@ export const runStarts: OperatorFunction<
       const numbers = cumsum(onesLike(order, { dtype: 'int64' }), 0, { exclusive: true });
       const before = take(order, maximum(sub(numbers, 1), 0), { axis: 0, mode: 'valid' });
       const rowsAt = (places: typeof x): typeof x =>
-        reshape(take(x, places, { axis: 0, mode: 'clip' }), [length, sizeOf(rest)]);
+        reshape(take(x, places, { axis: 0, mode: 'clip' }), [length, elementCount(rest)]);
       const [here, last] = [rowsAt(order), rowsAt(before)];
       const isReal = logicalOr(equalTo(here, here), equalTo(last, last));
       const isNew = any(logicalAnd(notEqual(here, last), isReal), 1);
@@ -158,7 +158,7 @@ export const runStarts: OperatorFunction<
   ],
 });
 
-/** Whether two elements are not one value; NaN is one. */
+/** True when two elements differ; NaN equals itself. */
 function differ(a: Expr, b: Expr): Expr {
   const { scalar } = a.type;
   if (scalar !== 'f32' && scalar !== 'f64') return e.ne(a, b);

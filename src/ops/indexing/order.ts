@@ -5,7 +5,7 @@ import { computeScalar, type KernelContext } from '../declare/lowering.js';
 import { overAll } from '../loops.js';
 
 /**
- * Whether `a` comes before `b`. Of floats NaN counts as greater than every number, so it comes last in
+ * Tests whether `a` comes before `b`. Of floats NaN counts as greater than every number, so it comes last in
  * ascending order and first in descending order; both zeros are equal.
  */
 export function comesBefore(a: Expr, b: Expr, descending: boolean): Expr {

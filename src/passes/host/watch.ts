@@ -3,11 +3,11 @@ import { allocate, type DType } from '../../base/dtype.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
-import type { Accepted } from '../../ops/declare/check.js';
+import type { AcceptedElements } from '../../ops/declare/check.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import * as ops from '../../ops/index.js';
 import { controlOf } from '../lower/main/control.js';
-import { carryRequirements, instantiate } from '../rewrite/transform.js';
+import { instantiate } from '../rewrite/transform.js';
 import { viewed } from '../rewrite/views.js';
 
 /*
@@ -21,7 +21,7 @@ export interface Watched {
   readonly call: CallNode;
   /** The type of the operand that is looked at, in the dimensions of the program that the call stands in. */
   readonly type: TensorType;
-  readonly accepted: Accepted;
+  readonly accepted: AcceptedElements;
 }
 
 /** A program that tells of foreign elements: one further result for each call that is watched, behind its own. */
@@ -34,12 +34,12 @@ export interface Watching {
 export interface Report {
   readonly type: { readonly dtype: DType; readonly shape: readonly number[] };
   /** Of the elements of one call, a vector of int64. */
-  of(elements: Value, accepted: Accepted): Value;
+  of(elements: Value, accepted: AcceptedElements): Value;
   join(before: Value, now: Value): Value;
 }
 
 /** Whether there are any: bool, rank 0. */
-export const whether: Report = {
+export const presenceReport: Report = {
   type: { dtype: 'bool', shape: [] },
   of: (elements, accepted) => ops.any(foreign(elements, accepted)),
   join: (before, now) => ops.logicalOr(before, now),
@@ -49,7 +49,7 @@ export const whether: Report = {
  * Of the first: its row-major position counted from 1, the element, and the most that is accepted. int64, zeros
  * where there is none.
  */
-export const which: Report = {
+export const firstReport: Report = {
   type: { dtype: 'int64', shape: [3] },
   of: (elements, accepted) => {
     const found = foreign(elements, accepted);
@@ -65,7 +65,7 @@ export const which: Report = {
   join: (before, now) => ops.where(ops.greater(ops.slice(before, 0), 0), before, now),
 };
 
-function foreign(elements: Value, { least, most, except }: Accepted): Value {
+function foreign(elements: Value, { least, most, except }: AcceptedElements): Value {
   const isBelow = ops.less(elements, least);
   const isOutside = most === null ? isBelow : ops.logicalOr(isBelow, ops.greater(elements, most));
   return except === null ? isOutside : ops.logicalAnd(isOutside, ops.notEqual(elements, except));
@@ -93,7 +93,10 @@ export function watching(
       const node = program.node(id);
       if (node.kind === 'variable') results.push([into.variable(node.name, node.type)]);
       else if (node.kind === 'constant') results.push([into.constant(node.data)]);
-      else {
+      else if (node.kind === 'check') {
+        into.require(node.requirement);
+        results.push([]);
+      } else {
         const operands = program.operands(id).map(moved);
         const inside = watchingRegions(node, operands, into, report);
         results.push(inside?.results ?? into.appendNode(node, operands));
@@ -115,13 +118,12 @@ export function watching(
       ...outputs,
       ...reports.map((value, k) => ({ name: unused(`foreign_${k}`, taken), value })),
     ]);
-    carryRequirements(program, into);
   });
   return watched.length === 0 ? null : { program: made, watched };
 }
 
 /** Whether elements are positions along an axis that is no longer than what is accepted. */
-function areWithin(elements: Value, { least, most }: Accepted): boolean {
+function areWithin(elements: Value, { least, most }: AcceptedElements): boolean {
   const { program } = elements;
   const { node: id, port } = viewed(program, elements);
   const node = program.node(id);

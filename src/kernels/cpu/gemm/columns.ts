@@ -1,9 +1,9 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import type { Range } from '../../../loop/language/team.js';
+import type { LoopRange } from '../../../loop/language/team.js';
 import { tiled } from './cover.js';
 import { type Divided, overKind } from './region.js';
-import { halvings, lanesOf } from './shape.js';
+import { halvings, registerLanes } from './shape.js';
 import { known } from './sizes.js';
 import type { Contraction } from './spec.js';
 
@@ -32,9 +32,9 @@ export function columnsOf(spec: Contraction, divided: Divided, full: number): Co
 type Parts = Omit<Columns, 'all'>;
 
 function ofAny(spec: Contraction, divided: Divided, full: number): Parts {
-  const behind = ({ begin, end }: Range): Expr => e.sub(end, e.rem(e.sub(end, begin), full));
-  const narrower = halvings(lanesOf(spec)).filter((width) => width < full);
-  const over = (body: (range: Range) => Stmt): Stmt =>
+  const behind = ({ begin, end }: LoopRange): Expr => e.sub(end, e.rem(e.sub(end, begin), full));
+  const narrower = halvings(registerLanes(spec)).filter((width) => width < full);
+  const over = (body: (range: LoopRange) => Stmt): Stmt =>
     overKind(spec, divided, 'columns', full, body);
   return {
     hasWhole: true,
@@ -67,6 +67,6 @@ function ofSize(spec: Contraction, size: number, divided: Divided, full: number)
   };
 }
 
-function wholeTiles({ begin, end }: Range, full: number, body: ColumnsBody): Stmt {
+function wholeTiles({ begin, end }: LoopRange, full: number, body: ColumnsBody): Stmt {
   return e.forLoop('j', begin, end, (j) => body(j, full), { step: full });
 }

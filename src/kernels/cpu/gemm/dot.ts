@@ -1,11 +1,11 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import {
-  addBlock, addToLast, type BlockSums, blockSums, blockTerms, isLong, overBlocks, pairwise, putBlock,
+  addBlock, addToLast, type BlockSums, blockSums, blockTerms, isLong, overDepthBlocks, pairwise, putBlock,
 } from './blocks.js'; // prettier-ignore
 import { remainders, tiled } from './cover.js';
 import { dividedOf, overKind } from './region.js';
-import { lanesOf } from './shape.js';
+import { registerLanes } from './shape.js';
 import { indices } from './sizes.js';
 import type { Contraction } from './spec.js';
 
@@ -22,7 +22,7 @@ export interface DotShape {
 export function contractDot(spec: Contraction, { rows, columns }: DotShape): Stmt {
   const divided = dividedOf(spec, rows, columns);
   const sums = Math.max(sumsInFlight, rows * columns);
-  const memory = isLong(spec) ? blockSums(spec, e.i32(sums * lanesOf(spec))) : null;
+  const memory = isLong(spec) ? blockSums(spec, e.i32(sums * registerLanes(spec))) : null;
   const eachRow = (body: (i: Expr, height: number) => Stmt): Stmt =>
     overKind(spec, divided, 'rows', rows, (down) =>
       tiled('i', down, [rows, ...remainders(spec.m, rows)], body),
@@ -52,7 +52,7 @@ function products(
   columns: readonly Expr[],
 ): Stmt {
   const { scalar, k } = spec;
-  const lanes = lanesOf(spec);
+  const lanes = registerLanes(spec);
   const copies = Math.max(1, Math.floor(sumsInFlight / (rows.length * columns.length)));
   const step = copies * lanes;
   const whole = e.sub(k, e.rem(k, step));
@@ -97,7 +97,7 @@ function products(
   );
   const each = (visit: (memory: BlockSums, place: Expr, sum: Var) => Stmt): Stmt =>
     e.block(...partials.flat().map((sum, at) => visit(memory, placeOf(at, lanes), sum)));
-  return overBlocks(k, { begin: e.i32(0), end: whole }, blockTerms * step, (from, to) =>
+  return overDepthBlocks(k, { begin: e.i32(0), end: whole }, blockTerms * step, (from, to) =>
     e.block(
       ...zeros,
       accumulateWhole(from, to),

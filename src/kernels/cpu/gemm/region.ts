@@ -1,6 +1,6 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { overRange, type Range } from '../../../loop/language/team.js';
+import { overRange, type LoopRange } from '../../../loop/language/team.js';
 import { known } from './sizes.js';
 import type { Contraction } from './spec.js';
 
@@ -36,7 +36,7 @@ export function overKind(
   divided: Divided,
   kind: Exclude<Divided, 'nothing'>,
   step: number,
-  body: (range: Range) => Stmt,
+  body: (range: LoopRange) => Stmt,
 ): Stmt {
   const end = { batch, rows: m, columns: n }[kind];
   return overRange(divided === kind, { begin: e.i32(0), end }, step, body);

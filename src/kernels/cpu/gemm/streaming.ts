@@ -6,7 +6,7 @@ import {
   blockSums,
   blockTerms,
   isLong,
-  overBlocks,
+  overDepthBlocks,
   pairwise,
   putBlock,
 } from './blocks.js';
@@ -84,7 +84,7 @@ export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
     const last = each((place, sum) =>
       e.block(addToLast(memory, place, sum), e.store(sums, place, sum)),
     );
-    return overBlocks(k, { begin: e.i32(0), end: k }, blockTerms * rowsAtOnce, (from, to) =>
+    return overDepthBlocks(k, { begin: e.i32(0), end: k }, blockTerms * rowsAtOnce, (from, to) =>
       e.block(
         clear,
         accumulate(from, to),

@@ -6,8 +6,8 @@ import { comesBefore, type SortAttributes } from '../../../ops/indexing/order.js
 import { overAll, wideDType } from '../../../ops/loops.js';
 
 /**
- * Stores, for every row of the first input along an axis, the positions of its elements in sorted order.
- * A merge sort with 2 n keys and positions of scratch.
+ * Stores, for every row of the first input along an axis, the indices of its elements in sorted order. A
+ * merge sort with scratch memory for 2 n keys and indices.
  */
 export function sortLoops(context: KernelContext<SortAttributes>): Stmt {
   const [x] = context.inputs;
@@ -39,27 +39,27 @@ export function sortLoops(context: KernelContext<SortAttributes>): Stmt {
 }
 
 /**
- * What is sorted, in two halves that are merged into one another: places 0 to `length` and from there to
- * twice that. Each holds the position of an element, and whatever else is carried along.
+ * Data of a merge sort, in two halves that are merged into one another: slots 0 to `length` and from there to
+ * twice that. Each slot holds the index of an element, and additional data.
  */
 export interface Merging {
   readonly length: Expr;
   /** Twice as many int32 as there are elements. */
   readonly positions: Buffer;
-  /** Fills place `i` of the first half, apart from the position. */
+  /** Fills the additional data of slot `i` of the first half. */
   begin(i: Expr): Stmt;
-  /** Assigns whether the element at place `right` must go before the one at `left`. */
+  /** Assigns the condition that the element in slot `right` must precede the one in `left`. */
   decide(takesRight: Var, left: Expr, right: Expr): Stmt;
-  /** Takes along what the place holds apart from the position. */
+  /** Copies the additional data of a slot. */
   carry(to: Expr, from: Expr): Stmt;
-  /** Hears, for every rank `i`, at which place its element is in the end. */
+  /** Called for every rank `i` with the slot of its element. */
   finish(i: Expr, at: Expr): Stmt;
 }
 
-/** A bottom-up merge sort: stable, n log n in the worst case. */
+/** A stable bottom-up merge sort, n log n in the worst case. */
 export function mergeSort(merging: Merging): Stmt {
   const { length, positions } = merging;
-  /** Where the current half begins: 0 or `length`. */
+  /** Start of the current half: 0 or `length`. */
   const source = e.variable('source', 'i32');
   const width = e.variable('width', 'i32');
   const low = e.variable('low', 'i32');
@@ -86,7 +86,7 @@ export function mergeSort(merging: Merging): Stmt {
   );
 }
 
-/** Merges `low .. middle` and `middle .. high` into the other half; of equals the left one goes first. */
+/** Merges `low .. middle` and `middle .. high` into the other half; on ties the left element goes first. */
 function mergeRuns(
   { length, positions, decide, carry }: Merging,
   source: Expr,
@@ -109,7 +109,7 @@ function mergeRuns(
     e.forLoop('out', low, high, (out) =>
       e.block(
         e.declare(takesRight, e.lt(right, high)),
-        // Both elements exist only inside the branch: a select would load beyond a run's end.
+        // Both elements exist only inside the branch: a select would read beyond a run's end.
         e.ifThen(
           e.and(takesRight, e.lt(left, middle)),
           decide(takesRight, e.add(source, left), e.add(source, right)),

@@ -6,9 +6,9 @@ import { overAll, wideDType } from '../../../ops/loops.js';
 import { comesBefore, type SortAttributes } from '../../../ops/indexing/order.js';
 
 /**
- * Stores, for every row of the first input along an axis, the positions of the first `k` elements in
- * sorted order, `k` at least 1. The best so far are kept in order, and an element is looked at twice only
- * if it beats the last of them: n comparisons, and about k * k * log(n / k) steps for random rows.
+ * Stores, for every row of the first input along an axis, the indices of the first `k` elements in sorted
+ * order, `k` at least 1. The best so far are kept sorted, and an element is inserted only if it beats the
+ * last of them: n comparisons, and about k * k * log(n / k) steps for random rows.
  */
 export function selectLoops(context: KernelContext<SortAttributes & { readonly k: number }>): Stmt {
   const [x] = context.inputs;
@@ -21,7 +21,7 @@ export function selectLoops(context: KernelContext<SortAttributes & { readonly k
   const scalar = computeScalar(wide);
   const rows = x.shape.map((extent, at) => (at === axis ? e.i32(1) : extent));
 
-  /** Moves what comes after the key up by one place, from place `last` down, and puts the key there. */
+  /** Moves the elements after the key up by one, from position `last` down, and inserts the key. */
   const insert = (key: Expr, position: Expr, last: Expr): Stmt => {
     const place = e.variable('place', 'i32');
     const goesOn = e.variable('goesOn', 'bool');

@@ -1,6 +1,6 @@
 import { type Dim, isStatic } from '../../../base/dim/index.js';
 import { scalarBytes } from '../../../loop/language/build.js';
-import { lanesOf } from '../gemm/shape.js';
+import { registerLanes } from '../gemm/shape.js';
 import { phasesOf } from './layout.js';
 import type { Axis, Windowed } from './spec.js';
 import { hasTiles, points, tileRows } from './winograd.js';
@@ -58,7 +58,7 @@ function sizesOf(windows: Windowed): Sizes {
   const { context, scalar, axes } = windows;
   const { target } = context;
   const size = (dim: Dim): number => (isStatic(dim) ? dim : likely);
-  const lanes = lanesOf(windows);
+  const lanes = registerLanes(windows);
   const wide = axes[2].count;
   const isCut = isStatic(wide) && wide > mostColumns;
   const parts = Math.ceil(size(wide) / mostColumns);

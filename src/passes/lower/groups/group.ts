@@ -10,17 +10,17 @@ import { declarationOf } from '../../../ops/declare/facets.js';
 import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import type { Group } from '../../groups/group.js';
 import { isStaged } from '../../groups/rows.js';
-import type { Extents } from '../../../loop/language/extents.js';
+import type { ExtentParameters } from '../../../loop/language/extents.js';
 import { amongThreads, KernelBuilder, type LoweredKernel } from '../nests/builder.js';
 import { type Division, grainsOf, undivided } from '../nests/cost.js';
 import { Epilogue } from '../nests/epilogue.js';
-import { besideDomain } from '../reductions/fold.js';
+import { sideStore } from '../reductions/fold.js';
 import { kernelNest } from '../nests/kernel.js';
 import { pointNest } from '../nests/point.js';
 import { reduceNest } from '../reductions/reduce.js';
 import { rowNest } from './row-nest.js';
-import { type Placement, Scope } from '../nests/scope.js';
-import type { Steady } from '../nests/steady.js';
+import { type ValueLocations, KernelScope } from '../nests/scope.js';
+import type { PackedLifetime } from '../nests/steady.js';
 
 /**
  * Lowers the nodes of a group to one kernel. `number` makes its name unique. Where there are several threads
@@ -29,11 +29,11 @@ import type { Steady } from '../nests/steady.js';
 export function lowerGroup(
   program: Program,
   group: Group,
-  placement: Placement,
+  placement: ValueLocations,
   number: number,
   target: DeviceTarget,
   division: Division = undivided,
-  steady: Steady | null = null,
+  steady: PackedLifetime | null = null,
 ): LoweredKernel {
   const name = kernelName(program, number, group.members);
   const lower = (isDivided: boolean): GroupKernel =>
@@ -51,21 +51,21 @@ export function lowerGroup(
 /** A kernel, and the sizes that it takes. */
 export interface GroupKernel {
   readonly lowered: LoweredKernel;
-  readonly extents: Extents;
+  readonly extents: ExtentParameters;
 }
 
 /** The kernel of a group; `isDivided`: with parallel ranges, where there is something to divide. */
 export function groupKernel(
   program: Program,
   group: Group,
-  placement: Placement,
+  placement: ValueLocations,
   name: string,
   target: DeviceTarget,
   isDivided: boolean,
-  steady: Steady | null = null,
+  steady: PackedLifetime | null = null,
 ): GroupKernel {
   const builder = new KernelBuilder();
-  const scope = new Scope(program, builder, placement, new Set(group.members));
+  const scope = new KernelScope(program, builder, placement, new Set(group.members));
   const body = groupBody(program, group, scope, target, steady, isDivided);
   return { lowered: builder.finish(name, body), extents: builder.extents };
 }
@@ -73,9 +73,9 @@ export function groupKernel(
 function groupBody(
   program: Program,
   group: Group,
-  scope: Scope,
+  scope: KernelScope,
   target: DeviceTarget,
-  steady: Steady | null,
+  steady: PackedLifetime | null,
   isDivided: boolean,
 ): Stmt {
   const [anchor] = group.anchors;
@@ -94,7 +94,7 @@ function groupBody(
       const epilogue = new Epilogue(program, group, scope);
       const domain = program.operands(anchor)[0].type.shape;
       const beside = group.beside.map((value) =>
-        besideDomain(domain, scope.sink(value), scope.compute(value)),
+        sideStore(domain, scope.sink(value), scope.compute(value)),
       );
       return reduceNest(scope, group.anchors, beside, epilogue, target, isDivided);
     }

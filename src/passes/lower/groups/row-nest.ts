@@ -15,24 +15,29 @@ import {
   zero,
 } from '../nests/access.js';
 import { loadElement, settle, storeElement } from '../../../ops/elements.js';
-import { besideDomain, type FoldLoops, type FoldStage, place } from '../reductions/fold.js';
+import { sideStore, type FoldLoops, type FoldStage, place } from '../reductions/fold.js';
 import { foldRow } from '../reductions/fold-rows.js';
 import { loopToShare, nest, planLoops, type Probe } from '../nests/nest.js';
 import { lanesOf, partsOf, probeOf } from '../reductions/reduce.js';
 import { type RowStage, rowStages } from './row-stages.js';
-import type { Scope } from '../nests/scope.js';
+import type { KernelScope } from '../nests/scope.js';
 
 /**
  * The nest of reductions that depend on each other, and of what is made of their results, one row after the
  * other: it looks at a row as often as it takes to know all that the row gives, while the row lies in the
  * cache. Elements that are dear to compute wait in memory of one row for the next look.
  */
-export function rowNest(scope: Scope, group: Group, target: Target, isDivided: boolean): Stmt {
+export function rowNest(
+  scope: KernelScope,
+  group: Group,
+  target: Target,
+  isDivided: boolean,
+): Stmt {
   return new Rows(scope, group, target).nest(isDivided);
 }
 
 class Rows {
-  readonly #scope: Scope;
+  readonly #scope: KernelScope;
   readonly #group: Group;
   readonly #target: Target;
   readonly #stages: readonly RowStage[];
@@ -44,7 +49,7 @@ class Rows {
   /** How many elements a row has. */
   readonly #count: Expr;
 
-  constructor(scope: Scope, group: Group, target: Target) {
+  constructor(scope: KernelScope, group: Group, target: Target) {
     this.#scope = scope;
     this.#group = group;
     this.#target = target;
@@ -122,7 +127,7 @@ class Rows {
       ...stage.stores.map((value) => [value, this.#scope.sink(value)] as const),
     ];
     const beside = sinks.map(([value, sink]) =>
-      besideDomain(this.#domain, sink, (index) => scope.access(value).at(index)),
+      sideStore(this.#domain, sink, (index) => scope.access(value).at(index)),
     );
     const zeros = this.#domain.map(() => zero);
     const values = [

@@ -6,8 +6,8 @@ import { copiesInFlight, declareState, type Fold, place, step } from './fold.js'
 import { foldTogether } from './fold-together.js';
 import { termsTogether } from './long-sums.js';
 import { nestInBlocks } from './sum-blocks.js';
-import type { Range } from '../../../loop/language/team.js';
-import { elementsTogether, type Loop, loopToShare, nest, overLoop } from '../nests/nest.js';
+import type { LoopRange } from '../../../loop/language/team.js';
+import { elementsTogether, type NestLoop, loopToShare, nest, overLoop } from '../nests/nest.js';
 import { cut, stageInBlocks, stageLoop } from './stages.js';
 
 /** Folds of at most this many elements keep their states in registers. */
@@ -16,9 +16,9 @@ const shortFold = 8;
 const columnsTogether = 1024;
 
 /** Folds over outer axes: neighboring results side by side, `column` is the loop over them. */
-export function foldColumns(fold: Fold, column: Loop | undefined, isDivided: boolean): Stmt {
+export function foldColumns(fold: Fold, column: NestLoop | undefined, isDivided: boolean): Stmt {
   if (column === undefined) return columnsAt(fold, [[]], 1);
-  const stepOf = (loop: Loop): number => (loop === column ? elementsTogether : 1);
+  const stepOf = (loop: NestLoop): number => (loop === column ? elementsTogether : 1);
   const shared = isDivided ? loopToShare(fold.outer, stepOf) : null;
   const count = fold.inner.reduce((product, { extent }) => mulIndex(product, extent), one);
   const isShort = count.kind === 'const' && Number(count.value) <= shortFold;
@@ -30,8 +30,8 @@ export function foldColumns(fold: Fold, column: Loop | undefined, isDivided: boo
 
 function columnsInRegisters(
   fold: Fold,
-  column: Loop,
-  { begin, end }: Range,
+  column: NestLoop,
+  { begin, end }: LoopRange,
   outerAt: readonly Expr[],
 ): Stmt {
   const isWhole = end === column.extent;
@@ -64,7 +64,12 @@ function columnsAt(fold: Fold, keptAt: readonly (readonly Expr[])[], lanes: numb
  * States in memory, so that the input is read in its own order, row by row, instead of once for every
  * few columns; several rows are folded in between to save loads and stores of states.
  */
-function columnsInMemory(fold: Fold, column: Loop, range: Range, outerAt: readonly Expr[]): Stmt {
+function columnsInMemory(
+  fold: Fold,
+  column: NestLoop,
+  range: LoopRange,
+  outerAt: readonly Expr[],
+): Stmt {
   const { extent } = column;
   const most =
     extent.kind === 'const' ? Math.min(Number(extent.value), columnsTogether) : columnsTogether;

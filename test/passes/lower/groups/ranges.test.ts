@@ -14,7 +14,7 @@ import { byDefinition, type DeviceTarget } from '../../../../src/ops/declare/ker
 import { registry } from '../../../../src/ops/registry.js';
 import { fuse } from '../../../../src/passes/fuse/fuse.js';
 import type { Group } from '../../../../src/passes/groups/group.js';
-import { Places } from '../../../../src/passes/groups/places.js';
+import { BufferAssignment } from '../../../../src/passes/groups/places.js';
 import { groupKernel } from '../../../../src/passes/lower/groups/group.js';
 import type { LoweredKernel } from '../../../../src/passes/lower/nests/builder.js';
 import { runPipeline } from '../../../../src/passes/pipeline.js';
@@ -42,7 +42,7 @@ const patterns = [0x5a, 0xa5] as const;
 /** Memory for what a schedule reads and writes, and for what its kernels need of their own. */
 class Machine {
   readonly program: Program;
-  readonly places: Places;
+  readonly places: BufferAssignment;
   bytes: Uint8Array;
   readonly #offsets: number[] = [];
   /** Where memory of one kernel begins. */
@@ -50,7 +50,7 @@ class Machine {
 
   constructor(program: Program, groups: readonly Group[], operands: readonly Operand[]) {
     this.program = program;
-    this.places = new Places(program, groups);
+    this.places = new BufferAssignment(program, groups);
     for (const { dtype, length } of this.places.all) {
       this.#offsets.push(this.#take(bytesOf(dtype) * Number(length)));
     }

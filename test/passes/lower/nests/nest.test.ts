@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as e from '../../../../src/loop/language/build.js';
-import { Extents } from '../../../../src/loop/language/extents.js';
+import { ExtentParameters } from '../../../../src/loop/language/extents.js';
 import type { Expr } from '../../../../src/loop/language/nodes.js';
 import { kernelText } from '../../../../src/loop/language/text.js';
 import {
-  type Loop,
+  type NestLoop,
   loopToShare,
   nest,
   planLoops,
@@ -23,11 +23,11 @@ function inOrder(shape: readonly number[]): (index: readonly Expr[]) => Probe {
   };
 }
 
-function loopsOf(shape: readonly number[], folded: readonly number[]): readonly Loop[] {
-  return planLoops(new Extents(), shape, inOrder(shape), new Set(folded)).loops;
+function loopsOf(shape: readonly number[], folded: readonly number[]): readonly NestLoop[] {
+  return planLoops(new ExtentParameters(), shape, inOrder(shape), new Set(folded)).loops;
 }
 
-const described = (loops: readonly Loop[]): string =>
+const described = (loops: readonly NestLoop[]): string =>
   loops
     .map(({ axes, isIndependent }) => `${axes.join('')}${isIndependent ? '' : ' folded'}`)
     .join();
@@ -70,7 +70,7 @@ describe('nest', () => {
     const [first, last] = loops;
     const body = ([i, j]: readonly Expr[]): ReturnType<typeof e.store> =>
       e.store(out, e.add(e.mul(i, 5), j), e.constant('f32', 1));
-    const text = (shared: Loop, step: number): string =>
+    const text = (shared: NestLoop, step: number): string =>
       kernelText(e.kernel('k', [out], nest(loops, body, 'vector', { loop: shared, step })));
     assert.equal(
       text(first, 1),
