@@ -5,13 +5,13 @@ import { mostThreads } from './settings.js';
 import { type Spawn, type Spawned, functionText } from './spawn.js';
 import { work } from './worker.js';
 
-/** Who ends again and again would not do better the next time. */
+/** Workers that keep crashing are not restarted. */
 const maxRestarts = 8;
 
-/** How many workers there can ever be: the words of one that is gone are never another's. */
+/** Limit of workers ever started: the words of a dead one are never reused. */
 export const maxWorkers: number = mostThreads - 1 + maxRestarts;
 
-/** A worker that should be there, and that has been started at some time. */
+/** A worker slot, with the worker that was started for it. */
 interface WorkerSlot {
   worker: Spawned | null;
   /** The number of the worker, by which it finds its words. */
@@ -20,8 +20,8 @@ interface WorkerSlot {
 }
 
 /**
- * The workers of a pool, with the programs that they know, and the guard that notices when one dies.
- * They are started when they are needed first, and again where one is gone.
+ * The workers of a pool, the programs that they have, and the watchdog that notices when one dies. They are
+ * started at first use, and restarted when one is gone.
  */
 export class Workers {
   readonly #ground: SharedGround;
@@ -41,12 +41,12 @@ export class Workers {
     this.#spawn = spawn;
   }
 
-  /** What went wrong with workers. */
+  /** Failures of workers. */
   get notes(): readonly string[] {
     return this.#notes;
   }
 
-  /** Tells all of a program; its number. */
+  /** Sends a program to all workers; returns its number. */
   add(recipe: EntryRecipe): number {
     const id = ++this.#newest;
     this.#programs.set(id, recipe);
@@ -59,7 +59,7 @@ export class Workers {
     this.#tell({ kind: 'forget', id });
   }
 
-  /** How many of the first `most` workers could run a program at this moment. */
+  /** Number of the first `most` workers that could run a program now. */
   ready(id: number, most: number = Infinity): number {
     let count = 0;
     for (let at = 0; at < this.#seats.length && count < most; at++) {
@@ -68,14 +68,14 @@ export class Workers {
     return count;
   }
 
-  /** Whether one of the first `most` workers is there and could run a program later. */
+  /** True when one of the first `most` workers is running and could run a program later. */
   isComing(id: number, most: number): boolean {
     return this.#seats
       .slice(0, most)
       .some((seat) => seat.worker !== null && !this.#isReady(seat, id) && !this.#isDead(seat));
   }
 
-  /** Starts those of the first `most` workers that are missing. */
+  /** Starts the missing ones of the first `most` workers. */
   fill(most: number): void {
     for (let at = 0; at < most; at++) {
       const seat = (this.#seats[at] ??= { worker: null, number: 0, sent: 0 });
@@ -84,7 +84,7 @@ export class Workers {
     }
   }
 
-  /** Whether anybody is in a job. */
+  /** True when a worker is in a job. */
   get isInside(): boolean {
     for (const seat of this.#seats) {
       if (seat.worker !== null && this.#word(seat, 'inside') !== 0) return true;
@@ -92,14 +92,14 @@ export class Workers {
     return false;
   }
 
-  /** Wakes whoever sleeps. */
+  /** Wakes sleeping workers. */
   wake(): void {
     const words = this.#words;
     Atomics.add(words, controlWords.bell, 1);
     if (Atomics.load(words, controlWords.sleeping) > 0) Atomics.notify(words, controlWords.bell);
   }
 
-  /** Says something about those that have died in a job. */
+  /** Adds a note about workers that have died in a job. */
   noteDeaths(note: string): void {
     this.#notes.push(note);
     for (const seat of this.#seats) {
@@ -107,7 +107,7 @@ export class Workers {
     }
   }
 
-  /** Ends all for good. */
+  /** Ends all workers for good. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const left = this.#seats.map((seat) => this.#leave(seat));
@@ -115,7 +115,7 @@ export class Workers {
     this.#guard = null;
   }
 
-  /** @internal Ends a worker as an accident would. */
+  /** @internal Kills a worker as a crash would. */
   async kill(seat: number): Promise<void> {
     await this.#seats[seat]?.worker?.kill();
   }
@@ -154,7 +154,7 @@ export class Workers {
 
   #startGuard(): Spawned {
     const started = this.#spawn(functionText(watchdog), (reason) => {
-      // Whom nobody watches must not be waited for.
+      // Without the watchdog a wait could block forever.
       this.#giveUp(`the guard of the workers ${reason}`);
       void this.close();
     });
@@ -187,7 +187,8 @@ export class Workers {
   }
 
   #send(seat: WorkerSlot, message: WorkerMessage, moved?: readonly MessagePort[]): void {
-    // Who hears of a message before it comes waits for it; who did not hear of it would go on looking.
+    // Incremented before the message is sent: a worker that sees the count waits for the message; otherwise
+    // it would miss it.
     seat.sent++;
     Atomics.store(this.#words, this.#at(seat, 'sent'), seat.sent);
     seat.worker!.post(message, moved);

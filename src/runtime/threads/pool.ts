@@ -7,46 +7,46 @@ import { LostWorkerError } from './lost.js';
 import type { EntryRecipe, WorkerConstants, TeamEntry } from './recipe.js';
 import { type Spawn, spawn } from './spawn.js';
 
-/** What a pool needs of the device whose memory its threads share. */
+/** Services of the device whose memory the threads of a pool share. */
 export interface PoolMemory {
   readonly memory: WebAssembly.Memory;
-  /** How many threads programs may run on now. */
+  /** Number of threads that programs may run on now. */
   readonly threads: number;
-  /** How long a run may wait for its workers, in milliseconds; without it as long as is worth it. */
+  /** Limit of the wait for workers in a run, in milliseconds; by default a limit by cost. */
   readonly workerTimeout?: number | undefined;
   /** The address of new memory. */
   take(bytes: number): number;
 }
 
 /**
- * How long workers look for the next job before they sleep, in milliseconds: longer than what lies between
- * two steps of a loop in JavaScript.
+ * Milliseconds that workers spin for the next job before they sleep: longer than the gap between two steps of
+ * a JavaScript loop.
  */
 const awake = 0.2;
 
-/** What a stretch of work takes one thread, in milliseconds: the unit of `Plan.gain`. */
+/** Milliseconds of a unit of work of one thread: the unit of `ProgramPlan.gain`. */
 const grainMilliseconds = 0.01;
 
-/** The gain below which nobody is woken. */
+/** The gain below which no worker is woken. */
 const leastGain = 2;
 
 /**
- * Who is late misses the job: waiting may cost an eighth of what it can save, and never more than this, which
- * is how long another thread that has the processor may keep it. The collector's threads do, whenever large
- * results are made one after the other.
+ * Limit of the wait for late workers, in milliseconds: waiting may cost an eighth of what it can save, and
+ * never more than this, which is how long another thread may occupy the processor. The collector's threads
+ * do, whenever large results are made in sequence.
  */
 const maxWait = 4;
 
-/** How often the main thread looks whether the others are done before it sleeps. */
+/** Number of times the main thread polls for the end of a job before it sleeps. */
 const looksForEnd = 20_000;
 
 /**
- * The threads that run programs together with the main thread. They are started when the first program asks
- * for them, find jobs in shared memory, and keep no process alive.
+ * The threads that run programs together with the main thread. They are started at first use, find jobs in
+ * shared memory, and keep no process alive.
  *
- * A job is open for a short time. Who has joined by then runs it, whoever that is: no result depends on the
- * number of threads. So a worker that is slow, or gone, costs time and nothing else. For one that dies in a
- * job see `guard` and `LostWorkerError`.
+ * A job is open for a short time. Workers that have joined by then run it; no result depends on the number of
+ * threads. So a worker that is slow, or gone, costs time and nothing else. For one that dies in a job see
+ * `watchdog` and `LostWorkerError`.
  */
 export class WorkerPool {
   readonly #home: PoolMemory;
@@ -56,15 +56,15 @@ export class WorkerPool {
   readonly #maySleep: boolean;
   #joins = 0;
   #job = 0;
-  /** Programs that nobody can run any more. */
+  /** Programs that can no longer run. */
   readonly #dropped: FinalizationRegistry<number>;
 
-  /** @param start How threads are started; tests have ways of their own. */
+  /** @param start Starts threads; tests replace it. */
   constructor(home: PoolMemory, start: Spawn = spawn) {
     this.#home = home;
     const bytes = controlBytes(maxWorkers);
     this.#base = home.take(bytes);
-    // Memory that has grown is still shared with views on what it was.
+    // Memory that has grown is still shared with views of its earlier size.
     this.#words = new Int32Array(home.memory.buffer, this.#base, bytes / 4).fill(0);
     this.#crew = new Workers({ memory: home.memory, base: this.#base, layout }, this.#words, start);
     this.#maySleep = maySleep(this.#words);
@@ -72,30 +72,30 @@ export class WorkerPool {
     this.#dropped = new FinalizationRegistry((id) => this.#crew.forget(id));
   }
 
-  /** Where the threads of a job meet. */
+  /** Address of the barrier of a job's threads. */
   get meetingAddress(): number {
     return this.#base;
   }
 
-  /** What went wrong with workers. */
+  /** Failures of workers. */
   get notes(): readonly string[] {
     return this.#crew.notes;
   }
 
-  /** How often workers have joined a job. */
+  /** Number of times that workers have joined a job. */
   get joins(): number {
     return this.#joins;
   }
 
-  /** How many workers are waiting for work at this moment. */
+  /** Number of workers that wait for work now. */
   get ready(): number {
     return this.#crew.ready(1);
   }
 
   /**
-   * A program as a function of its table and of what a team would gain. `own` runs it in this thread;
-   * `threads` is the most that it is made for. The function throws a `LostWorkerError` when a worker dies
-   * while it runs.
+   * A program as a function of its table and of the gain of a team. `own` runs it in this thread; `threads`
+   * is the most that it is made for. The function throws a `LostWorkerError` when a worker dies while it
+   * runs.
    */
   entry(
     recipe: EntryRecipe,
@@ -113,12 +113,12 @@ export class WorkerPool {
     return run;
   }
 
-  /** Ends all workers for good; programs run on in this thread. */
+  /** Ends all workers for good; programs then run in this thread only. */
   close(): Promise<void> {
     return this.#crew.close();
   }
 
-  /** @internal Ends a worker as an accident would. */
+  /** @internal Kills a worker as a crash would. */
   kill(worker: number): Promise<void> {
     return this.#crew.kill(worker);
   }
@@ -143,11 +143,11 @@ export class WorkerPool {
     if (Atomics.load(words, meeting.failed) !== 0) this.#refuse();
   }
 
-  /** Opens a job, waits a little, and closes it; gives the number of workers that are in it. */
+  /** Opens a job, waits a little, and closes it; returns the number of workers that are in it. */
   #gather(id: number, table: number, workers: number, gain: number): number {
     const words = this.#words;
     Atomics.store(words, meeting.arrived, 0);
-    // Who died in its sleep has not counted itself out.
+    // A worker that died in its sleep has not decremented the count.
     Atomics.store(words, meeting.sleeping, 0);
     Atomics.store(words, meeting.failed, 0);
     Atomics.store(words, controlWords.lost, 0);
@@ -171,8 +171,8 @@ export class WorkerPool {
   }
 
   /**
-   * Whatever they do, all who are in a job come out of it: by its end, because one of them has failed, or
-   * because the guard has found them dead.
+   * Waits until all workers in a job have left it: by its end, because one of them has failed, or because the
+   * watchdog has found them dead.
    */
   #awaitAll(): void {
     const words = this.#words;
@@ -202,7 +202,7 @@ export class WorkerPool {
     });
   }
 
-  /** How many of the first `most` workers could join a job; starts those that are missing. */
+  /** Number of the first `most` workers that could join a job; starts missing ones. */
   #callable(id: number, most: number): number {
     const crew = this.#crew;
     crew.fill(most);
@@ -213,7 +213,7 @@ export class WorkerPool {
     return crew.ready(id, most);
   }
 
-  /** Lets others have the processor. */
+  /** Yields the processor. */
   #rest(): void {
     if (this.#maySleep) Atomics.wait(this.#words, controlWords.asleep, 0, 0.1);
   }
@@ -228,7 +228,7 @@ const layout: WorkerConstants = {
   awake,
 };
 
-/** Whether this thread may sleep, which the main thread of a browser may not. */
+/** True when this thread may block, which the main thread of a browser may not. */
 function maySleep(words: Int32Array): boolean {
   try {
     Atomics.wait(words, 0, 1, 0);
