@@ -2,7 +2,7 @@ import { DeviceError } from '../../base/errors.js';
 import { meeting } from '../../loop/language/team.js';
 import { mainName } from '../../passes/lower/main/main.js';
 import { controlWords, controlBytes, gateBits, workerWords } from './control.js';
-import { Workers, maxWorkers } from './crew.js';
+import { Workers, maxWorkers } from './workers.js';
 import { LostWorkerError } from './lost.js';
 import type { EntryRecipe, WorkerConstants, TeamEntry } from './recipe.js';
 import { type Spawn, spawn } from './spawn.js';
@@ -52,7 +52,7 @@ export class WorkerPool {
   readonly #home: PoolMemory;
   readonly #base: number;
   readonly #words: Int32Array;
-  readonly #crew: Workers;
+  readonly #workers: Workers;
   readonly #maySleep: boolean;
   #joins = 0;
   #job = 0;
@@ -66,10 +66,14 @@ export class WorkerPool {
     this.#base = home.take(bytes);
     // Memory that has grown is still shared with views of its earlier size.
     this.#words = new Int32Array(home.memory.buffer, this.#base, bytes / 4).fill(0);
-    this.#crew = new Workers({ memory: home.memory, base: this.#base, layout }, this.#words, start);
+    this.#workers = new Workers(
+      { memory: home.memory, base: this.#base, layout },
+      this.#words,
+      start,
+    );
     this.#maySleep = maySleep(this.#words);
     this.#words[meeting.maySleep] = Number(this.#maySleep);
-    this.#dropped = new FinalizationRegistry((id) => this.#crew.forget(id));
+    this.#dropped = new FinalizationRegistry((id) => this.#workers.forget(id));
   }
 
   /** Address of the barrier of a job's threads. */
@@ -79,7 +83,7 @@ export class WorkerPool {
 
   /** Failures of workers. */
   get notes(): readonly string[] {
-    return this.#crew.notes;
+    return this.#workers.notes;
   }
 
   /** Number of times that workers have joined a job. */
@@ -89,7 +93,7 @@ export class WorkerPool {
 
   /** Number of workers that wait for work now. */
   get ready(): number {
-    return this.#crew.ready(1);
+    return this.#workers.ready(1);
   }
 
   /**
@@ -102,7 +106,7 @@ export class WorkerPool {
     own: TeamEntry,
     threads: number,
   ): (table: number, gain: number) => void {
-    const id = this.#crew.add(recipe);
+    const id = this.#workers.add(recipe);
     const run = (table: number, gain: number): void => {
       const workers =
         gain < leastGain ? 0 : this.#callable(id, Math.min(threads, this.#home.threads) - 1);
@@ -115,12 +119,12 @@ export class WorkerPool {
 
   /** Ends all workers for good; programs then run in this thread only. */
   close(): Promise<void> {
-    return this.#crew.close();
+    return this.#workers.close();
   }
 
   /** @internal Kills a worker as a crash would. */
   kill(worker: number): Promise<void> {
-    return this.#crew.kill(worker);
+    return this.#workers.kill(worker);
   }
 
   #run(id: number, own: TeamEntry, table: number, workers: number, gain: number): void {
@@ -157,11 +161,11 @@ export class WorkerPool {
     Atomics.store(words, controlWords.most, workers);
     this.#job = (this.#job + 1) & 0xffffff;
     Atomics.store(words, controlWords.gate, (this.#job << gateBits.job) | gateBits.open);
-    this.#crew.wake();
-    const patience = this.#home.workerTimeout ?? Math.min(maxWait, (gain * grainMilliseconds) / 8);
+    this.#workers.wake();
+    const timeout = this.#home.workerTimeout ?? Math.min(maxWait, (gain * grainMilliseconds) / 8);
     const begin = performance.now();
     for (let looks = 1; this.#joined() < workers; looks++) {
-      if (looks % 16 === 0 && performance.now() - begin > patience) break;
+      if (looks % 16 === 0 && performance.now() - begin > timeout) break;
     }
     return Atomics.and(words, controlWords.gate, ~gateBits.open) & gateBits.joined;
   }
@@ -176,18 +180,18 @@ export class WorkerPool {
    */
   #awaitAll(): void {
     const words = this.#words;
-    for (let looks = 0; looks < looksForEnd; looks++) if (!this.#crew.isInside) return;
+    for (let looks = 0; looks < looksForEnd; looks++) if (!this.#workers.isInside) return;
     Atomics.store(words, controlWords.asleep, 1);
     for (;;) {
       const left = Atomics.load(words, controlWords.left);
-      if (!this.#crew.isInside) break;
+      if (!this.#workers.isInside) break;
       if (this.#maySleep) Atomics.wait(words, controlWords.left, left);
     }
     Atomics.store(words, controlWords.asleep, 0);
   }
 
   #mourn(): never {
-    this.#crew.noteDeaths('a worker died in the middle of a run, of which nothing was used');
+    this.#workers.noteDeaths('a worker died in the middle of a run, of which nothing was used');
     throw new LostWorkerError();
   }
 
@@ -204,13 +208,13 @@ export class WorkerPool {
 
   /** Number of the first `most` workers that could join a job; starts missing ones. */
   #callable(id: number, most: number): number {
-    const crew = this.#crew;
-    crew.fill(most);
+    const workers = this.#workers;
+    workers.fill(most);
     const { workerTimeout } = this.#home;
-    if (workerTimeout === undefined) return crew.ready(id, most);
+    if (workerTimeout === undefined) return workers.ready(id, most);
     const begin = performance.now();
-    while (crew.isComing(id, most) && performance.now() - begin < workerTimeout) this.#rest();
-    return crew.ready(id, most);
+    while (workers.isComing(id, most) && performance.now() - begin < workerTimeout) this.#rest();
+    return workers.ready(id, most);
   }
 
   /** Yields the processor. */

@@ -118,15 +118,16 @@ const leastBytesForKept = 2 ** 16;
  * every run has them.
  */
 function mayKeep(spec: Contraction, method: Method): boolean {
-  const { rightKeeper: keeper = null } = spec;
+  const { rightKeeper: packedAllocator = null } = spec;
   const bytes = bytesOfRight(spec);
   const height = known(spec.m);
-  if (keeper === null || known(spec.batch) !== 1) return false;
+  if (packedAllocator === null || known(spec.batch) !== 1) return false;
   // An unknown number of rows may be so small that panels are not made.
   if (height === null || height > mostRowsForKept) return false;
   if (bytes < leastBytesForKept || bytes === Infinity) return false;
   const isWide = registerLanes(spec) > narrowLaneCount;
-  if (!(method === 'packed' || (method === 'dot' && keeper.isCertain) || isWide)) return false;
+  if (!(method === 'packed' || (method === 'dot' && packedAllocator.isCertain) || isWide))
+    return false;
   const [batch, k, j] = ['batch', 'k', 'j'].map((name) => e.variable(name, 'i32'));
   if (!isDecidedBy(spec.b(batch, k, j), [batch, k, j])) return false;
   // Threads share kept panels, so each must have its own columns.

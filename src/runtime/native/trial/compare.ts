@@ -39,7 +39,7 @@ export interface ReferenceComparison {
 /** Factor by which the new code may be further from the truth than perturbed code. */
 const allowance = 4;
 
-/** Where and how two results differ by more than rounding explains; null when they do not. */
+/** Location and kind of a difference beyond rounding; null for none. */
 export function difference(comparison: ResultComparison): string | null {
   const { expected, actual } = comparison;
   if (String(expected.shape) !== String(actual.shape)) {

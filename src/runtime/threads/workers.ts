@@ -1,5 +1,5 @@
 import { controlWords, workerWords } from './control.js';
-import { watchdog } from './guard.js';
+import { watchdog } from './watchdog.js';
 import type { EntryRecipe, SharedGround, WorkerMessage } from './recipe.js';
 import { mostThreads } from './settings.js';
 import { type Spawn, type Spawned, functionText } from './spawn.js';
@@ -27,10 +27,10 @@ export class Workers {
   readonly #ground: SharedGround;
   readonly #words: Int32Array;
   readonly #spawn: Spawn;
-  readonly #seats: WorkerSlot[] = [];
+  readonly #slots: WorkerSlot[] = [];
   readonly #programs: Map<number, EntryRecipe> = new Map();
   readonly #notes: string[] = [];
-  #guard: Spawned | null = null;
+  #watchdog: Spawned | null = null;
   #newest = 0;
   #started = 0;
   #isClosed = false;
@@ -62,32 +62,32 @@ export class Workers {
   /** Number of the first `most` workers that could run a program now. */
   ready(id: number, most: number = Infinity): number {
     let count = 0;
-    for (let at = 0; at < this.#seats.length && count < most; at++) {
-      if (this.#isReady(this.#seats[at], id)) count++;
+    for (let at = 0; at < this.#slots.length && count < most; at++) {
+      if (this.#isReady(this.#slots[at], id)) count++;
     }
     return count;
   }
 
   /** True when one of the first `most` workers is running and could run a program later. */
   isComing(id: number, most: number): boolean {
-    return this.#seats
+    return this.#slots
       .slice(0, most)
-      .some((seat) => seat.worker !== null && !this.#isReady(seat, id) && !this.#isDead(seat));
+      .some((slot) => slot.worker !== null && !this.#isReady(slot, id) && !this.#isDead(slot));
   }
 
   /** Starts the missing ones of the first `most` workers. */
   fill(most: number): void {
     for (let at = 0; at < most; at++) {
-      const seat = (this.#seats[at] ??= { worker: null, number: 0, sent: 0 });
-      if (seat.worker !== null && this.#isDead(seat)) this.#leave(seat);
-      if (seat.worker === null) this.#start(seat);
+      const slot = (this.#slots[at] ??= { worker: null, number: 0, sent: 0 });
+      if (slot.worker !== null && this.#isDead(slot)) this.#leave(slot);
+      if (slot.worker === null) this.#start(slot);
     }
   }
 
   /** True when a worker is in a job. */
   get isInside(): boolean {
-    for (const seat of this.#seats) {
-      if (seat.worker !== null && this.#word(seat, 'inside') !== 0) return true;
+    for (const slot of this.#slots) {
+      if (slot.worker !== null && this.#word(slot, 'inside') !== 0) return true;
     }
     return false;
   }
@@ -102,60 +102,60 @@ export class Workers {
   /** Adds a note about workers that have died in a job. */
   noteDeaths(note: string): void {
     this.#notes.push(note);
-    for (const seat of this.#seats) {
-      if (seat.worker !== null && this.#isDead(seat)) this.#leave(seat);
+    for (const slot of this.#slots) {
+      if (slot.worker !== null && this.#isDead(slot)) this.#leave(slot);
     }
   }
 
   /** Ends all workers for good. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const left = this.#seats.map((seat) => this.#leave(seat));
-    await Promise.all([...left, this.#guard].map((thread) => thread?.end()));
-    this.#guard = null;
+    const left = this.#slots.map((slot) => this.#leave(slot));
+    await Promise.all([...left, this.#watchdog].map((thread) => thread?.end()));
+    this.#watchdog = null;
   }
 
   /** @internal Kills a worker as a crash would. */
-  async kill(seat: number): Promise<void> {
-    await this.#seats[seat]?.worker?.kill();
+  async kill(slot: number): Promise<void> {
+    await this.#slots[slot]?.worker?.kill();
   }
 
-  #isReady(seat: WorkerSlot, id: number): boolean {
-    if (seat.worker === null || this.#word(seat, 'watched') === 0) return false;
-    return this.#word(seat, 'ready') >= id;
+  #isReady(slot: WorkerSlot, id: number): boolean {
+    if (slot.worker === null || this.#word(slot, 'watched') === 0) return false;
+    return this.#word(slot, 'ready') >= id;
   }
 
-  #isDead(seat: WorkerSlot): boolean {
-    return this.#word(seat, 'dead') !== 0;
+  #isDead(slot: WorkerSlot): boolean {
+    return this.#word(slot, 'dead') !== 0;
   }
 
-  #start(seat: WorkerSlot): void {
+  #start(slot: WorkerSlot): void {
     if (this.#isClosed) return;
-    if (this.#started === this.#seats.length + maxRestarts) {
+    if (this.#started === this.#slots.length + maxRestarts) {
       this.#giveUp('workers end again and again');
       return;
     }
     const number = this.#started++;
     const { port1, port2 } = new MessageChannel();
     try {
-      this.#guard ??= this.#startGuard();
-      seat.worker = this.#spawn(functionText(work), (reason) => this.#died(number, reason));
+      this.#watchdog ??= this.#startWatchdog();
+      slot.worker = this.#spawn(functionText(work), (reason) => this.#died(number, reason));
     } catch (error) {
       this.#giveUp(`no worker can be started: ${String(error)}`);
       return;
     }
-    seat.number = number;
-    seat.sent = 0;
-    this.#guard.post({ kind: 'watch', worker: number, life: port1 }, [port1]);
+    slot.number = number;
+    slot.sent = 0;
+    this.#watchdog.post({ kind: 'watch', worker: number, life: port1 }, [port1]);
     const start = { kind: 'start', ground: this.#ground, worker: number, life: port2 } as const;
-    this.#send(seat, start, [port2]);
-    for (const [id, recipe] of this.#programs) this.#send(seat, { kind: 'program', id, recipe });
+    this.#send(slot, start, [port2]);
+    for (const [id, recipe] of this.#programs) this.#send(slot, { kind: 'program', id, recipe });
   }
 
-  #startGuard(): Spawned {
+  #startWatchdog(): Spawned {
     const started = this.#spawn(functionText(watchdog), (reason) => {
       // Without the watchdog a wait could block forever.
-      this.#giveUp(`the guard of the workers ${reason}`);
+      this.#giveUp(`the watchdog of the workers ${reason}`);
       void this.close();
     });
     started.post({ kind: 'start', ground: this.#ground });
@@ -165,8 +165,8 @@ export class Workers {
   #died(number: number, reason: string): void {
     if (this.#isClosed) return;
     this.#notes.push(`a worker ${reason}; another takes its place`);
-    const seat = this.#seats.find((one) => one.worker !== null && one.number === number);
-    if (seat !== undefined) this.#leave(seat);
+    const slot = this.#slots.find((one) => one.worker !== null && one.number === number);
+    if (slot !== undefined) this.#leave(slot);
   }
 
   #giveUp(why: string): void {
@@ -174,29 +174,29 @@ export class Workers {
     this.#notes.push(`${why}; programs run on one thread`);
   }
 
-  #leave(seat: WorkerSlot): Spawned | null {
-    const left = seat.worker;
+  #leave(slot: WorkerSlot): Spawned | null {
+    const left = slot.worker;
     if (left === null) return null;
-    seat.worker = null;
-    Atomics.store(this.#words, this.#at(seat, 'ready'), 0);
+    slot.worker = null;
+    Atomics.store(this.#words, this.#at(slot, 'ready'), 0);
     return left;
   }
 
   #tell(message: WorkerMessage): void {
-    for (const seat of this.#seats) if (seat.worker !== null) this.#send(seat, message);
+    for (const slot of this.#slots) if (slot.worker !== null) this.#send(slot, message);
   }
 
-  #send(seat: WorkerSlot, message: WorkerMessage, moved?: readonly MessagePort[]): void {
+  #send(slot: WorkerSlot, message: WorkerMessage, moved?: readonly MessagePort[]): void {
     // Incremented before the message is sent: a worker that sees the count waits for the message; otherwise
     // it would miss it.
-    seat.sent++;
-    Atomics.store(this.#words, this.#at(seat, 'sent'), seat.sent);
-    seat.worker!.post(message, moved);
+    slot.sent++;
+    Atomics.store(this.#words, this.#at(slot, 'sent'), slot.sent);
+    slot.worker!.post(message, moved);
     this.wake();
   }
 
-  #word(seat: WorkerSlot, name: Exclude<keyof typeof workerWords, 'words'>): number {
-    return Atomics.load(this.#words, this.#at(seat, name));
+  #word(slot: WorkerSlot, name: Exclude<keyof typeof workerWords, 'words'>): number {
+    return Atomics.load(this.#words, this.#at(slot, name));
   }
 
   #at({ number }: WorkerSlot, name: keyof typeof workerWords): number {
