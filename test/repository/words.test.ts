@@ -38,7 +38,6 @@ const unfinished: readonly string[] = [
   'src/runtime/execution',
   'src/runtime/memory',
   'src/runtime/native',
-  'src/runtime/native/trial',
   'src/runtime/threads',
 ];
 
