@@ -6,7 +6,14 @@ import { Graph, type NodeId } from '../graph/graph.js';
 import { conditionKey, type Require, requireOrKeep, type Requirement } from './requirement.js';
 import { SharedSizes } from './shared-sizes.js';
 import { SizeSources } from './size-sources.js';
-import { type ConstantData, type Shape, Tensor, type TensorType } from './types.js';
+import {
+  type ConstantData,
+  type DataEdge,
+  type Edge,
+  type Shape,
+  Tensor,
+  type TensorType,
+} from './types.js';
 
 /** What a program must know of an operator. The declarations of `ops/` are richer. */
 export interface Operator {
@@ -73,20 +80,6 @@ const noAttributes: Attributes = {};
 const noRegions: readonly Program[] = [];
 const noDetails: CallDetails = {};
 const noReads: readonly Value[] = [];
-
-/** An array that is read: the port of the node where the edge starts. In the order of the operands. */
-export interface DataEdge {
-  readonly kind: 'data';
-  readonly port: number;
-}
-
-/** A size that is spoken of, from the call whose data decides it. Made by the program, behind the operands. */
-export interface SizeEdge {
-  readonly kind: 'size';
-  readonly name: string;
-}
-
-export type Edge = DataEdge | SizeEdge;
 
 /** By port. */
 const dataEdges: DataEdge[] = [];

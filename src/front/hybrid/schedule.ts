@@ -1,6 +1,6 @@
 import { StaticGraph } from '../graphs/static-graph.js';
 import { type Step, stepThrough } from './step.js';
-import type { Entry } from '../caches/trace-cache.js';
+import type { Entry } from '../caches/entry.js';
 
 /** What a static function has captured for one signature. */
 export class Schedule {

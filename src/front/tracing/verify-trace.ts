@@ -1,5 +1,6 @@
 import { TraceError } from '../../base/errors.js';
-import { compareTraces, type Side } from './compare-traces.js';
+import { compareTraces } from './compare-traces.js';
+import { type Side } from './describe-trace.js';
 import type { Trace } from './trace.js';
 
 /** Two calls of a trace, counted from 1: the last one at which it agreed with the code, and the one at hand. */

@@ -25,10 +25,11 @@ import { array, zeros } from '../../front/arrays/creation.js';
 import { GradientUser } from '../../front/core/gradient-use.js';
 import { hybridize } from '../../front/hybrid/hybridize.js';
 import { nameArray } from '../../front/options/names.js';
-import { NDArray } from '../../front/core/ndarray.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import { hasUsedGradients, isNewGradient, useGradient } from '../../front/dispatch/values.js';
 import { typeToString } from '../../ir/program.js';
 import { Parameter } from '../parameter.js';
+import { type OptimizerState, readState } from './state.js';
 import { anyStep } from './used.js';
 
 /** A learning rate, or a function from the number of steps taken so far to one. */
@@ -59,12 +60,6 @@ export const optimizerRules: OptionRules<OptimizerOptions> = {
   learningRate: learningRateRule,
   weightDecay: nonNegative,
 };
-
-/** Everything that a checkpoint keeps of an optimizer. */
-export interface OptimizerState {
-  readonly arrays: ReadonlyMap<string, NDArray>;
-  readonly steps: number;
-}
 
 /** What the update of one parameter reads, and what it yields. */
 export interface UpdateContext {
@@ -364,23 +359,6 @@ export abstract class Optimizer {
     }
     return slots;
   }
-}
-
-/** Refuses what has not the form of a state. */
-function readState(op: string, state: unknown): OptimizerState {
-  const refuse = (actual: string): FormatError =>
-    new FormatError('this is no state of an optimizer', {
-      op,
-      expected: 'what state() gave: { arrays, steps }, a map of arrays by name and a number',
-      actual,
-    });
-  if (typeof state !== 'object' || state === null) throw refuse(describe(state));
-  const { arrays } = state as OptimizerState;
-  if (!(arrays instanceof Map)) throw refuse(`arrays: ${describe(arrays)}`);
-  for (const [name, slot] of arrays as ReadonlyMap<unknown, unknown>) {
-    if (!(slot instanceof NDArray)) throw refuse(`${describe(name)}: ${describe(slot)}`);
-  }
-  return state as OptimizerState;
 }
 
 /** The name of the number of updates in saved state, beside the names of slots. */
