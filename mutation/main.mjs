@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { compile, root } from '../scripts/setup.mjs';
 import { environment, reaches, reachOf } from './reach.mjs';
 import { rooms } from './rooms.mjs';
-import { allMutants, sampleMutants } from './sample.mjs';
+import { allMutants, excludedMutations, sampleMutants } from './sample.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -28,10 +28,10 @@ const equivalents = JSON.parse(readFileSync(`${root}mutation/equivalent.json`, '
 
 const keyOf = ({ path, line, from, to }) => `${path}:${line}: ${from} -> ${to}`;
 const sourceOf = (path) => path.replace(/\.js$/, '.ts');
-const lineOf = ({ path, line }) =>
-  readFileSync(`${root}${sourceOf(path)}`, 'utf8')
-    .split('\n')
-    [line - 1]?.trim();
+function lineOf({ path, line }) {
+  const lines = readFileSync(`${root}${sourceOf(path)}`, 'utf8').split('\n');
+  return lines[line - 1]?.trim();
+}
 
 /** The reason why no test can tell a mutant from the source; undefined without one. */
 function reasonFor(mutant) {
@@ -117,6 +117,7 @@ function outcomeOf(mutant, tests, budget) {
 
 function report() {
   const rows = results()
+    .filter(({ kind }) => !excludedMutations.includes(kind))
     .filter(({ seed, path }) =>
       options.file === undefined
         ? seed !== 'file'
@@ -156,7 +157,9 @@ async function run() {
     const chosen =
       options.file === undefined
         ? await sampleMutants(dist, room, seed, Number(options.count))
-        : await allMutants(dist, options.file.replace(/\.ts$/, '.js'));
+        : (await allMutants(dist, options.file.replace(/\.ts$/, '.js'))).filter(
+            ({ kind }) => !excludedMutations.includes(kind),
+          );
     const mutants = chosen
       .filter((_, k) => k % count === index - 1)
       .filter((mutant) => {

@@ -3,7 +3,7 @@ import { SourceMap } from 'node:module';
 import { Instrumenter } from '@stryker-mutator/instrumenter';
 
 /** Mutators of Stryker's that are left out: of texts, most of which are messages and names for people. */
-const excludedMutations = ['StringLiteral', 'Regex'];
+export const excludedMutations = ['StringLiteral', 'Regex'];
 
 const silent = { isDebugEnabled: () => false, debug() {}, info() {}, warn() {}, error() {} };
 
@@ -32,7 +32,7 @@ export async function allMutants(dist, path) {
   const starts = [0];
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
   const offset = ({ line, column }) => starts[line] + column;
-  const options = { excludedMutations, ignorers: [], plugins: null, noHeader: true };
+  const options = { excludedMutations: [], ignorers: [], plugins: null, noHeader: true };
   const { mutants } = await new Instrumenter(silent).instrument(
     [{ name: path, content: text, mutate: true }],
     options,
@@ -49,7 +49,7 @@ export async function allMutants(dist, path) {
   }));
 }
 
-/** Mutants that a seed chooses, each file as often as its length demands. */
+/** Mutants that a seed chooses, each file as often as its length demands; texts are drawn and dropped. */
 export async function sampleMutants(dist, folder, seed, count) {
   const random = generator(seed);
   const files = compiledFiles(dist, folder);
@@ -67,5 +67,5 @@ export async function sampleMutants(dist, folder, seed, count) {
     const mutant = mutants[Math.floor(which * mutants.length)];
     chosen.set(`${mutant.path}:${mutant.begin}:${mutant.end}:${mutant.to}`, mutant);
   }
-  return [...chosen.values()];
+  return [...chosen.values()].filter(({ kind }) => !excludedMutations.includes(kind));
 }

@@ -11,7 +11,7 @@ import { parted, traceBody } from './tracing.js';
 
 /** One operator for the loop. */
 export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
-  const op = 'whileLoop';
+  const { name: op } = whileLoop.declaration;
   const { vars, holds, step, limit, padded, save } = loop;
   const condition = traceRegion(
     op,
@@ -43,7 +43,7 @@ export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
  * code nobody asks once the limit is reached.
  */
 function rotated({ vars, holds, step, limit, padded, save }: Loop): [unknown, unknown, NDArray] {
-  const op = 'whileLoop';
+  const { name: op } = whileLoop.declaration;
   const no = (): NDArray => array([false], { dtype: 'bool' });
   const asked = (states: readonly NDArray[]): NDArray => holds(states).reshape([1]);
   const first = limit === 0 ? no() : inIteration(op, 0, () => asked(vars.leaves));
