@@ -6,15 +6,15 @@ import type { VerifySchedule } from '../options/verify-schedule.js';
 import type { Trace } from '../tracing/trace.js';
 import type { TraceRunner } from '../tracing/trace-runner.js';
 import type { TraceReport } from './explain.js';
-import { changedCapture, type Facts, type OutsideGuard } from './guards.js';
+import { changedCapture, type CallFacts, type OutsideGuard } from './guards.js';
 
 /** A trace, what it became, and what it was made for. */
-export interface Entry {
+export interface CachedTrace {
   readonly id: number;
   readonly trace: Trace;
   readonly runner: TraceRunner;
   readonly symbolic: SymbolicTypes;
-  readonly facts: Facts;
+  readonly facts: CallFacts;
   readonly captured: readonly OutsideGuard[];
   readonly fields: FieldGuards;
   readonly verification: VerifySchedule;
@@ -33,7 +33,7 @@ export interface Cost {
 }
 
 /** Whether nothing that a trace relies on beside the arguments has changed. */
-export function isCurrent({ captured, fields }: Entry): boolean {
+export function isCurrent({ captured, fields }: CachedTrace): boolean {
   return changedCapture(captured) === null && fields.holds();
 }
 
@@ -46,7 +46,7 @@ export function reportOf({
   symbolic,
   calls,
   cost,
-}: Entry): TraceReport {
+}: CachedTrace): TraceReport {
   const captured = new Set<string>();
   let operators = 0;
   for (const { parts } of trace.segments) {

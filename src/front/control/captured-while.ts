@@ -10,7 +10,7 @@ import type { WhileLoop } from './loop.js';
 import { parted, traceBody } from './tracing.js';
 
 /** One operator for the loop. */
-export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
+export function capturedWhile(loop: WhileLoop): [unknown, unknown, NDArray] {
   const { name: op } = whileLoop.declaration;
   const { vars, holds, step, limit, padded, save } = loop;
   const condition = traceRegion(
@@ -46,7 +46,14 @@ export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
  * the loop is rotated, so the body evaluates the next condition, and the operator's condition reads the
  * result. As in eager code the condition is not evaluated once the limit is reached.
  */
-function rotated({ vars, holds, step, limit, padded, save }: Loop): [unknown, unknown, NDArray] {
+function rotated({
+  vars,
+  holds,
+  step,
+  limit,
+  padded,
+  save,
+}: WhileLoop): [unknown, unknown, NDArray] {
   const { name: op } = whileLoop.declaration;
   const no = (): NDArray => array([false], { dtype: 'bool' });
   const asked = (states: readonly NDArray[]): NDArray => holds(states).reshape([1]);

@@ -15,18 +15,18 @@ import {
   type ConstantNode,
   type Program,
   type ProgramNode,
+  type Value,
 } from '../../ir/program.js';
-import { conditionKey } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
-import type { GraphParts, Holder, Outside } from '../graphs/graph.js';
+import type { GraphParts, Holder, ExternalRef } from '../graphs/graph.js';
 import {
   describeHolder,
   describeNode,
   describeOutput,
   describeOutside,
   lastSource,
-  type Side,
+  type TraceSide,
   sourceOf,
 } from './describe-trace.js';
 import type { Segment } from './segments.js';

@@ -73,7 +73,7 @@ export function takeRange<T extends Tensor>(op: string, x: T, range: ArrayRange,
     );
   }
   const { first, count } = resolved<T>(op, range as ArrayRange, step, extent, x);
-  const [length] = sizesOf(count, () => extents(count, { most: [extent] }).type.shape);
+  const [length] = sizesFromElements(count, () => extents(count, { most: [extent] }).type.shape);
   return step === 1
     ? dynamicSlice(x, first, [length], axis)
     : strided(x, first, step, length, axis);

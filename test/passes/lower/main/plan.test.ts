@@ -96,7 +96,7 @@ test('a program is for threads where any of it is worth dividing', () => {
     ({ x, y }) => ({ large: add(x, 1), small: add(y, 1) }),
   );
   const threadsOf = (grain: number): number =>
-    lowerProgram(program, fuse(program), wasmTarget, [], { threads: 3, grain }).threads;
+    lowerProgram(program, fuse(program), onCpu(wasmTarget), [], { threads: 3, grain }).threads;
   const [large, none] = [threadsOf(50), threadsOf(1e9)];
   assert.deepEqual([large, none], [3, 1]);
 });
