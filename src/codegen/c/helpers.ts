@@ -1,3 +1,4 @@
+import { maskText } from './mask-text.js';
 import { storageBytes } from '../../loop/language/build.js';
 import type {
   BinaryOp,
@@ -388,17 +389,3 @@ const writesText = (name: string): string => `#if defined(__GNUC__) && !defined(
 #endif`;
 
 const isFloat = (scalar: Scalar): boolean => scalar === 'f32' || scalar === 'f64';
-
-/** Operations on masks, whose lanes are 0 or -1. */
-function maskText(op: BinaryOp): string {
-  switch (op) {
-    case 'and':
-      return 'a & b';
-    case 'or':
-      return 'a | b';
-    case 'eq':
-      return '~(a ^ b)';
-    default: // xor, ne
-      return 'a ^ b';
-  }
-}

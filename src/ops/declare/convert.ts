@@ -31,7 +31,7 @@ let sizeAsArray: SizeAsArray | undefined;
 /** A size as an array of rank 0; `like` is an array of the same program or capture, null where there is none. */
 export type SizeAsArray = (size: Dim, dtype: DType, like: Tensor | null) => Tensor;
 
-/** How sizes become operands; called once, by the file of the operator that does it. */
+/** Installs the conversion of sizes to operands; called once, by the file of the operator that does it. */
 export function useForSizes(convert: SizeAsArray): void {
   sizeAsArray = convert;
 }

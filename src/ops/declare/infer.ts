@@ -78,6 +78,11 @@ export function normalizeAxis(op: string, axis: number, rank: number): number {
       actual: describe(axis),
     });
   }
+  return axisFromFirst(axis, rank);
+}
+
+/** Axis that inference has accepted, counted from the first. */
+export function axisFromFirst(axis: number, rank: number): number {
   return axis < 0 ? axis + rank : axis;
 }
 

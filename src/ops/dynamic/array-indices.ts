@@ -47,7 +47,7 @@ export function knownRange(
   return from === undefined || to === undefined ? undefined : [from, to, step];
 }
 
-/** What Python's `start:stop:step` takes of `x` along an axis, where some of it are arrays. */
+/** Part of `x` that Python's `start:stop:step` selects along an axis, where some bounds are arrays. */
 export function takeRange<T extends Tensor>(op: string, x: T, range: ArrayRange, axis: number): T {
   const [start, stop, step = 1] = range;
   if (!Number.isSafeInteger(step) || step === 0) {

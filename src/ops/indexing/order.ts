@@ -1,6 +1,6 @@
 import * as e from '../../loop/language/build.js';
 import type { Expr, Stmt } from '../../loop/language/nodes.js';
-import { normalizeAxis } from '../declare/infer.js';
+import { axisFromFirst } from '../declare/infer.js';
 import { computeScalar, type KernelContext } from '../declare/lowering.js';
 import { overAll } from '../loops.js';
 
@@ -32,7 +32,7 @@ export function rankNest({
   outputs: [sink],
   isDivided,
 }: KernelContext<SortAttributes>): Stmt {
-  const along = normalizeAxis('argsort', axis, x.shape.length);
+  const along = axisFromFirst(axis, x.shape.length);
   return overAll(
     x.shape.toSpliced(along, 1),
     (row) =>
