@@ -35,6 +35,7 @@ class FlowGraphBuilder {
   readonly #writer: FlowWriter;
   readonly #expressions: ExpressionFlow;
   readonly #heads = new Map<t.Node, NodeId>();
+  readonly #nexts = new Map<t.Node, NodeId>();
   readonly #exit: NodeId;
   readonly #raised: NodeId;
   readonly #targets: JumpTarget[] = [];
@@ -64,6 +65,7 @@ class FlowGraphBuilder {
       raised: this.#raised,
       after: this.#writer.after,
       heads: this.#heads,
+      nexts: this.#nexts,
     };
   }
 
@@ -207,6 +209,7 @@ class FlowGraphBuilder {
     const next = this.#writer.join(node);
     this.#writer.goTo(head);
     this.#heads.set(node, head);
+    this.#nexts.set(node, next);
     if (parts.test) {
       parts.test();
       this.#writer.edge(this.#writer.at, after, 'false');

@@ -27,6 +27,8 @@ export interface FlowGraph {
   readonly after: ReadonlyMap<t.Node, NodeId>;
   /** The step before each iteration of a loop. */
   readonly heads: ReadonlyMap<t.Node, NodeId>;
+  /** The step at the end of each iteration of a loop, before its update. */
+  readonly nexts: ReadonlyMap<t.Node, NodeId>;
 }
 
 /** The variables of a function, each with a number for sets of bits. */

@@ -43,7 +43,7 @@ export function parse(code: string, filename: string): Parsed {
   const hasJsx = !/\.[cm]?ts$/.test(filename);
   try {
     const file = parseCode(code, {
-      sourceType: 'unambiguous',
+      sourceType: /\.c[jt]s$/.test(filename) ? 'script' : 'module',
       sourceFilename: filename,
       plugins: [
         ...(isTypeScript ? (['typescript'] as const) : []),

@@ -11,6 +11,8 @@ export interface Binding {
   readonly kind: BindingKind;
   readonly scope: Scope;
   readonly references: Reference[];
+  /** Where the text declares it; -1 for names from outside of the file. */
+  readonly declaredAt: number;
 }
 
 /** An occurrence of a variable's name. */
@@ -87,15 +89,20 @@ class Resolver {
     this.#scope = outer;
   }
 
-  #declare(name: string, kind: BindingKind, scope: Scope = this.#scope): void {
+  #declare(
+    name: string,
+    kind: BindingKind,
+    { start = -1 }: { readonly start?: number | null } = {},
+    scope: Scope = this.#scope,
+  ): void {
     if (scope.bindings.has(name)) return;
-    scope.bindings.set(name, { name, kind, scope, references: [] });
+    scope.bindings.set(name, { name, kind, scope, references: [], declaredAt: start ?? -1 });
   }
 
   #refer(identifier: Name, use: Use): void {
     let at: Scope | null = this.#scope;
     while (at !== null && !at.bindings.has(identifier.name)) at = at.parent;
-    if (at === null) this.#declare(identifier.name, 'free', this.#root);
+    if (at === null) this.#declare(identifier.name, 'free', {}, this.#root);
     const binding = (at ?? this.#root).bindings.get(identifier.name)!;
     const reference: Reference = {
       identifier,
@@ -132,19 +139,19 @@ class Resolver {
         const kind = node.kind === 'let' ? 'let' : 'const';
         for (const { id } of node.declarations) this.#declarePattern(id, kind);
       } else if (node.type === 'FunctionDeclaration' && node.id) {
-        this.#declare(node.id.name, 'function');
+        this.#declare(node.id.name, 'function', node.id);
       } else if (node.type === 'ClassDeclaration' && node.id) {
-        this.#declare(node.id.name, 'class');
+        this.#declare(node.id.name, 'class', node.id);
       } else if (node.type === 'TSEnumDeclaration') {
-        this.#declare(node.id.name, 'const');
+        this.#declare(node.id.name, 'const', node.id);
       } else if (node.type === 'ImportDeclaration') {
-        for (const { local } of node.specifiers) this.#declare(local.name, 'import');
+        for (const { local } of node.specifiers) this.#declare(local.name, 'import', local);
       }
     }
   }
 
   #declarePattern(pattern: t.Node, kind: BindingKind): void {
-    for (const { name } of namesIn(pattern)) this.#declare(name, kind);
+    for (const id of namesIn(pattern)) this.#declare(id.name, kind, id);
   }
 
   #visitAll(nodes: readonly (t.Node | null | undefined)[]): void {
@@ -287,7 +294,7 @@ class Resolver {
     if (!isNamed) return this.#visitFunctionInside(node);
     // The name of a function expression is known inside it only; an identifier stands for its scope.
     this.#within(node.id!, false, () => {
-      this.#declare(node.id!.name, 'const');
+      this.#declare(node.id!.name, 'const', node.id!);
       this.#visitFunctionInside(node);
     });
   }
@@ -310,7 +317,7 @@ class Resolver {
 
   #visitClass(node: t.Class): void {
     this.#within(node, false, () => {
-      if (node.id) this.#declare(node.id.name, 'const');
+      if (node.id) this.#declare(node.id.name, 'const', node.id);
       this.#visitAll([...(node.decorators ?? []), node.superClass]);
       for (const member of node.body.body) {
         if (member.type === 'StaticBlock') {

@@ -1,0 +1,59 @@
+import type * as t from '@babel/types';
+import { unwrapped } from '../syntax/walk.js';
+
+const plainTypes: ReadonlySet<string> = new Set([
+  'NumericLiteral',
+  'StringLiteral',
+  'BooleanLiteral',
+  'NullLiteral',
+  'BigIntLiteral',
+  'RegExpLiteral',
+  'TemplateLiteral',
+  'ArrowFunctionExpression',
+  'FunctionExpression',
+  'ClassExpression',
+  'ObjectExpression',
+  'ArrayExpression',
+]);
+
+/** Operators that give a primitive, or throw, whatever the operands are. */
+const primitive: ReadonlySet<string> = new Set(
+  '+ - * / % ** | & ^ << >> >>> < <= > >= == != === !== in instanceof'.split(' '),
+);
+
+/** Operators that the captured form converts. */
+export const convertedOperators: ReadonlySet<string> = new Set(
+  '+ - * / % ** < <= > >= == != === !=='.split(' '),
+);
+
+/**
+ * Whether an expression is no array, by its syntax alone. On the host arithmetic and comparison give
+ * primitives; in captured code numbers may be arrays, and so may the results.
+ */
+export function isPlain(expression: t.Node, form: 'host' | 'captured'): boolean {
+  const node = unwrapped(expression);
+  if (plainTypes.has(node.type)) return true;
+  switch (node.type) {
+    case 'BinaryExpression':
+      if (node.operator === 'in' || node.operator === 'instanceof') return true;
+      if (form === 'host') return primitive.has(node.operator);
+      return isPlain(node.left, form) && isPlain(node.right, form);
+    case 'UnaryExpression':
+      if (['typeof', 'void', 'delete'].includes(node.operator)) return true;
+      return form === 'host' || isPlain(node.argument, form);
+    case 'UpdateExpression':
+      return form === 'host';
+    case 'LogicalExpression':
+      return isPlain(node.left, form) && isPlain(node.right, form);
+    case 'ConditionalExpression':
+      return isPlain(node.consequent, form) && isPlain(node.alternate, form);
+    case 'SequenceExpression':
+      return isPlain(node.expressions[node.expressions.length - 1], form);
+    case 'AssignmentExpression':
+      return node.operator === '='
+        ? isPlain(node.right, form)
+        : form === 'host' && /^[^&|?]=|^(\*\*|<<|>>>?)=|^[&|]=/.test(node.operator);
+    default:
+      return false;
+  }
+}
