@@ -9,11 +9,6 @@ import { sourceOf } from './site.js';
 
 export const op = 'use graph';
 
-/** Whether code that runs now is captured, so that arrays decide when the graph runs. */
-export function capturing(): boolean {
-  return mode.capture !== null;
-}
-
 /** The truth of a value: JavaScript's own, or the element of an eager array. */
 export function test(value: unknown, site: string): unknown {
   return typeof value === 'object' && value instanceof NDArray ? truthOf(value, site) : value;

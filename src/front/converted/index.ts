@@ -1,5 +1,7 @@
 /** What converted code calls. Not for users: `kaon/source` writes the calls. */
-export { capturing, rows, subject, test } from './host.js';
+/** While `capture` is not null, arrays decide when the graph runs: converted code then runs its captured form. */
+export { mode } from '../core/mode.js';
+export { rows, subject, test } from './host.js';
 export { before, beforeMember, op, step, stepMember, unary, update } from './numbers.js';
 export { vars } from './variables.js';
 export { brk, cont, end, finish, follow, ret } from './completion.js';

@@ -94,6 +94,8 @@ export abstract class CapturedExpressions extends Form {
         );
       case 'CallExpression':
         return this.#mutatingCall(node) ?? this.copy(node);
+      case 'TaggedTemplateExpression':
+        return this.tagged(node);
       case 'BlockStatement':
       case 'StaticBlock':
         return this.block(node);

@@ -66,6 +66,7 @@ export abstract class Form {
     node: t.Node,
     visit: (child: t.Node) => readonly Piece[] = (child) => this.expression(child),
   ): readonly Piece[] {
+    if (node.type === 'TemplateElement' && this.isCompact) return this.#templateText(node);
     const pieces: Piece[] = [];
     let at = node.start!;
     for (const child of childrenOf(node)) {
@@ -79,6 +80,34 @@ export abstract class Form {
       at = child.end!;
     }
     return [...pieces, ...this.gap(at, node.end!)];
+  }
+
+  /** Text of a template on one line: the ends of lines are escaped. */
+  #templateText({ start, end }: t.TemplateElement): readonly Piece[] {
+    const text = this.file.parsed.code.slice(start!, end!);
+    if (!/[\r\n]/.test(text)) return this.gap(start!, end!);
+    return [
+      added(
+        text.replaceAll(/(\\*)(?:\r\n|\r|\n)/g, (_, slashes: string) =>
+          // An odd number of backslashes continues the line.
+          slashes.length % 2 === 1 ? slashes.slice(1) : `${slashes}\\n`,
+        ),
+        start!,
+      ),
+    ];
+  }
+
+  /** A template with a tag, which sees the text as it is written. */
+  tagged(node: t.TaggedTemplateExpression): readonly Piece[] {
+    return this.copy(node, (child) =>
+      child !== node.quasi
+        ? this.expression(child)
+        : this.copy(child, (part) =>
+            part.type === 'TemplateElement'
+              ? this.gap(part.start!, part.end!)
+              : this.expression(part),
+          ),
+    );
   }
 
   #endsSeparated(node: t.Node): boolean {

@@ -44,7 +44,7 @@ function hostBody(node: t.Function, host: HostForm, hasTwin: boolean): readonly 
   if (body.type !== 'BlockStatement') {
     const expression = host.expression(body);
     if (twin === null) return expression;
-    const capturing = `${file.runtime}.capturing() ? `;
+    const capturing = `${file.runtime}.mode.capture !== null ? `;
     // The parentheses around the body, if any, are around this.
     const isWrapped = body.extra?.parenthesized === true;
     const inner = [added(capturing, body.start!), ...twin, added(' : '), ...expression];
@@ -57,7 +57,7 @@ function hostBody(node: t.Function, host: HostForm, hasTwin: boolean): readonly 
   const entry =
     twin === null
       ? []
-      : [added(`if (${file.runtime}.capturing()) return `, start), ...twin, added(';')];
+      : [added(`if (${file.runtime}.mode.capture !== null) return `, start), ...twin, added(';')];
   const declarations = host.declarations();
   if (entry.length > 0 || declarations !== '') {
     const isMarked = /[;{]/.test(file.parsed.code[start - 1]);

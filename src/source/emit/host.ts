@@ -111,6 +111,8 @@ export class HostForm extends Form {
             ? this.#as(child, use)
             : this.expression(child, 'none'),
         );
+      case 'TaggedTemplateExpression':
+        return this.tagged(node);
       case 'BlockStatement':
       case 'StaticBlock':
         return this.copy(node, (child) => this.statement(child));
@@ -190,15 +192,14 @@ export class HostForm extends Form {
   #assignment(node: t.AssignmentExpression, use: Use): readonly Piece[] {
     const { operator, left, right } = node;
     if ((operator === '||=' || operator === '&&=') && left.type === 'Identifier') {
-      const test = `${this.file.runtime}.test(${left.name}, ${this.site(node)})`;
-      const assigned = [added(`(${left.name} = `), ...this.expression(right), added(')')];
+      const name: Piece = { start: left.start!, end: left.start! + left.name.length };
+      const test = this.call('test', node, [name], this.site(node));
+      const assigned = [added('('), name, added(' = '), ...this.expression(right), added(')')];
       // Without a semicolon before it, a statement must not begin with a parenthesis.
-      if (use === 'none') {
-        return [added(`${test} ${operator.slice(0, -1)} `, node.start!), ...assigned];
-      }
+      if (use === 'none') return [...test, added(` ${operator.slice(0, -1)} `), ...assigned];
       return operator === '&&='
-        ? [added(`(${test} ? `, node.start!), ...assigned, added(` : ${left.name})`)]
-        : [added(`(${test} ? ${left.name} : `, node.start!), ...assigned, added(')')];
+        ? [added('('), ...test, added(' ? '), ...assigned, added(' : '), name, added(')')]
+        : [added('('), ...test, added(' ? '), name, added(' : '), ...assigned, added(')')];
     }
     return this.copy(node);
   }
