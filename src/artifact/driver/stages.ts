@@ -1,3 +1,4 @@
+import { onCpu } from '../../kernels/cpu/index.js';
 import type { Target } from '../../loop/language/target.js';
 import type { Program, Value } from '../../ir/program.js';
 import { fuse } from '../../passes/fuse/fuse.js';
@@ -62,5 +63,5 @@ function lowered(program: Program): Program {
 /** On one thread, whatever the process uses. */
 function planned(lowest: Program, target: Target): Plan {
   const prepared = prepareControl(lowest);
-  return lowerProgram(prepared, schedule(prepared, fuse(prepared)), target);
+  return lowerProgram(prepared, schedule(prepared, fuse(prepared)), onCpu(target));
 }

@@ -28,7 +28,7 @@ import {
 } from './values.js';
 import { assign, entriesOf, restore, save, type Variables } from './variables.js';
 
-/** How many branches and loops that arrays decide are around the code that runs now. */
+/** The number of branches and loops that arrays decide around the code that runs now. */
 let depth = 0;
 
 /** Deeper ones are a recursion that only an array would end. */
@@ -69,7 +69,7 @@ export function target(object: unknown, site: string): unknown {
   return object;
 }
 
-/** What a method is called on that changes lists, maps and sets. */
+/** The receiver of a method that changes lists, maps and sets. */
 export function collection(object: unknown, site: string): unknown {
   const isCollection =
     Array.isArray(object) ||
@@ -80,7 +80,7 @@ export function collection(object: unknown, site: string): unknown {
   return object;
 }
 
-/** Whether a value is an array that decides when the graph runs. */
+/** True if a value is an array that decides when the graph runs. */
 export function isCapturedTest(value: unknown): value is NDArray {
   return mode.capture !== null && value instanceof NDArray;
 }

@@ -3,7 +3,7 @@ import type { NDArray } from '../core/ndarray.js';
 import { op } from './host.js';
 import type { Variables } from './variables.js';
 
-/** How a closure over statements ended: normally (undefined), by a jump out of it, or as an array decides. */
+/** The end of a closure over statements: normal (undefined), a jump out of it, or as an array decides. */
 export type Completion = undefined | Return | Leave | Mixed;
 
 interface Return {
@@ -24,7 +24,7 @@ export interface Mixed {
   readonly code: NDArray;
   /** The codes it may be. */
   readonly codes: ReadonlySet<number>;
-  /** What is returned where the code says so; null where no end returns. */
+  /** The value that is returned where the code says so; null where no end returns. */
   readonly returned: { readonly value: unknown } | null;
 }
 
@@ -48,7 +48,7 @@ export function codesOf(completion: Completion): ReadonlySet<number> {
   }
 }
 
-/** What a completion returns, if it may return. */
+/** The value that a completion returns, if it may return. */
 export function returnedBy(completion: Completion): { readonly value: unknown } | null {
   if (completion?.kind === 'return') return { value: completion.value };
   return completion?.kind === 'mixed' ? completion.returned : null;
@@ -80,10 +80,10 @@ export function cont(loop: number): Completion {
   return { kind: 'continue', loop };
 }
 
-/** What follows a statement, up to the end of the iteration or of the function. */
+/** The code after a statement, up to the end of the iteration or of the function. */
 export interface Continuation {
   readonly run: () => Completion;
-  /** What it changes, and what those after it change. */
+  /** Variables that it and those after it change. */
   readonly changes: readonly Variables[];
 }
 
@@ -105,7 +105,7 @@ export function end(next: Next): Completion {
   return next?.run();
 }
 
-/** What a function returns whose body ended so. */
+/** The result of a function whose body ended so. */
 export function finish(completion: Completion): unknown {
   if (completion?.kind !== 'mixed')
     return completion?.kind === 'return' ? completion.value : undefined;

@@ -5,7 +5,7 @@ import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import { sourceOf } from './site.js';
 
-/* What converted code asks on host values and eager arrays. */
+/* Questions that converted code asks about host values and eager arrays. */
 
 export const op = 'use graph';
 
@@ -33,7 +33,7 @@ export function undecidable(construct: string, site: string): TraceError {
   );
 }
 
-/** What a `for...of` goes over: the rows of an eager array, and anything else as it is. */
+/** The values of a `for...of`: the rows of an eager array, and anything else as it is. */
 export function rows(value: unknown, site: string): unknown {
   if (!(value instanceof NDArray)) return value;
   if (mode.capture !== null) throw undecidable('a loop over rows', site);
@@ -54,7 +54,7 @@ export function checkRows(array: NDArray): void {
   });
 }
 
-/** What a `switch` compares: the element of an eager array, and anything else as it is. */
+/** The value that a `switch` compares: the element of an eager array, and anything else as it is. */
 export function subject(value: unknown, site: string): unknown {
   if (!(value instanceof NDArray)) return value;
   if (mode.capture !== null) throw undecidable('a switch', site);

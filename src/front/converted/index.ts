@@ -1,4 +1,4 @@
-/** What converted code calls. Not for users: `kaon/source` writes the calls. */
+/** Functions that converted code calls. Not for users: `kaon/source` writes the calls. */
 /** While `capture` is not null, arrays decide when the graph runs: converted code then runs its captured form. */
 export { mode } from '../core/mode.js';
 export { rows, subject, test } from './host.js';

@@ -38,7 +38,7 @@ import {
 } from './values.js';
 import { assign, entriesOf, save, type Variables } from './variables.js';
 
-/** What a loop ends with: whether it goes on, how the last iteration ended, and what that returns. */
+/** The state of a loop after an iteration: its next test, and how the iteration ended. */
 interface Going {
   /** A host value, or an array that decides. */
   readonly test: unknown;
@@ -116,7 +116,7 @@ function asTest(value: unknown, site: string): NDArray {
   return array(truth(value, site), { dtype: 'bool' });
 }
 
-/** How a loop ends by such an end of an iteration: its own `break` and `continue` are normal ends. */
+/** The end of a loop by such an end of an iteration: its own `break` and `continue` are normal ends. */
 function withoutBreak(completion: Completion, number: number): Completion {
   const own = [breakOf(number), continueOf(number)];
   const codes = codesOf(completion);
@@ -131,7 +131,7 @@ function withoutBreak(completion: Completion, number: number): Completion {
   return completionOf(rest, code, completion.returned);
 }
 
-/** What is found out about a loop when its body is traced, for another time. */
+/** Facts about a loop that tracing its body finds out, for another time. */
 interface Known {
   /** The codes of the ends of iterations that lead out of the loop. */
   readonly codes: Set<number>;
@@ -258,7 +258,7 @@ class CapturedLoop {
     return completionOf(new Set([normal, ...codes]), states[0], value);
   }
 
-  /** What the loop returns if the end among the states says so. */
+  /** The value that the loop returns if the end among the states says so. */
   returnedIn(states: readonly NDArray[]): { readonly value: unknown } | null {
     const { returned } = this.#known;
     if (returned === null) return null;

@@ -16,7 +16,7 @@ export function asNumber(value: NDArray): NDArray {
   return value;
 }
 
-/** Whether a value is an array that stands for a number or boolean. */
+/** True if a value is an array that stands for a number or boolean. */
 export function isNumber(value: unknown): value is NDArray {
   return typeof value === 'object' && value instanceof NDArray && numbers.has(value);
 }

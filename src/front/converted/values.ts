@@ -23,14 +23,14 @@ export interface Entry {
   readonly isInteger: boolean;
 }
 
-/** How a value is put together from its arrays. */
+/** The arrangement of arrays in a value. */
 export interface Layout {
   readonly what: string;
   /** Null for a value that is kept as it is. */
   readonly structure: Structure | null;
   readonly value: unknown;
   readonly types: readonly TensorType[];
-  /** Whether the value is a number of the user's, given or as an array. */
+  /** True if the value is a number of the user's, given or as an array. */
   readonly isNumber: boolean;
 }
 
@@ -96,13 +96,13 @@ function isContainer(value: object): boolean {
   return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** How values may differ from those of the first path. */
+/** Rules for the comparison of values with those of the first path. */
 export interface Agreement {
   /** The path of the values, for errors. */
   readonly path: string;
   /** The path that they are compared with. */
   readonly other: string;
-  /** Whether sizes may differ; ranks may not. */
+  /** True if sizes may differ; ranks may not. */
   readonly mayDiffer: boolean;
 }
 

@@ -2,7 +2,7 @@ import type { Entry } from './values.js';
 
 /** The variables that a construct changes, as closures over them. */
 export interface Variables {
-  /** Those that are read afterwards. */
+  /** Variables that are read afterwards. */
   readonly merged: readonly Variable[];
   /** Values of the merged ones, then of those that are dropped afterwards. */
   readonly get: () => readonly unknown[];
@@ -33,7 +33,7 @@ export function vars(
   };
 }
 
-/** What variables are before a path runs, so that each path starts from it. */
+/** Values of variables before a path runs, so that each path starts from them. */
 export interface Saved {
   readonly values: readonly unknown[];
   /** The members of objects, deeply. */

@@ -83,7 +83,7 @@ export class CapturedForm extends NativeStatements {
     return [added(`(${name}) => { `), ...this.list(inside, { next: name, ends }), added(' }')];
   }
 
-  /** Whether names that a continuation declares are used before it. */
+  /** True if names that a continuation declares are used before it. */
   #isUsedBefore(list: readonly t.Node[], tail: readonly t.Node[]): boolean {
     if (tail.length === 0) return false;
     const [start, end] = [tail[0].start!, tail[tail.length - 1].end!];
@@ -104,7 +104,7 @@ export class CapturedForm extends NativeStatements {
     );
   }
 
-  /** Whether a statement becomes a call of the runtime; the others stay what they are. */
+  /** True if a statement becomes a call of the runtime; the others stay what they are. */
   #isConverted(node: t.Node): boolean {
     switch (node.type) {
       case 'IfStatement':
@@ -368,7 +368,7 @@ const jumping: ReadonlySet<string> = new Set([
   'ThrowStatement',
 ]);
 
-/** Whether statements inside of others return. */
+/** True if statements inside of others return. */
 function returnsFromInside(body: t.Function['body']): boolean {
   return (
     body.type === 'BlockStatement' &&

@@ -15,13 +15,13 @@ export interface FileContext {
   readonly renderFunction: (node: t.Function, form: Form) => readonly Piece[];
 }
 
-/** How the value of an expression is used: as a value, as a test only, or not at all. */
+/** The use of an expression's value: as a value, as a test only, or none. */
 export type Use = 'value' | 'test' | 'none';
 
 /** One way to write code again: what it does not convert is copied. */
 export abstract class Form {
   readonly file: FileContext;
-  /** Whether everything is put on one line, so that the lines after it stay where they are. */
+  /** True if everything is put on one line, so that the lines after it stay where they are. */
   readonly isCompact: boolean;
 
   constructor(file: FileContext, isCompact: boolean) {

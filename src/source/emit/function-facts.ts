@@ -29,7 +29,7 @@ export interface Changed {
   readonly mutated: ReadonlySet<Binding>;
 }
 
-/** What the emitter asks about a function. */
+/** Facts about a function that the emitter asks for. */
 export class FunctionFacts {
   readonly flow: FlowGraph;
   readonly #scopes: Scopes;
@@ -65,7 +65,7 @@ export class FunctionFacts {
     );
   }
 
-  /** Whether others than the function's own straight code read the variable. */
+  /** True if others than the function's own straight code read the variable. */
   #isShared(binding: Binding): boolean {
     return binding.scope.owner !== this.#owner || isCaptured(binding);
   }
@@ -102,7 +102,7 @@ export class FunctionFacts {
     };
   }
 
-  /** Whether a name means this variable in a scope, and the variable is there before an offset. */
+  /** True if a name means this variable in a scope, and the variable is there before an offset. */
   #existsAt(binding: Binding, from: Scope, offset: number): boolean {
     if (binding.kind === 'free' || binding.kind === 'import') return false;
     let scope: Scope | null = from;
@@ -138,7 +138,7 @@ export class FunctionFacts {
     return bit !== undefined && this.#liveness.before.get(step).has(bit);
   }
 
-  /** Whether every assignment to a variable is by integer literals: a counter. */
+  /** True if every assignment to a variable is by integer literals: a counter. */
   isInteger({ references }: Binding): boolean {
     return references.every(
       ({ writes, identifier }) => !writes || this.#integerWrites.has(identifier),
@@ -195,7 +195,7 @@ function isIntegerLiteral(node: t.Node): boolean {
   return inner.type === 'NumericLiteral' && Number.isSafeInteger(inner.value);
 }
 
-/** Whether a function suspends: it cannot be put into closures. */
+/** True if a function suspends: it cannot be put into closures. */
 export function suspends(node: t.Function): boolean {
   return node.async === true || ('generator' in node && node.generator === true);
 }

@@ -172,7 +172,7 @@ export class HostForm extends Form {
         ];
   }
 
-  /** What stands before and after an operator between two operands: parentheses and comments. */
+  /** Text before and after an operator between two operands: parentheses and comments. */
   #around(
     start: number,
     end: number,
@@ -225,7 +225,7 @@ const marked: ReadonlySet<string> = new Set([
   'DoWhileStatement',
 ]);
 
-/** Whether only the end of a line ends a statement. */
+/** True if only the end of a line ends a statement. */
 export function endsWithoutMark(node: t.Node, code: string): boolean {
   return marked.has(node.type) && code[node.end! - 1] !== ';';
 }

@@ -27,7 +27,7 @@ export const convertedOperators: ReadonlySet<string> = new Set(
 );
 
 /**
- * Whether an expression is no array, by its syntax alone. On the host arithmetic and comparison give
+ * True if an expression is no array, by its syntax alone. On the host arithmetic and comparison give
  * primitives; in captured code numbers may be arrays, and so may the results.
  */
 export function isPlain(expression: t.Node, form: 'host' | 'captured'): boolean {

@@ -7,13 +7,13 @@ import { endsWithoutMark } from './host.js';
 import { added, type Piece } from './output.js';
 import { has, labeledBy, targetOf } from './shape.js';
 
-/** How a jump to a statement is written. */
+/** The form of a jump to a statement. */
 export type Target =
   /** The statement is itself in the output. */
   | { readonly kind: 'native' }
   /** The runtime runs the loop; jumps are told to it by its number. */
   | { readonly kind: 'loop'; readonly number: number }
-  /** What follows the statement is a continuation; from inside a loop, the number tells a jump to it. */
+  /** A continuation follows the statement; from inside a loop, the number tells a jump to it. */
   | {
       readonly kind: 'continuation';
       readonly name: string;
@@ -21,7 +21,7 @@ export type Target =
       readonly depth: number;
     };
 
-/** Where statements stand. */
+/** The surroundings of a list of statements. */
 export interface Place {
   /** The continuation of the list; null where control goes on by itself. */
   readonly next: string | null;
@@ -29,16 +29,16 @@ export interface Place {
   readonly ends: readonly NodeId[];
 }
 
-/** Where control goes on by itself. */
+/** A list after which control goes on by itself. */
 export const native: Place = { next: null, ends: [] };
 
 /** Statements of the captured form that stay statements: what decides in them may not be a captured array. */
 export abstract class NativeStatements extends CapturedExpressions {
-  /** How jumps to the statements around are written. */
+  /** The forms of jumps to the statements around. */
   readonly targets: Map<t.Node, Target> = new Map();
-  /** Whether `return` is told to the runtime, since closures are between it and the function. */
+  /** True if `return` is told to the runtime, since closures are between it and the function. */
   readonly isReturnTold: boolean;
-  /** How many loops of the runtime are around. */
+  /** The number of loops of the runtime around. */
   depth = 0;
   #path: readonly t.Node[] = [];
 
@@ -162,7 +162,7 @@ export abstract class NativeStatements extends CapturedExpressions {
   }
 }
 
-/** Whether a function calls `eval`, which may use any variable by name. */
+/** True if a function calls `eval`, which may use any variable by name. */
 export function callsEval(node: t.Node): boolean {
   return has(
     node,

@@ -77,7 +77,7 @@ export function labeledBy(node: t.LabeledStatement): t.Node {
   return isLoop(inner) || inner.type === 'SwitchStatement' ? inner : node;
 }
 
-/** Whether a jump in a statement leads out of it. */
+/** True if a jump in a statement leads out of it. */
 export function escapes(node: t.Node): boolean {
   return jumpsIn(node).some(
     ({ target, path }) => target === null || target === outer || !isInside(target, node, path),
@@ -88,7 +88,7 @@ function isInside(target: t.Node, root: t.Node, path: readonly t.Node[]): boolea
   return target === root || path.includes(target);
 }
 
-/** Whether some node of a kind is in a statement's own code. */
+/** True if some node of a kind is in a statement's own code. */
 export function has(root: t.Node, test: (node: t.Node) => boolean): boolean {
   let found = false;
   visitNodes(root, (node) => {
@@ -99,7 +99,7 @@ export function has(root: t.Node, test: (node: t.Node) => boolean): boolean {
   return found;
 }
 
-/** Whether a jump to `target` inside it crosses a statement that stays as it is, such as `try`. */
+/** True if a jump to `target` inside it crosses a statement that stays as it is, such as `try`. */
 export function isLeftFromNative(target: t.Node, isNative: (node: t.Node) => boolean): boolean {
   return jumpsIn(target).some(
     (found) =>

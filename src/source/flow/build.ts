@@ -6,7 +6,7 @@ import { ExpressionFlow } from './expressions.js';
 import type { FlowGraph } from './flow-graph.js';
 import { FlowWriter } from './writer.js';
 
-/** Where `break` and `continue` of a statement lead, and how many `finally`s are outside of it. */
+/** Targets of `break` and `continue` of a statement, and the number of `finally`s outside of it. */
 interface JumpTarget {
   readonly labels: readonly string[];
   readonly breakTo: NodeId;
@@ -19,7 +19,7 @@ interface JumpTarget {
 /** A `finally` in force: jumps go through it. */
 interface Finalizer {
   readonly entry: NodeId;
-  /** Where control goes on after it, besides where it ends normally. */
+  /** Steps at which control goes on after it, besides the one where it ends normally. */
   readonly exits: Set<NodeId>;
 }
 

@@ -112,7 +112,7 @@ export class ExpressionFlow {
     this.bind(left);
   }
 
-  /** What the target of an assignment reads before the value is computed. */
+  /** Reads that the target of an assignment makes before the value is computed. */
   #target(node: t.Node): void {
     if (node.type === 'MemberExpression') this.expression(node);
   }

@@ -10,7 +10,7 @@ export interface Step {
   readonly node?: t.Node;
 }
 
-/** How control goes from one step to another. */
+/** The way that control takes from one step to another. */
 export type Way = 'next' | 'true' | 'false' | 'jump' | 'throw';
 
 export type StepGraph = Graph<Step, Way, Uint32Array>;
@@ -19,9 +19,9 @@ export type StepGraph = Graph<Step, Way, Uint32Array>;
 export interface FlowGraph {
   readonly graph: StepGraph;
   readonly entry: NodeId;
-  /** Where the function returns, by a statement or at its end. */
+  /** The step at which the function returns, by a statement or at its end. */
   readonly exit: NodeId;
-  /** Where the function throws. */
+  /** The step at which the function throws. */
   readonly raised: NodeId;
   /** The step after a statement or expression in which control may part. */
   readonly after: ReadonlyMap<t.Node, NodeId>;

@@ -9,7 +9,7 @@ export class FlowWriter {
   readonly after: Map<t.Node, NodeId> = new Map();
   readonly entry: NodeId = this.graph.addNode({ kind: 'entry' });
   at: NodeId = this.entry;
-  /** Where exceptions go; null outside of `try`. */
+  /** The step that exceptions lead to; null outside of `try`. */
   handler: NodeId | null = null;
   readonly #references: Scopes['references'];
 

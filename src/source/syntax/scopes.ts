@@ -1,7 +1,7 @@
 import type * as t from '@babel/types';
 import { childrenOf, isClass, isFunction, isTypeOnly } from './walk.js';
 
-/** How a name came to be. `free` names are declared nowhere in the file. */
+/** The kind of declaration of a name. `free` names are declared nowhere in the file. */
 export type BindingKind =
   'parameter' | 'var' | 'let' | 'const' | 'function' | 'class' | 'catch' | 'import' | 'free';
 
@@ -11,7 +11,7 @@ export interface Binding {
   readonly kind: BindingKind;
   readonly scope: Scope;
   readonly references: Reference[];
-  /** Where the text declares it; -1 for names from outside of the file. */
+  /** The offset of its declaration in the text; -1 for names from outside of the file. */
   readonly declaredAt: number;
 }
 
@@ -43,7 +43,7 @@ export interface Scopes {
   readonly references: ReadonlyMap<t.Node, Reference>;
 }
 
-/** Whether a function inside the variable's own function uses it, so that it outlives the code around. */
+/** True if a function inside the variable's own function uses it, so that it outlives the code around. */
 export function isCaptured({ scope, references }: Binding): boolean {
   return references.some(({ from }) => from.owner !== scope.owner);
 }

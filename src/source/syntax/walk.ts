@@ -30,7 +30,7 @@ const executed: ReadonlySet<string> = new Set([
   'TSExportAssignment',
 ]);
 
-/** Whether a node is there for the type checker only. */
+/** True if a node is there for the type checker only. */
 export function isTypeOnly(node: t.Node): boolean {
   return node.type.startsWith('TS') && !executed.has(node.type);
 }
@@ -100,7 +100,7 @@ export function visitNodes(root: t.Node, visit: (node: t.Node) => boolean | void
   for (const child of childrenOf(root)) visitNodes(child, visit);
 }
 
-/** Whether a function's body, or a program, starts with a directive. */
+/** True if a function's body, or a program, starts with a directive. */
 export function hasDirective(node: t.Node, text: string): boolean {
   return (
     'directives' in node && node.directives?.some(({ value }) => value.value === text) === true
