@@ -2,7 +2,7 @@
 /** While `capture` is not null, arrays decide when the graph runs: converted code then runs its captured form. */
 export { mode } from '../core/mode.js';
 export { rows, subject, test } from './host.js';
-export { before, beforeMember, op, step, stepMember, unary, update } from './numbers.js';
+export { before, beforeMember, hostOnly, op, step, stepMember, unary, update } from './numbers.js';
 export { vars } from './variables.js';
 export { brk, cont, end, finish, follow, ret } from './completion.js';
 export {

@@ -1,7 +1,9 @@
-import { InternalError } from '../../base/errors.js';
+import { currentSource, InternalError, TraceError } from '../../base/errors.js';
+import { typeToString } from '../../ir/program.js';
 import * as operators from '../../ops/index.js';
 import { array } from '../arrays/creation.js';
 import { NDArray } from '../core/ndarray.js';
+import { sourceOf } from './site.js';
 
 /*
  * Numbers and booleans of the user's that captured branches and loops assign are arrays of rank 0. To
@@ -107,6 +109,18 @@ function native(operator: string, left: unknown, right: unknown): unknown {
     default:
       throw new InternalError(`converted code has no operator ${operator}`);
   }
+}
+
+/** A value that only the host can use: an index of a list, or a part of a text. */
+export function hostOnly(value: unknown, site: string): unknown {
+  if (!isNumber(value)) return value;
+  throw new TraceError('a number that a captured array decides is an index or a part of a text', {
+    op: 'use graph',
+    expected: 'a number that is known while the code is captured',
+    actual: typeToString(value.type),
+    advice: 'index an array with it, by take or slice, or compute with it',
+    ...sourceOf(site, currentSource()),
+  });
 }
 
 /** `-value` and `+value`. */

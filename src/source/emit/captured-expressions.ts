@@ -96,6 +96,15 @@ export abstract class CapturedExpressions extends Form {
         return this.#mutatingCall(node) ?? this.copy(node);
       case 'TaggedTemplateExpression':
         return this.tagged(node);
+      case 'MemberExpression':
+      case 'OptionalMemberExpression':
+        return this.copy(node, (child) =>
+          node.computed && child === node.property ? this.#hostOnly(child) : this.expression(child),
+        );
+      case 'TemplateLiteral':
+        return this.copy(node, (child) =>
+          child.type === 'TemplateElement' ? this.copy(child) : this.#hostOnly(child),
+        );
       case 'BlockStatement':
       case 'StaticBlock':
         return this.block(node);
@@ -114,6 +123,12 @@ export abstract class CapturedExpressions extends Form {
   /** A function without parameters that gives the value of an expression. */
   #thunk(node: t.Node): readonly Piece[] {
     return [added('() => ('), ...this.expression(node), added(')')];
+  }
+
+  /** An index or a part of a text: a number that is an array can be neither. */
+  #hostOnly(node: t.Node): readonly Piece[] {
+    if (isPlain(node, 'captured')) return this.expression(node);
+    return this.call('hostOnly', node, this.argument(node), this.site(node));
   }
 
   #changedBy(node: t.Node, parts: readonly t.Node[]): string {
@@ -233,7 +248,7 @@ export abstract class CapturedExpressions extends Form {
   #reference(member: t.MemberExpression): readonly (readonly Piece[])[] | null {
     if (member.object.type === 'Super' || member.property.type === 'PrivateName') return null;
     const key = member.computed
-      ? this.argument(member.property)
+      ? this.#hostOnly(member.property)
       : [added(`'${(member.property as t.Identifier).name}'`)];
     return [this.#base(member.object), key];
   }
@@ -266,7 +281,9 @@ export abstract class CapturedExpressions extends Form {
     if (member.type !== 'MemberExpression' || member !== node) return this.copy(node);
     if (member.object.type === 'Super') return this.copy(node);
     return this.copy(node, (child) => {
-      if (child !== member.object) return this.expression(child);
+      if (child !== member.object) {
+        return member.computed ? this.#hostOnly(child) : this.expression(child);
+      }
       return isAlways
         ? this.call('target', child, this.argument(child), this.site(node))
         : this.#base(child);
