@@ -4,6 +4,7 @@ import { renderFunction } from './emit/functions.js';
 import type { FileContext } from './emit/form.js';
 import { HostForm } from './emit/host.js';
 import { added, assemble, type Piece, Places, type SourceMap } from './emit/output.js';
+import { plainVariables } from './emit/plain-variables.js';
 import { parse } from './syntax/parse.js';
 import { resolveScopes } from './syntax/scopes.js';
 import { hasDirective, isFunction, visitNodes } from './syntax/walk.js';
@@ -48,9 +49,11 @@ export function transform(
       advice: "write the functions with 'use graph' in an ES module",
     });
   }
+  const scopes = resolveScopes(program);
   const file: FileContext = {
     parsed,
-    scopes: resolveScopes(program),
+    scopes,
+    plain: plainVariables(program, scopes),
     places: new Places(code),
     runtime: unusedName(code),
     renderFunction,

@@ -1,6 +1,6 @@
 import type * as t from '@babel/types';
 import type { Parsed } from '../syntax/parse.js';
-import type { Scopes } from '../syntax/scopes.js';
+import type { Binding, Scopes } from '../syntax/scopes.js';
 import { childrenOf } from '../syntax/walk.js';
 import { added, type Piece, type Places } from './output.js';
 
@@ -9,6 +9,8 @@ export interface FileContext {
   readonly parsed: Parsed;
   readonly scopes: Scopes;
   readonly places: Places;
+  /** Variables that hold no array in the host form. */
+  readonly plain: ReadonlySet<Binding>;
   /** The name of the runtime in the output, which begins all new names. */
   readonly runtime: string;
   /** A function inside code of a form. */

@@ -22,6 +22,14 @@ export class HostForm extends Form {
     return this.#temporaries?.length ? `let ${this.#temporaries.join(', ')};` : '';
   }
 
+  #isPlain(node: t.Node): boolean {
+    const { scopes, plain } = this.file;
+    return isPlain(node, 'host', (identifier) => {
+      const binding = scopes.references.get(identifier)?.binding;
+      return binding !== undefined && plain.has(binding);
+    });
+  }
+
   statement(node: t.Node): readonly Piece[] {
     if (isFunction(node)) return this.file.renderFunction(node, this);
     const pieces = this.#statement(node);
@@ -51,7 +59,7 @@ export class HostForm extends Form {
       case 'ForOfStatement':
         return this.copy(node, (child) => {
           if (child === node.left) return this.copy(child);
-          return child === node.right && !node.await && !isPlain(child, 'host')
+          return child === node.right && !node.await && !this.#isPlain(child)
             ? this.call('rows', child, this.argument(child))
             : visit(child);
         });
@@ -71,7 +79,7 @@ export class HostForm extends Form {
   }
 
   #subject(node: t.Node): readonly Piece[] {
-    return isPlain(node, 'host')
+    return this.#isPlain(node)
       ? this.expression(node)
       : this.call('subject', node, this.argument(node));
   }
@@ -85,7 +93,7 @@ export class HostForm extends Form {
     ) {
       return this.expression(node, 'test');
     }
-    if (isPlain(node, 'host')) return this.expression(node, 'test');
+    if (this.#isPlain(node)) return this.expression(node, 'test');
     return this.call('test', node, this.argument(node), this.site(node));
   }
 
@@ -138,8 +146,8 @@ export class HostForm extends Form {
         child === left ? this.expression(child) : this.#as(child, use),
       );
     }
-    if (use !== 'value' || isPlain(left, 'host')) {
-      const first = isPlain(left, 'host') ? this.expression(left, use) : this.test(left);
+    if (use !== 'value' || this.#isPlain(left)) {
+      const first = this.#isPlain(left) ? this.expression(left, use) : this.test(left);
       return this.copy(node, (child) => (child === left ? first : this.#as(child, use)));
     }
     const between = this.#around(left.end!, right.start!, operator);

@@ -30,29 +30,36 @@ export const convertedOperators: ReadonlySet<string> = new Set(
  * True if an expression is no array, by its syntax alone. On the host arithmetic and comparison give
  * primitives; in captured code numbers may be arrays, and so may the results.
  */
-export function isPlain(expression: t.Node, form: 'host' | 'captured'): boolean {
+export function isPlain(
+  expression: t.Node,
+  form: 'host' | 'captured',
+  isPlainName: (identifier: t.Node) => boolean = () => false,
+): boolean {
   const node = unwrapped(expression);
+  const inside = (part: t.Node): boolean => isPlain(part, form, isPlainName);
   if (plainTypes.has(node.type)) return true;
   switch (node.type) {
     case 'BinaryExpression':
       if (node.operator === 'in' || node.operator === 'instanceof') return true;
       if (form === 'host') return primitive.has(node.operator);
-      return isPlain(node.left, form) && isPlain(node.right, form);
+      return inside(node.left) && inside(node.right);
     case 'UnaryExpression':
       if (['typeof', 'void', 'delete'].includes(node.operator)) return true;
-      return form === 'host' || isPlain(node.argument, form);
+      return form === 'host' || inside(node.argument);
     case 'UpdateExpression':
       return form === 'host';
     case 'LogicalExpression':
-      return isPlain(node.left, form) && isPlain(node.right, form);
+      return inside(node.left) && inside(node.right);
     case 'ConditionalExpression':
-      return isPlain(node.consequent, form) && isPlain(node.alternate, form);
+      return inside(node.consequent) && inside(node.alternate);
     case 'SequenceExpression':
-      return isPlain(node.expressions[node.expressions.length - 1], form);
+      return inside(node.expressions[node.expressions.length - 1]);
     case 'AssignmentExpression':
       return node.operator === '='
-        ? isPlain(node.right, form)
+        ? inside(node.right)
         : form === 'host' && /^[^&|?]=|^(\*\*|<<|>>>?)=|^[&|]=/.test(node.operator);
+    case 'Identifier':
+      return isPlainName(node);
     default:
       return false;
   }
