@@ -282,6 +282,24 @@ const classics: Readonly<Record<string, Classic>> = {
     inputs: [1, 7, 9, 30],
     smooth: [7, 30],
   },
+  'a list that an iteration fills': {
+    code: `while (a.less(20)) {
+        const parts = [], seen = new Set();
+        for (const k of [1, 2, 3]) {
+          parts.push(a.mul(k));
+          seen.add(k);
+        }
+        a = kn.stack(parts).sum().mul(seen.size / 3);
+      }
+      return a;`,
+    plain: (x) => {
+      let a = x;
+      while (a < 20) a *= 6;
+      return a;
+    },
+    inputs: [1, 4, 25],
+    smooth: [1, 4, 25],
+  },
   'what one path alone needs': {
     code: `let t = 0;
       if (a.greater(1)) { t = 1; a = a.add(t); } else { a = a.sub(t); }

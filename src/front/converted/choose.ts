@@ -31,6 +31,18 @@ import { assign, entriesOf, restore, save, type Variables } from './variables.js
 /** The number of branches and loops that arrays decide around the code that runs now. */
 let depth = 0;
 
+/** Stands for the innermost path or iteration that is traced now. */
+let path: object = {};
+
+/** Lists, maps and sets by the path they were made on, which may fill them. */
+const makers = new WeakMap<object, object>();
+
+/** Notes where a list, map or set was made. */
+export function made(value: object): object {
+  if (depth > 0) makers.set(value, path);
+  return value;
+}
+
 /** Deeper ones are a recursion that only an array would end. */
 const deepest = 200;
 
@@ -44,11 +56,14 @@ export function decided<R>(run: () => R): R {
       advice: 'write a loop',
     });
   }
+  const around = path;
   depth++;
+  path = {};
   try {
     return run();
   } finally {
     depth--;
+    path = around;
   }
 }
 
@@ -76,7 +91,8 @@ export function collection(object: unknown, site: string): unknown {
     object instanceof Map ||
     object instanceof Set ||
     ArrayBuffer.isView(object);
-  if (isCollection) undecided('a change of a list, map or set', site);
+  if (isCollection && makers.get(object) !== path)
+    undecided('a change of a list, map or set', site);
   return object;
 }
 

@@ -10,6 +10,7 @@ export {
   branch,
   collection,
   labeled,
+  made,
   not,
   or,
   pick,

@@ -94,6 +94,14 @@ export abstract class CapturedExpressions extends Form {
         );
       case 'CallExpression':
         return this.#mutatingCall(node) ?? this.copy(node);
+      case 'VariableDeclarator':
+        // Lists that are made where an array decides may be filled there.
+        return this.copy(node, (child) =>
+          child === node.init &&
+          (child.type === 'ArrayExpression' || child.type === 'NewExpression')
+            ? this.call('made', child, this.argument(child))
+            : this.expression(child),
+        );
       case 'TaggedTemplateExpression':
         return this.tagged(node);
       case 'MemberExpression':
