@@ -1,6 +1,6 @@
 import type * as t from '@babel/types';
 import { UnsupportedError } from '../base/errors.js';
-import { renderFunction } from './emit/functions.js';
+import { directive, renderFunction } from './emit/functions.js';
 import type { FileContext } from './emit/form.js';
 import { HostForm } from './emit/host.js';
 import { added, assemble, type Piece, Places, type SourceMap } from './emit/output.js';
@@ -22,8 +22,6 @@ export interface Transformed {
   readonly code: string;
   readonly map: SourceMap;
 }
-
-const directive = 'use graph';
 
 /**
  * Converts the functions of a module that start with the directive `'use graph'`: their control flow becomes

@@ -13,6 +13,9 @@ import { added, type Piece } from './output.js';
  * that form only, which is right on host values too.
  */
 
+/** The directive of functions that are to be converted. */
+export const directive = 'use graph';
+
 /** A function as part of code in a form. */
 export function renderFunction(node: t.Function, form: Form): readonly Piece[] {
   const { file } = form;
@@ -53,7 +56,15 @@ function hostBody(node: t.Function, host: HostForm, hasTwin: boolean): readonly 
   const statements = body.body.map((statement) => host.statement(statement));
   const start =
     body.directives.length > 0 ? body.directives[body.directives.length - 1].end! : body.start! + 1;
-  const pieces: Piece[] = [...host.gap(body.start!, start)];
+  const pieces: Piece[] = [];
+  let directiveEnd = body.start!;
+  for (const { value } of body.directives) {
+    if (value.value !== directive) continue;
+    // Otherwise `hybridize` would take the function for one that nobody has converted.
+    pieces.push(...host.gap(directiveEnd, value.end! - 1), added(' converted'));
+    directiveEnd = value.end! - 1;
+  }
+  pieces.push(...host.gap(directiveEnd, start));
   const entry =
     twin === null
       ? []
