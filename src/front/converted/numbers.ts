@@ -150,7 +150,10 @@ export function before(value: unknown, by: 1 | -1, set: (next: unknown) => void)
 
 type Members = Record<PropertyKey, unknown>;
 
-/** `object[key] += value` and its like: the key is converted once, before the value is computed. */
+/**
+ * `object[key] += value` and its like. A key that is an object is converted for reading and for writing, as
+ * V8 does.
+ */
 export function update(
   object: unknown,
   key: unknown,
@@ -158,7 +161,7 @@ export function update(
   value: () => unknown,
 ): unknown {
   const members = object as Members;
-  const name = keyOf(object, key);
+  const name = key as PropertyKey;
   const old = members[name];
   return (members[name] = op(operator, old, value()));
 }
@@ -166,23 +169,15 @@ export function update(
 /** `++object[key]` and `--object[key]`. */
 export function stepMember(object: unknown, key: unknown, by: 1 | -1): unknown {
   const members = object as Members;
-  const name = keyOf(object, key);
+  const name = key as PropertyKey;
   return (members[name] = step(members[name], by));
 }
 
 /** `object[key]++` and `object[key]--`. */
 export function beforeMember(object: unknown, key: unknown, by: 1 | -1): unknown {
   const members = object as Members;
-  const name = keyOf(object, key);
+  const name = key as PropertyKey;
   return before(members[name], by, (next) => {
     members[name] = next;
   });
-}
-
-/** The key as JavaScript converts it, once: to a string with the hint string, symbols kept. */
-function keyOf(object: unknown, key: unknown): PropertyKey {
-  if (typeof key === 'symbol' || typeof key === 'number' || typeof key === 'string') return key;
-  // What is no object fails before its key is converted.
-  if (object === null || object === undefined) return '';
-  return Reflect.ownKeys({ [key as string]: 0 })[0];
 }
