@@ -61,3 +61,18 @@ export function subject(value: unknown, site: string): unknown {
   const element = value.item();
   return typeof element === 'bigint' ? Number(element) : element;
 }
+
+/** `object[key] ||= value` and `object[key] &&= value`. */
+export function assignMember(
+  operator: '||' | '&&',
+  object: unknown,
+  key: unknown,
+  value: () => unknown,
+  site: string,
+): unknown {
+  const members = object as Record<PropertyKey, unknown>;
+  const name = key as PropertyKey;
+  const old = members[name];
+  const isKept = Boolean(test(old, site)) === (operator === '||');
+  return isKept ? old : (members[name] = value());
+}

@@ -223,6 +223,13 @@ export abstract class CapturedExpressions extends Form {
         ]);
       }
     }
+    if (target.type === 'MemberExpression' && (plain === '||' || plain === '&&')) {
+      const place = this.#reference(target);
+      if (place !== null) {
+        const value = this.#thunk(right);
+        return this.call('assignMember', node, `'${plain}'`, ...place, value, this.site(node));
+      }
+    }
     return this.copy(node, (child) =>
       child === left ? this.#target(child) : this.expression(child),
     );

@@ -2,6 +2,7 @@ import type * as t from '@babel/types';
 import { isFunction, isTypeOnly, unwrapped } from '../syntax/walk.js';
 import { type FileContext, Form, type Use } from './form.js';
 import { isPlain } from './kinds.js';
+import { has } from './shape.js';
 import { added, type Piece } from './output.js';
 
 /**
@@ -199,7 +200,19 @@ export class HostForm extends Form {
 
   #assignment(node: t.AssignmentExpression, use: Use): readonly Piece[] {
     const { operator, left, right } = node;
-    if ((operator === '||=' || operator === '&&=') && left.type === 'Identifier') {
+    const isLogical = operator === '||=' || operator === '&&=';
+    if (isLogical && left.type === 'MemberExpression') {
+      const { object, property, computed } = left;
+      const isNamed = object.type !== 'Super' && property.type !== 'PrivateName';
+      if (!isNamed || has(right, suspending)) return this.copy(node);
+      const key = computed
+        ? this.argument(property)
+        : [added(`'`), ...this.copy(property), added(`'`)];
+      const value = [added('() => ('), ...this.expression(right), added(')')];
+      const plain = `'${operator.slice(0, -1)}'`;
+      return this.call('assignMember', node, plain, this.argument(object), key, value, this.site(node)); // prettier-ignore
+    }
+    if (isLogical && left.type === 'Identifier') {
       const name: Piece = { start: left.start!, end: left.start! + left.name.length };
       const test = this.call('test', node, [name], this.site(node));
       const assigned = [added('('), name, added(' = '), ...this.expression(right), added(')')];
@@ -212,6 +225,9 @@ export class HostForm extends Form {
     return this.copy(node);
   }
 }
+
+const suspending = ({ type }: t.Node): boolean =>
+  type === 'AwaitExpression' || type === 'YieldExpression';
 
 export function isStatement(node: t.Node): boolean {
   return (

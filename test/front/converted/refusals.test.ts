@@ -157,6 +157,12 @@ const refusals: Readonly<Record<string, Refusal>> = {
     problem: /decides about a statement with this test/,
     eager: 3,
   },
+  'a logical assignment to a member': {
+    code: `const o = { p: a.greater(1) }; o.p &&= a.greater(5); o.q ||= 2; return o.p ? a : a.mul(o.q);`,
+    error: 'KAON_TRACE',
+    problem: /decides about a statement with this test/,
+    eager: 6,
+  },
   'a test that is no bool': {
     code: `return a ? a : a.neg();`,
     error: 'KAON_DTYPE',
