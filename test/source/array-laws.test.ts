@@ -352,6 +352,23 @@ for (const [name, { code, plain, inputs, dtype = 'float64', smooth = [] }] of Ob
   });
 }
 
+test('gradients of gradients go through loops and returns from them', () => {
+  const code = `function main(a) { 'use graph';
+    let s = a;
+    while (true) {
+      s = s.mul(a);
+      if (s.greater(100)) return s.neg();
+    }
+  }`;
+  const f = converted(code) as unknown as OfArray;
+  // From 2.2 on the sixth power is the first above 100.
+  const expected = -6 * 5 * 2.2 ** 4;
+  for (const g of [f, kn.hybridize(f)]) {
+    const second = kn.grad(kn.grad(g))(kn.array(2.2, { dtype: 'float64' }));
+    assertClose([Number(second.item())], [expected], 1e-9);
+  }
+});
+
 test('a test is one bool, in eager and captured code', () => {
   const f = converted(
     `function main(a) { 'use graph'; if (a) return 1; return 2 }`,

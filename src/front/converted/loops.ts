@@ -43,13 +43,16 @@ interface Going {
   /** A host value, or an array that decides. */
   readonly test: unknown;
   readonly completion: Completion;
+  /** True if the iteration may have ended by the loop's own `break`. */
+  readonly mayBreak: boolean;
 }
 
 /** The parts of a `while`, `do` or `for` loop. */
 interface LoopParts {
   readonly site: string;
   readonly number: number;
-  readonly test: () => unknown;
+  /** Undefined for a loop that only jumps end. */
+  readonly test: (() => unknown) | undefined;
   readonly body: (next: Next) => Completion;
   readonly update: (() => void) | undefined;
   readonly variables: readonly Variables[];
@@ -63,14 +66,15 @@ export function loop(
   site: string,
   number: number,
   isTestFirst: boolean,
-  test: () => unknown,
+  test: (() => unknown) | undefined,
   body: (next: Next) => Completion,
   update: (() => void) | undefined,
   variables: Variables | undefined,
   next?: Next,
 ): Completion {
   const parts = { site, number, test, body, update, variables: changesOf(variables, undefined) };
-  for (let going: Going = { test: isTestFirst ? test() : true, completion: undefined }; ;) {
+  const first = isTestFirst && test !== undefined ? test() : true;
+  for (let going: Going = { test: first, completion: undefined, mayBreak: false }; ;) {
     if (isCapturedTest(going.test)) return after(capturedLoop(parts, going), next, site);
     if (!truth(going.test, site)) return after(going.completion, next, site);
     going = iterate(parts);
@@ -90,13 +94,14 @@ function iterate({ site, number, test, body, update, variables }: LoopParts): Go
   const isGoingOn = (code: number): boolean => code === normal || code === continueOf(number);
   const again = (): unknown => {
     update?.();
-    return test();
+    return test === undefined ? true : test();
   };
   const codes = [...codesOf(completion)];
-  if (codes.every(isGoingOn)) return { test: again(), completion: undefined };
+  const mayBreak = codes.includes(breakOf(number));
+  if (codes.every(isGoingOn)) return { test: again(), completion: undefined, mayBreak };
   const left = withoutBreak(completion, number);
   if (!codes.some(isGoingOn) || completion?.kind !== 'mixed')
-    return { test: false, completion: left };
+    return { test: false, completion: left, mayBreak };
   // Some ends go on. The test is what such a path returns; the others return that it does not hold.
   const going = codes.filter(isGoingOn);
   const holds = going.map((code) => completion.code.equal(code)).reduce((a, b) => a.logicalOr(b));
@@ -105,7 +110,8 @@ function iterate({ site, number, test, body, update, variables }: LoopParts): Go
     value: asTest(value(), site),
   });
   const decision = choose(holds, [answer(again), answer(() => false)], variables, site);
-  return { test: decision?.kind === 'return' ? decision.value : false, completion: left };
+  const asked = decision?.kind === 'return' ? decision.value : false;
+  return { test: asked, completion: left, mayBreak };
 }
 
 function asTest(value: unknown, site: string): NDArray {
@@ -136,6 +142,8 @@ interface Known {
   /** The codes of the ends of iterations that lead out of the loop. */
   readonly codes: Set<number>;
   returned: readonly Layout[] | null;
+  /** True if the loop may end by its test or its own `break`. */
+  mayEnd: boolean;
 }
 
 const knownLoops = new WeakMap<Wanted, Known>();
@@ -146,7 +154,8 @@ function capturedLoop(parts: LoopParts, start: Going): Completion {
   return retracing(variables, (wanted) => {
     let known = knownLoops.get(wanted);
     if (known === undefined) {
-      known = { codes: new Set(codesOf(start.completion)), returned: null };
+      const mayEnd = parts.test !== undefined || start.mayBreak;
+      known = { codes: new Set(codesOf(start.completion)), returned: null, mayEnd };
       knownLoops.set(wanted, known);
     }
     return new CapturedLoop(variables, wanted, known, start.completion).run(
@@ -207,7 +216,8 @@ class CapturedLoop {
     iteration: () => Going,
   ): { readonly test: unknown; readonly states: readonly NDArray[] } {
     this.#give(before);
-    const { test, completion } = decided(iteration);
+    const { test, completion, mayBreak } = decided(iteration);
+    if (mayBreak) this.#known.mayEnd = true;
     for (const code of codesOf(completion)) this.#known.codes.add(code);
     const agreement = {
       path: 'after an iteration of the loop',
@@ -255,7 +265,8 @@ class CapturedLoop {
     const { codes } = this.#known;
     const value = this.returnedIn(states);
     // The loop may not run at all, or its last test may not hold: both are normal ends.
-    return completionOf(new Set([normal, ...codes]), states[0], value);
+    const ends = this.#known.mayEnd ? new Set([normal, ...codes]) : without(codes, normal);
+    return completionOf(ends.size === 0 ? new Set([normal]) : ends, states[0], value);
   }
 
   /** The value that the loop returns if the end among the states says so. */
@@ -353,7 +364,7 @@ function capturedRows(
   return retracing(variables, (wanted) => {
     let known = knownLoops.get(wanted);
     if (known === undefined) {
-      known = { codes: new Set(), returned: null };
+      known = { codes: new Set(), returned: null, mayEnd: true };
       knownLoops.set(wanted, known);
     }
     const traced = new CapturedLoop(variables, wanted, known, undefined);
@@ -363,10 +374,12 @@ function capturedRows(
         const run = (): Going => ({
           test: true,
           completion: onlyLeaving(body(row, undefined), number),
+          mayBreak: true,
         });
         const iterate = mayLeave
           ? (): Going => ({
               test: true,
+              mayBreak: true,
               completion: choose(
                 before[0].equal(normal),
                 [() => run().completion, () => completionOf(without(known.codes, normal), before[0], traced.returnedIn(before))], // prettier-ignore

@@ -251,7 +251,8 @@ export class CapturedForm extends NativeStatements {
         next,
       );
     }
-    const test = 'test' in node && node.test ? this.expression(node.test) : [added('true')];
+    const { test } = node as { readonly test?: t.Expression | null };
+    const isEndless = !test || (test.type === 'BooleanLiteral' && test.value);
     const update = node.type === 'ForStatement' && node.update;
     const call = this.call(
       'loop',
@@ -259,10 +260,10 @@ export class CapturedForm extends NativeStatements {
       this.site(node),
       String(number),
       String(node.type !== 'DoWhileStatement'),
-      [added('() => ('), ...test, added(')')],
+      isEndless ? 'undefined' : [added('() => ('), ...this.expression(test), added(')')],
       this.#closure([node.body], ends),
       update ? [added('() => { '), ...this.expression(update, 'none'), added('; }')] : 'undefined',
-      this.variables(['test' in node ? node.test : null, node.body, update || null], scope, steps),
+      this.variables([test, node.body, update || null], scope, steps),
       next,
     );
     if (node.type !== 'ForStatement' || !node.init) return call;
