@@ -41,3 +41,13 @@ test('other mentions of the directive are no directive', () => {
     10,
   );
 });
+
+test('blocks are captured only when their forward is converted', () => {
+  class Net extends kn.nn.HybridBlock {
+    override forward(a: kn.NDArray): kn.NDArray {
+      'use graph';
+      return a.add(1);
+    }
+  }
+  assert.throws(() => new Net().hybridize(), { code: 'KAON_TRACE' });
+});
