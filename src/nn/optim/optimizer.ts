@@ -372,9 +372,9 @@ export abstract class Optimizer {
 /** Refuses a value that does not have the form of a state. */
 function readState(op: string, state: unknown): OptimizerState {
   const refuse = (actual: string): FormatError =>
-    new FormatError('this is no state of an optimizer', {
+    new FormatError('this is not a state of an optimizer', {
       op,
-      expected: 'what state() gave: { arrays, steps }, a map of arrays by name and a number',
+      expected: 'the result of state(): { arrays, steps }, a map of arrays by name and a number',
       actual,
     });
   if (typeof state !== 'object' || state === null) throw refuse(describe(state));
@@ -401,7 +401,7 @@ function countArray(name: string, start: bigint | BigInt64Array): NDArray {
 export function checkParameterMap(op: string, parameters: unknown): void {
   const isMap = parameters instanceof Map;
   if (isMap && [...parameters.values()].every((each) => each instanceof Parameter)) return;
-  throw new ArgumentError('these are no parameters', {
+  throw new ArgumentError('these are not parameters', {
     op,
     expected: 'a map from names to parameters',
     actual: isMap

@@ -39,7 +39,7 @@ export function inferForeach({
 
 function checkRowCount({ dtype, shape }: TensorType): void {
   if (dtype !== 'int32') {
-    throw new DTypeError('the number of rows is no int32', {
+    throw new DTypeError('the number of rows is not an int32', {
       op,
       expected: 'int32',
       actual: dtype,
