@@ -94,7 +94,7 @@ export function placed(
   return { prepare: [clear, copy], at: (index) => e.load(field, index) };
 }
 
-interface Range {
+interface LoopRange {
   readonly begin: Expr;
   readonly end: Expr;
 }
@@ -103,7 +103,7 @@ interface Range {
  * The indices with `0 <= index * step + shift < target`. Both bounds round up; where a numerator is negative,
  * truncation gives at most 0, which is the right bound then.
  */
-function inside(source: Expr, target: Expr, step: number, shift: Expr): Range {
+function inside(source: Expr, target: Expr, step: number, shift: Expr): LoopRange {
   const up = (x: Expr): Expr => (step === 1 ? x : e.div(e.add(x, step - 1), step));
   return {
     begin: e.max(up(e.sub(e.i32(0), shift)), 0),
@@ -113,7 +113,7 @@ function inside(source: Expr, target: Expr, step: number, shift: Expr): Range {
 
 function nest(
   name: string,
-  ranges: readonly Range[],
+  ranges: readonly LoopRange[],
   body: (index: readonly Expr[]) => Stmt,
 ): Stmt {
   const level = (axis: number, index: readonly Expr[]): Stmt =>
