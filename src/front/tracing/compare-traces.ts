@@ -43,9 +43,7 @@ export interface Difference {
 }
 
 /**
- * The first difference between two traces of one function; null when they are equal. Text is made only when
- * something differs.
- *
+ * The first difference between two traces of one function; null when they are equal.
  * @param sizes Values of the first trace's symbols, when the second was made for these very sizes.
  */
 export function compareTraces(
@@ -99,10 +97,7 @@ class ProgramComparison {
     this.#sizes = sizes;
   }
 
-  /**
-   * @param around The line of the operator that owns the programs, when they are regions.
-   * @param mayRename Inputs and results may have sizes of other names.
-   */
+  /** @param around The owner's line, for regions. @param mayRename Sizes may have other names. */
   compare(
     first: Program,
     second: Program,
@@ -274,10 +269,7 @@ function isDim(value: unknown): value is Dim {
   return typeof value === 'number' || value instanceof DimExpr;
 }
 
-/**
- * Nodes that are compared: all but checks. A trace for known sizes has fewer of them, and calls with the same
- * attributes on the same types require the same.
- */
+/** Compared nodes: all but checks, of which a trace for static sizes has fewer. Equal calls require the same. */
 function comparedNodes({ graph }: Program): readonly NodeId[] {
   return [...graph.nodes()].filter((id) => graph.node(id).kind !== 'check');
 }
