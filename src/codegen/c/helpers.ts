@@ -115,10 +115,7 @@ export class Helpers {
     );
   }
 
-  /**
-   * A function of the compared operands and two values that selects by the comparison; null where compare and
-   * select cost no more.
-   */
+  /** Selects one of two values by a comparison of two others; null where compare and select cost no more. */
   choice(op: BinaryOp, compared: ExprType, type: ExprType): string | null {
     if (!this.#dialect.hasVectorArithmetic) return null;
     const ways = choiceIntrinsics(op, compared.scalar, type);
@@ -346,10 +343,7 @@ export class Helpers {
   }
 }
 
-/**
- * Declares `v`, the low bits of 32-bit lanes. Narrowing to bytes takes two steps: GCC scalarizes a single
- * one.
- */
+/** Declares `v`, the low bits of 32-bit lanes. Bytes take two steps: GCC scalarizes a single one. */
 function narrowed(storage: ElementKind, lanes: number): string {
   const bytes = storageBytes(storage);
   const vector = (name: string, element: string, size: number): string =>

@@ -121,7 +121,7 @@ class OperatorCache {
 function refuseSymbols({ declaration, attributes }: Operation): void {
   const [name] = symbolsOfAttributes(declaration.attributes, attributes).keys();
   if (name === undefined) return;
-  throw new ShapeError('a size is a name where it has to be a number', {
+  throw new ShapeError('a named size has no value here', {
     op: declaration.name,
     expected: 'numbers, since the call runs now',
     actual: `the dimension ${name}`,

@@ -184,7 +184,7 @@ class RandomState {
     const known = this.#joined.get(draws.base);
     if (known !== undefined) return known;
     if (this.#last?.tail) {
-      throw new UnsupportedError('random loops were deferred apart from one another', {
+      throw new UnsupportedError('random loops were deferred separately', {
         op: 'exportGraph',
         expected: 'one deferredCompute around all that draws in loops and branches',
         actual: 'several',

@@ -11,9 +11,9 @@ export interface OptimizerState {
 /** Refuses what has not the form of a state. */
 export function readState(op: string, state: unknown): OptimizerState {
   const refuse = (actual: string): FormatError =>
-    new FormatError('this is no state of an optimizer', {
+    new FormatError('this is not a state of an optimizer', {
       op,
-      expected: 'what state() gave: { arrays, steps }, a map of arrays by name and a number',
+      expected: 'the result of state(): { arrays, steps }, a map of arrays by name and a number',
       actual,
     });
   if (typeof state !== 'object' || state === null) throw refuse(describe(state));

@@ -141,7 +141,7 @@ export function inferElementwise(
 /** Refuses shapes with negative extents. */
 export function checkShape(op: string, shape: Shape, require: Require = requireNow): void {
   if (!attr.dims.accepts(shape)) {
-    throw new ArgumentError('this is no shape', {
+    throw new ArgumentError('this is not a shape', {
       op,
       expected: attr.dims.expected,
       actual: describe(shape),

@@ -238,7 +238,7 @@ function moveOrder(
   rank: number,
 ): Order {
   if (source.length !== destination.length) {
-    throw new ArgumentError('as many axes must arrive as leave', {
+    throw new ArgumentError('source and destination have different numbers of axes', {
       op: 'moveaxis',
       expected: `${source.length} destinations`,
       actual: shapeToString(destination),
