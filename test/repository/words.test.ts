@@ -14,7 +14,6 @@ const unfinished: readonly string[] = [
   'src/codegen/wasm',
   'src/codegen/wasm/encoding',
   'src/codegen/wasm/select',
-  'src/formats/onnx/rules',
   'src/front/arrays',
   'src/front/caches',
   'src/front/core',
@@ -23,7 +22,6 @@ const unfinished: readonly string[] = [
   'src/kernels/cpu/attention',
   'src/kernels/cpu/convolution',
   'src/kernels/cpu/gemm',
-  'src/kernels/cpu/product',
   'src/kernels/cpu/windowed',
   'src/loop/language',
   'src/loop/optimize',
@@ -31,7 +29,6 @@ const unfinished: readonly string[] = [
   'src/ops/contraction',
   'src/passes/fuse',
   'src/passes/host',
-  'src/passes/loops',
   'src/passes/lower/groups',
   'src/passes/lower/main',
   'src/passes/lower/nests',
@@ -41,7 +38,6 @@ const unfinished: readonly string[] = [
   'src/runtime/execution',
   'src/runtime/memory',
   'src/runtime/native',
-  'src/runtime/native/trial',
   'src/runtime/threads',
 ];
 
