@@ -1,6 +1,6 @@
 import { currentSource, ShapeError, TraceError } from '../../base/errors.js';
 import { checkPredicate } from '../../ops/control/body.js';
-import { rowsOf } from '../control/rows.js';
+import { iterateRows } from '../control/rows.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
 import { sourceOf } from './site.js';
@@ -42,7 +42,7 @@ export function rows(value: unknown, site: string): unknown {
 
 export function eagerRows(array: NDArray): Iterable<NDArray> {
   checkRows(array);
-  return array.shape[0] === 0 ? [] : rowsOf(array, false);
+  return array.shape[0] === 0 ? [] : iterateRows(array, false);
 }
 
 export function checkRows(array: NDArray): void {

@@ -1,6 +1,11 @@
 import type { DType } from '../../base/dtype.js';
 import { DTypeError, ShapeError, TraceError } from '../../base/errors.js';
-import { flatten, sameStructure, type Structure, unflatten } from '../../base/attributes/tree.js';
+import {
+  flattenTree,
+  sameStructure,
+  type TreeStructure,
+  unflattenTree,
+} from '../../base/attributes/tree.js';
 import { isStatic, sameShape } from '../../base/dim/index.js';
 import { typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
@@ -27,7 +32,7 @@ export interface Entry {
 export interface Layout {
   readonly what: string;
   /** Null for a value that is kept as it is. */
-  readonly structure: Structure | null;
+  readonly structure: TreeStructure | null;
   readonly value: unknown;
   readonly types: readonly TensorType[];
   /** True if the value is a number of the user's, given or as an array. */
@@ -81,10 +86,12 @@ function numberArray({ value, isInteger }: Entry, dtype: DType | undefined): unk
 }
 
 /** The arrays of a value; null where it has none, or is no tree. */
-function flattened(value: unknown): { leaves: readonly NDArray[]; structure: Structure } | null {
+function flattened(
+  value: unknown,
+): { leaves: readonly NDArray[]; structure: TreeStructure } | null {
   if (typeof value !== 'object' || value === null) return null;
   try {
-    const flat = flatten(value, isArray, op);
+    const flat = flattenTree(value, isArray, op);
     return flat.leaves.length === 0 && !isContainer(value) ? null : flat;
   } catch {
     // An object of a class, a map and the like: it is kept by identity, and compared.
@@ -224,7 +231,7 @@ export function unpack(layouts: readonly Layout[], leaves: readonly NDArray[]): 
   return layouts.map(({ structure, value, types, isNumber: isOne }) => {
     if (structure === null) return value;
     const own = leaves.slice(next, (next += types.length));
-    const made = unflatten(structure, own);
+    const made = unflattenTree(structure, own);
     return isOne ? asNumber(made as NDArray) : made;
   });
 }
