@@ -76,7 +76,7 @@ class StructureWriter {
     visitNew(operands, this.#numbers, this.#expr);
     const bound = 'variable' in stmt ? this.#leaf(stmt.variable) : 0;
     this.#units.push(heads[stmt.kind]);
-    for (const operand of operands) this.#put(this.#numbers.get(operand)!);
+    for (let i = 0; i < operands.length; i++) this.#put(this.#numbers.get(operands[i])!);
     if (stmt.kind === 'for') {
       this.#units.push(modes[stmt.mode]);
       this.#put(stmt.step);
@@ -85,7 +85,7 @@ class StructureWriter {
     if ('variable' in stmt) this.#put(bound);
     const inside = ownStmts(stmt);
     if (inside.length === 0 && stmt.kind !== 'block') return true;
-    for (const inner of inside) if (!this.#stmt(inner)) return false;
+    for (let i = 0; i < inside.length; i++) if (!this.#stmt(inside[i])) return false;
     this.#units.push(heads.end);
     return true;
   }
@@ -98,7 +98,10 @@ class StructureWriter {
     const buffer = expr.kind === 'load' ? this.#leaf(expr.buffer) : 0;
     this.#put(operationCode(expr));
     if (expr.kind === 'const') this.#constant(expr);
-    else for (const operand of children(expr)) this.#put(this.#numbers.get(operand)!);
+    else {
+      const operands = children(expr);
+      for (let i = 0; i < operands.length; i++) this.#put(this.#numbers.get(operands[i])!);
+    }
     if (expr.kind === 'load') this.#put(buffer);
     else if (expr.kind === 'extract') this.#put(expr.lane);
     this.#numbers.set(expr, this.#numbers.size);

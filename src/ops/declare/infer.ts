@@ -133,8 +133,19 @@ export function inferElementwise(
   ];
 }
 
+/** Whether all extents are whole numbers of 0 or more: nearly every shape is, and there is nothing to refuse in it. */
+function areSizes(shape: Shape): boolean {
+  if (!Array.isArray(shape)) return false;
+  for (let axis = 0; axis < shape.length; axis++) {
+    const dim: unknown = shape[axis];
+    if (!Number.isSafeInteger(dim) || (dim as number) < 0) return false;
+  }
+  return true;
+}
+
 /** Refuses shapes with negative extents. */
 export function checkShape(op: string, shape: Shape, require: Require = requireNow): void {
+  if (areSizes(shape)) return;
   if (!attr.dims.accepts(shape)) {
     throw new ArgumentError('this is no shape', {
       op,

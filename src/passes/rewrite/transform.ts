@@ -73,7 +73,7 @@ export function transform(program: Program, visit: Visit, options: TransformOpti
       }
       const node = old.kind === 'call' ? adapt(old, dims, region) : old;
       if (node.kind === 'call' && node.regions !== (old as CallNode).regions) changed = true;
-      const operands = program.operands(id).map(moved);
+      const operands = movedAll(program.operands(id), results);
       if (wanted !== undefined && !(node.kind === 'call' && wanted(node, id))) {
         results.push(append(node, operands, into));
         continue;
@@ -152,7 +152,7 @@ export function instantiate(
       }
       adapted = adapt(node, dims);
     }
-    results.push(append(adapted, program.operands(id).map(moved), into));
+    results.push(append(adapted, movedAll(program.operands(id), results), into));
   }
   requireAll(program, into, dims ?? new Map<string, Dim>());
   return program.outputs.map(({ value }) => moved(value));
@@ -184,6 +184,16 @@ function requireAll(
     if (isWanted(requirement)) into.require(requirement);
   });
   for (const requirement of from.requirements) requireAt(requirement, dims, keep);
+}
+
+/** What became of some values, by node and port. */
+function movedAll(
+  values: readonly Value[],
+  results: readonly (readonly Value[])[],
+): readonly Value[] {
+  const moved: Value[] = [];
+  for (let i = 0; i < values.length; i++) moved.push(results[values[i].node][values[i].port]);
+  return moved;
 }
 
 class NodeSite implements Site {
