@@ -59,8 +59,8 @@ export interface GraphRequest {
   readonly kept?: readonly Origin[];
   readonly stopsUnrecorded?: boolean;
   readonly demanded?: readonly Requirement[];
-  /** The draws that the code has made, whether or not anything depends on them. */
-  readonly draws?: CapturedDraws | undefined;
+  /** The draws that the code has made, whether or not anything depends on them; looked for where absent. */
+  readonly draws?: CapturedDraws | null;
   follow(origin: Origin): boolean;
   /** What an array from outside is, and the name of the input it becomes; throws where there can be none. */
   outside(
@@ -106,7 +106,9 @@ export function layOutGraph({
   const drawn =
     draws === undefined
       ? drawsBehind([...outputs, ...writes].map(({ array }) => array), follow) // prettier-ignore
-      : [draws];
+      : draws === null
+        ? []
+        : [draws];
   const { program, values, backward } = layOut({
     inputs,
     outputs: [
@@ -132,7 +134,7 @@ export function layOutGraph({
       return into.variable(into.freshName(name), array.type);
     },
   });
-  if (draws !== undefined) random.join(program, draws, reads);
+  if (draws !== undefined && draws !== null) random.join(program, draws, reads);
   const state = random.after(values);
   if (state !== null) {
     targets.push({ kind: 'random', draws: random.draws });

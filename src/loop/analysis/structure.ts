@@ -9,7 +9,11 @@ import { children, ownExprs, ownStmts, visitNew } from '../language/visit.js';
  * Null for a kernel that calls others.
  */
 export function structureOf(kernel: Kernel): string | null {
-  return new StructureWriter().write(kernel);
+  const skeleton = skeletonOf(kernel);
+  if (skeleton === null) return null;
+  let values = '';
+  for (const { value } of skeleton.constants) values += ` ${Number(value)}`;
+  return `${skeleton.text}${values}`;
 }
 
 /** What kernels have in common that differ only in the values of scalar i32 constants. */
@@ -20,12 +24,18 @@ export interface Skeleton {
   readonly constants: readonly Const[];
 }
 
-/** The skeleton of a kernel; null for one that calls others. */
+/** The skeleton of a kernel; null for one that calls others. Looked at once for each object. */
 export function skeletonOf(kernel: Kernel): Skeleton | null {
-  const constants: Const[] = [];
-  const text = new StructureWriter(constants).write(kernel);
-  return text === null ? null : { text, constants };
+  let skeleton = skeletons.get(kernel);
+  if (skeleton === undefined) {
+    const constants: Const[] = [];
+    const text = new StructureWriter(constants).write(kernel);
+    skeletons.set(kernel, (skeleton = text === null ? null : { text, constants }));
+  }
+  return skeleton;
 }
+
+const skeletons = new WeakMap<Kernel, Skeleton | null>();
 
 const storages: Readonly<Record<Storage, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
 const modes = { serial: 1, vector: 2, unroll: 3 } as const;
@@ -41,10 +51,10 @@ const heads = {
 class StructureWriter {
   readonly #units: number[] = [];
   readonly #numbers: Map<Expr | Buffer, number> = new Map();
-  /** Receives the scalar i32 constants in the place of their values, unless it is null. */
-  readonly #leftOut: Const[] | null;
+  /** Receives the scalar i32 constants in the place of their values. */
+  readonly #leftOut: Const[];
 
-  constructor(leftOut: Const[] | null = null) {
+  constructor(leftOut: Const[]) {
     this.#leftOut = leftOut;
   }
 
@@ -109,7 +119,7 @@ class StructureWriter {
 
   #constant(constant: Const): void {
     const { type, value } = constant;
-    if (this.#leftOut !== null && type.scalar === 'i32' && type.lanes === 1) {
+    if (type.scalar === 'i32' && type.lanes === 1) {
       this.#leftOut.push(constant);
       return;
     }

@@ -59,7 +59,8 @@ export function transform(program: Program, visit: Visit, options: TransformOpti
     const results: (readonly Value[])[] = [];
     const moved = (value: Value): Value => results[value.node][value.port];
     const { graph } = program;
-    for (const id of graph.nodes()) {
+    for (let at = 0; at < graph.nodeCount; at++) {
+      const id = at as NodeId;
       const old = graph.node(id);
       if (old.kind === 'variable') {
         const type = dims.size === 0 ? old.type : substituteType(old.type, dims);
