@@ -1,9 +1,9 @@
 export interface BoundedCacheOptions<K, V> {
-  /** The most that all entries may cost together. */
+  /** Upper bound of the sum of all costs. */
   readonly capacity: number;
-  /** What an entry costs; 1 when absent, so that `capacity` is a number of entries. Must not change. */
+  /** Cost of an entry, which must not change. Default 1, so that `capacity` is a number of entries. */
   readonly cost?: (key: K, value: V) => number;
-  /** Hears of entries that were evicted, not of those that were deleted or replaced. */
+  /** Called for each evicted entry, not for those that were deleted or replaced. */
   readonly evicted?: (key: K, value: V) => void;
 }
 

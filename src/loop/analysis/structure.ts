@@ -1,12 +1,12 @@
 import { operationCode } from './intern.js';
-import type { Buffer, Const, Expr, Kernel, Stmt, Storage, Var } from '../language/nodes.js';
+import type { Buffer, Const, Expr, Kernel, Stmt, ElementKind, Var } from '../language/nodes.js';
 import { children, ownExprs, ownStmts, visitNew } from '../language/visit.js';
 
 /**
- * A string that two kernels have in common only if they do the same to their parameters in the same way:
- * all that it leaves out is names. Linear in the distinct nodes of the kernel. It tells apart whether an
- * expression that occurs twice is one object, which the same lowering does in the same way each time.
- * Null for a kernel that calls others.
+ * A string that is equal for two kernels only if they do the same to their parameters in the same way: all
+ * but names is encoded. Linear in the distinct nodes of the kernel. It distinguishes whether an expression
+ * that occurs twice is one object, which a lowering does in the same way each time. Null for a kernel that
+ * calls others, or whose ranges have not been divided.
  */
 export function structureOf(kernel: Kernel): string | null {
   const skeleton = skeletonOf(kernel);
@@ -16,15 +16,15 @@ export function structureOf(kernel: Kernel): string | null {
   return `${skeleton.text}${values}`;
 }
 
-/** What kernels have in common that differ only in the values of scalar i32 constants. */
+/** Structure of kernels up to the values of scalar i32 constants. */
 export interface Skeleton {
-  /** Like a structure, without those values. */
+  /** The structure without those values. */
   readonly text: string;
-  /** The constants left out, in an order that kernels of one skeleton have in common. */
+  /** The omitted constants, in an order that kernels of one skeleton share. */
   readonly constants: readonly Const[];
 }
 
-/** The skeleton of a kernel; null for one that calls others. Looked at once for each object. */
+/** The skeleton of a kernel; null where its structure is. Computed once for each object. */
 export function skeletonOf(kernel: Kernel): Skeleton | null {
   let skeleton = skeletons.get(kernel);
   if (skeleton === undefined) {
@@ -37,16 +37,16 @@ export function skeletonOf(kernel: Kernel): Skeleton | null {
 
 const skeletons = new WeakMap<Kernel, Skeleton | null>();
 
-const storages: Readonly<Record<Storage, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
+const storages: Readonly<Record<ElementKind, number>> = { f32: 1, f64: 2, i32: 3, i64: 4, i8: 5, u8: 6, u16: 7 }; // prettier-ignore
 const modes = { serial: 1, vector: 2, unroll: 3 } as const;
-/** Below the codes of expressions, so that one can tell from an item's first number what follows. */
+/** Below the codes of expressions, so that an item's first number tells what follows. */
 const heads = {
   end: 1, block: 2, for: 3, while: 4, if: 5, declare: 6, assign: 7, store: 8, buffer: 9, barrier: 10,
 } as const; // prettier-ignore
 
 /**
- * Writes a kernel as numbers that could be read back. Variables, buffers and expressions are numbered in
- * order of appearance; each is written once, before what refers to it.
+ * Encodes a kernel as numbers that could be decoded. Variables, buffers and expressions are numbered in order
+ * of appearance; each is written once, before its first use.
  */
 class StructureWriter {
   readonly #units: number[] = [];
@@ -79,9 +79,9 @@ class StructureWriter {
     return number;
   }
 
-  /** False when there is a call in it. */
+  /** False when there is a call or a range in it. */
   #stmt(stmt: Stmt): boolean {
-    if (stmt.kind === 'call') return false;
+    if (stmt.kind === 'call' || stmt.kind === 'parallel') return false;
     const operands = ownExprs(stmt);
     visitNew(operands, this.#numbers, this.#expr);
     const bound = 'variable' in stmt ? this.#leaf(stmt.variable) : 0;
@@ -131,7 +131,7 @@ class StructureWriter {
 
 const bits = new DataView(new ArrayBuffer(8));
 
-/** In pieces, since a call takes only so many arguments. */
+/** In pieces, since the number of arguments of a call is limited. */
 function textOf(units: readonly number[]): string {
   let text = '';
   for (let at = 0; at < units.length; at += 4096) {
