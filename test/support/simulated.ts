@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Program } from '../../src/ir/program.js';
+import { onCpu } from '../../src/kernels/cpu/index.js';
 import { wasmTarget } from '../../src/loop/language/target.js';
 import { fuse } from '../../src/passes/fuse/fuse.js';
-import { lowerProgram, type Plan } from '../../src/passes/lower/main/plan.js';
+import { lowerProgram, type ProgramPlan } from '../../src/passes/lower/main/plan.js';
 import { prepareControl } from '../../src/passes/lower/main/prepare.js';
 import { runPipeline } from '../../src/passes/pipeline.js';
 import { schedule } from '../../src/passes/plan/schedule.js';
@@ -15,12 +16,12 @@ import { runTeam } from './teams.js';
 const grain = 1;
 
 /** The plan of a program for a number of threads, each of which has something to do. */
-export function teamPlan(program: Program, threads: number): Plan {
+export function teamPlan(program: Program, threads: number): ProgramPlan {
   const lowest = prepareControl(runPipeline(program));
   const groups = schedule(lowest, fuse(lowest));
   const division = threads === 1 ? undefined : { threads, grain };
   const lifetime = threads === 1 ? 'once' : 'many runs';
-  const plan = lowerProgram(lowest, groups, wasmTarget, [], division, lifetime);
+  const plan = lowerProgram(lowest, groups, onCpu(wasmTarget), [], division, lifetime);
   assert.equal(plan.threads, threads, 'something is worth dividing');
   return plan;
 }

@@ -1,13 +1,14 @@
 import { encodeAttributes } from '../../base/attributes/schema.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type Program, typeToString } from '../../ir/program.js';
+import { conditionKey } from '../../ir/requirement.js';
 import { NDArray } from '../core/ndarray.js';
-import type { Outside } from '../graphs/graph.js';
+import type { ExternalRef } from '../graphs/graph.js';
 
 /** One trace's side of a difference. */
-export interface Side {
+export interface TraceSide {
   readonly text: string;
-  /** The user's line; that of the operator that reads it for an input or a constant. */
+  /** The user's line; for an input or a constant, that of its first reader. */
   readonly source: string | undefined;
 }
 
@@ -20,6 +21,7 @@ export function describeNode(program: Program, id: NodeId): string {
     const shown = Array.from(data.subarray(0, 8), String).join(', ');
     return `the constant ${typeToString(type)} [${shown}${data.length > 8 ? ', ...' : ''}]`;
   }
+  if (node.kind === 'check') return `require ${conditionKey(node.requirement)}`;
   const operands = program
     .operands(id)
     .map(({ node: from, port }) => (port === 0 ? `%${from}` : `%${from}.${port}`));
@@ -47,7 +49,7 @@ export function lastSource(program: Program): string | undefined {
   return undefined;
 }
 
-export function describeOutput(program: Program, index: number): Side {
+export function describeOutput(program: Program, index: number): TraceSide {
   const output = program.outputs[index];
   if (output === undefined) return { text: 'nothing more', source: lastSource(program) };
   const { node, port } = output.value;
@@ -57,7 +59,7 @@ export function describeOutput(program: Program, index: number): Side {
   };
 }
 
-export function describeOutside(outside: Outside | undefined): string {
+export function describeOutside(outside: ExternalRef | undefined): string {
   if (outside === undefined) return 'nothing more';
   if (outside.kind === 'random') return `${outside.draws ?? 'some'} random draws`;
   const holder = describeHolder(outside.of);

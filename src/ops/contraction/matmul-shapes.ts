@@ -1,5 +1,5 @@
 import { ShapeError } from '../../base/errors.js';
-import { equal, type Require, requireNow, words } from '../../ir/requirement.js';
+import { equalSizes, type Require, requireNow, words } from '../../ir/requirement.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 import { broadcastShapes, shapeToString } from '../declare/infer.js';
 
@@ -22,7 +22,7 @@ export function inferProduct(
   }
   const [left, right] = [rowsShape(x.shape), columnsShape(y.shape)];
   const [inner, wanted] = [left.at(-1)!, right.at(-2)!];
-  require(equal(inner, wanted), () => ({
+  require(equalSizes(inner, wanted), () => ({
     error: 'shape',
     op,
     problem: words`the inner extents differ`,
@@ -43,7 +43,10 @@ export const rowsShape = (shape: Shape): Shape => (shape.length === 1 ? [1, ...s
 /** A vector on the right is one column. */
 export const columnsShape = (shape: Shape): Shape => (shape.length === 1 ? [...shape, 1] : shape);
 
-/** The result's shape for operands of rank 2 or more. Without `require` what it states has been required before. */
+/**
+ * The result's shape for operands of rank 2 or more. Without `require` its requirements have been stated
+ * before.
+ */
 export function productShape(
   op: string,
   left: Shape,

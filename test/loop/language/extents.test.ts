@@ -4,12 +4,12 @@ import {
   addDim, type Dim, floorDivDim, maxDim, minDim, mulDim, subDim, symbol,
 } from '../../../src/base/dim/index.js'; // prettier-ignore
 import * as e from '../../../src/loop/language/build.js';
-import { Extents } from '../../../src/loop/language/extents.js';
+import { ExtentParameters } from '../../../src/loop/language/extents.js';
 
 const [n, m] = [symbol('n'), symbol('m')];
 
 test('numbers are constants; equal sizes are one parameter, in the order in which they are asked for', () => {
-  const extents = new Extents();
+  const extents = new ExtentParameters();
   const three = extents.extent(3);
   assert.ok(three.kind === 'const' && three.value === 3);
   const shape = extents.shape([m, 5, addDim(n, 1), m, addDim(1, n)]);
@@ -22,7 +22,7 @@ test('numbers are constants; equal sizes are one parameter, in the order in whic
 });
 
 test('arithmetic on sizes is a size again', () => {
-  const extents = new Extents();
+  const extents = new ExtentParameters();
   const [a, b] = extents.shape([n, m]);
   const cases: readonly (readonly [ReturnType<typeof e.add>, Dim])[] = [
     [e.i32(7), 7],
@@ -40,7 +40,7 @@ test('arithmetic on sizes is a size again', () => {
 });
 
 test('what depends on anything else is no size', () => {
-  const extents = new Extents();
+  const extents = new ExtentParameters();
   const a = extents.extent(n);
   const other = e.variable('other', 'i32');
   for (const expr of [

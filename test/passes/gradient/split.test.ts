@@ -6,7 +6,7 @@ import { verify } from '../../../src/ir/verify.js';
 import { exp, mul, sum } from '../../../src/ops/index.js';
 import { differentiated } from '../../../src/passes/gradient/gradient.js';
 import type { SavePolicy } from '../../../src/passes/gradient/keep.js';
-import { split } from '../../../src/passes/gradient/split.js';
+import { splitJoint } from '../../../src/passes/gradient/split.js';
 import { evaluate, plain } from '../plain.js';
 
 const n = symbol('n');
@@ -55,7 +55,7 @@ for (const policy of policies) {
     for (const isApart of [true, false]) {
       test(`both halves give the gradients: ${policy} saved, ${name} held, ${isApart ? 'apart' : 'together'}`, () => {
         const request = differentiated(sample(), [true, true], [true, true]);
-        const { forward, backward, saved } = split(request, policy, isApart, { isHeld });
+        const { forward, backward, saved } = splitJoint(request, policy, isApart, { isHeld });
         verify(forward);
         verify(backward);
         const inputs = [plain([3, 2], rows), plain([2], scale)];
@@ -78,13 +78,13 @@ test('what is held is not saved, and with nothing saved backward begins from wha
   const request = differentiated(sample(), [true, true], [true, true]);
   const results = 2;
   const extra = (policy: SavePolicy): number =>
-    split(request, policy, true).forward.outputs.length - results;
+    splitJoint(request, policy, true).forward.outputs.length - results;
   assert.equal(extra('none'), 0);
   assert.equal(extra('all'), 1, 'exp(x), which is neither an input nor a result');
 });
 
 test('calls that may be repeated are, whatever is to be saved', () => {
   const request = differentiated(sample(), [true, true], [true, true]);
-  const { forward } = split(request, 'all', true, { isRepeatable: () => true });
+  const { forward } = splitJoint(request, 'all', true, { isRepeatable: () => true });
   assert.equal(forward.outputs.length, 2);
 });

@@ -10,9 +10,10 @@ import {
   ShapeError,
 } from '../../../src/base/errors.js';
 import { wasmTarget } from '../../../src/loop/language/target.js';
+import { onCpu } from '../../../src/kernels/cpu/index.js';
 import { exp, matmul, mul, softmax, sum, transpose } from '../../../src/ops/index.js';
 import { fuse } from '../../../src/passes/fuse/fuse.js';
-import { lowerProgram, placeEntry, type Plan } from '../../../src/passes/lower/main/plan.js';
+import { lowerProgram, placeEntry, type ProgramPlan } from '../../../src/passes/lower/main/plan.js';
 import { runPipeline } from '../../../src/passes/pipeline.js';
 import { schedule } from '../../../src/passes/plan/schedule.js';
 import { bind, type Binding, checkDistinct, fits } from '../../../src/runtime/execution/binding.js';
@@ -35,7 +36,8 @@ const program = runPipeline(
   ),
 );
 
-const planOf = (): Plan => lowerProgram(program, schedule(program, fuse(program)), wasmTarget);
+const planOf = (): ProgramPlan =>
+  lowerProgram(program, schedule(program, fuse(program)), onCpu(wasmTarget));
 
 const operands = (rows: number): readonly Operand[] => [
   floats(
@@ -46,7 +48,7 @@ const operands = (rows: number): readonly Operand[] => [
 ];
 
 interface Bound {
-  readonly plan: Plan;
+  readonly plan: ProgramPlan;
   readonly device: Device;
   readonly binding: Binding;
   readonly given: readonly Operand[];
