@@ -35,7 +35,7 @@ function lineOf({ path, line }) {
 
 /** The reason why no test can tell a mutant from the source; undefined without one. */
 function reasonFor(mutant) {
-  const source = lineOf(mutant);
+  const source = mutant.source ?? lineOf(mutant);
   return equivalents.find(
     (each) =>
       each.file === sourceOf(mutant.path) &&
@@ -138,7 +138,7 @@ function report() {
   for (const row of rows) {
     if (isKilled(row) || row.reason !== undefined) continue;
     console.log(
-      `\n${row.outcome} (${row.kind}): ${sourceOf(row.path)}:${row.line}\n  ${lineOf(row)}`,
+      `\n${row.outcome} (${row.kind}): ${sourceOf(row.path)}:${row.line}\n  ${row.source ?? lineOf(row)}`,
     );
     console.log(
       `  - ${row.from.replaceAll('\n', '\n    ')}\n  + ${row.to.replaceAll('\n', '\n    ')}`,
@@ -171,7 +171,13 @@ async function run() {
     const tests = testsOf(room).map((test) => ({ test, reach: reachOf(dist, test) }));
     for (const { test, reach } of tests) if (!reach.passes) console.log(`${test} fails by itself`);
     for (const mutant of mutants) {
-      const result = { room, seed, ...mutant, ...outcomeOf(mutant, tests, Number(options.budget)) };
+      const result = {
+        room,
+        seed,
+        ...mutant,
+        source: lineOf(mutant),
+        ...outcomeOf(mutant, tests, Number(options.budget)),
+      };
       appendFileSync(journal, `${JSON.stringify(result)}\n`);
       console.log(`${result.outcome}: ${keyOf(mutant).replaceAll('\n', ' ').slice(0, 160)}`);
     }
