@@ -91,7 +91,7 @@ const noDetails: CallDetails = {};
 const noReads: readonly Value[] = [];
 const noTypes: readonly TensorType[] = [];
 
-/** By port. */
+/** One shared edge for each port. */
 const dataEdges: DataEdge[] = [];
 
 export type ProgramNode = VariableNode | ConstantNode | CallNode | CheckNode;

@@ -5,7 +5,7 @@ import { typeToString } from '../../ir/program.js';
 import type { BareCall } from './bare-call.js';
 import { compareTraces } from '../tracing/compare-traces.js';
 import { describeGuard, type Explanation, explanation, GuardCounts, type Miss } from './explain.js';
-import { type Cost, type CachedTrace, isCurrent, reportOf } from './entry.js';
+import { type CachedTrace, type Cost, isCurrent, reportOf } from './cached-trace.js';
 import { FieldGuards } from '../fields/guards.js';
 import { FieldWatch } from '../fields/watch.js';
 import {

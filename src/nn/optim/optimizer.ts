@@ -64,7 +64,7 @@ export const optimizerRules: OptionRules<OptimizerOptions> = {
   weightDecay: nonNegative,
 };
 
-/** Inputs and results of the update of one parameter. */
+/** Inputs of the update of one parameter. */
 export interface UpdateContext {
   /** The weight before the step; a float16 or bfloat16 one as float32. */
   readonly weight: NDArray;
