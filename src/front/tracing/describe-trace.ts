@@ -8,7 +8,7 @@ import type { ExternalRef } from '../graphs/graph.js';
 /** One trace's side of a difference. */
 export interface TraceSide {
   readonly text: string;
-  /** The user's line; for an input or a constant, that of its first reader. */
+  /** The user's line; that of the operator that reads it for an input or a constant. */
   readonly source: string | undefined;
 }
 

@@ -11,7 +11,6 @@ import {
 } from '../../../src/base/errors.js';
 import { onCpu } from '../../../src/kernels/cpu/index.js';
 import { wasmTarget } from '../../../src/loop/language/target.js';
-import { onCpu } from '../../../src/kernels/cpu/index.js';
 import { exp, matmul, mul, softmax, sum, transpose } from '../../../src/ops/index.js';
 import { fuse } from '../../../src/passes/fuse/fuse.js';
 import { lowerProgram, placeEntry, type ProgramPlan } from '../../../src/passes/lower/main/plan.js';
