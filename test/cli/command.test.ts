@@ -353,7 +353,10 @@ test('mistakes on the command line: code 2, and how it is meant, on the error st
     [['run', path, '--input', two, '--out', file('y.txt')], /to \.safetensors and \.npy/],
     [['run', path, '--input', two, '--save', file('y.mjs')], /saved as \.json and \.onnx/],
     [['convert', path, file('a.onnx'), '--states', file('b.npy')], /to a \.safetensors file/],
-    [['convert', path, file('a.mjs'), '--states', file('b.safetensors')], /does not apply to \.mjs/],
+    [
+      ['convert', path, file('a.mjs'), '--states', file('b.safetensors')],
+      /does not apply to \.mjs/,
+    ],
   ];
   for (const [args, message] of wrong) {
     const { code, out, error } = await kaon(...args);
