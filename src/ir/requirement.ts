@@ -14,7 +14,7 @@ import {
   subDim,
   substituteDim,
 } from '../base/dim/index.js';
-import { ArgumentError, type KaonError, ShapeError } from '../base/errors.js';
+import { ArgumentError, InternalError, type KaonError, ShapeError } from '../base/errors.js';
 import type { JsonReader } from '../base/attributes/reader.js';
 import type { Shape } from './types.js';
 
@@ -32,7 +32,8 @@ export type Words = readonly (string | Dim)[];
 
 /** What is said when a condition does not hold. */
 export interface Refusal {
-  readonly error: 'shape' | 'argument';
+  /** `internal` where only a fault in here can be the reason. */
+  readonly error: 'shape' | 'argument' | 'internal';
   readonly op: string;
   readonly problem: Words;
   readonly expected: Words;
@@ -143,14 +144,28 @@ export function requireAt(
   const value = substituteDim(dim, sizes);
   require(relation === '=' ? equal(value, 0) : atLeast(value, 0), () => {
     const { condition: _, ...refusal } = requirement;
-    const moved = (parts: Words): Words => joined(parts, (part) => substituteDim(part, sizes));
-    return {
-      ...refusal,
-      problem: moved(refusal.problem),
-      expected: moved(refusal.expected),
-      actual: moved(refusal.actual),
-    };
+    return refusalAt(refusal, sizes);
   });
+}
+
+/** A refusal in another world of symbols, or of numbers. */
+export function refusalAt(refusal: Refusal, sizes: ReadonlyMap<string, Dim>): Refusal {
+  return {
+    ...refusal,
+    problem: wordsAt(refusal.problem, sizes),
+    expected: wordsAt(refusal.expected, sizes),
+    actual: wordsAt(refusal.actual, sizes),
+  };
+}
+
+/** Words in another world of symbols, or of numbers. */
+export function wordsAt(parts: Words, sizes: ReadonlyMap<string, Dim>): Words {
+  return joined(parts, (part) => substituteDim(part, sizes));
+}
+
+/** Words as text. */
+export function textOfWords(parts: Words): string {
+  return parts.map(String).join('');
 }
 
 /** A requirement as JSON, without its source. */
@@ -215,13 +230,14 @@ function joined(parts: Words, map: (dim: Dim) => Dim): Words {
   return result;
 }
 
-const errors = { shape: ShapeError, argument: ArgumentError } as const;
+const errors = { shape: ShapeError, argument: ArgumentError, internal: InternalError } as const;
 
-function refusalError({ error, op, problem, source, ...said }: Refusal): KaonError {
-  return new errors[error](problem.map(String).join(''), {
+/** The error that a refusal is. */
+export function refusalError({ error, op, problem, source, ...said }: Refusal): KaonError {
+  return new errors[error](textOfWords(problem), {
     op,
-    expected: said.expected.map(String).join(''),
-    actual: said.actual.map(String).join(''),
+    expected: textOfWords(said.expected),
+    actual: textOfWords(said.actual),
     ...(said.advice !== undefined && { advice: said.advice }),
     ...(source !== undefined && { source }),
   });

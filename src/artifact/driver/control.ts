@@ -5,9 +5,9 @@ import { words } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import type { ForeachForm, WhileForm } from '../../ops/declare/lowering.js';
 import { controlOf } from '../../passes/lower/main/control.js';
+import { type Chunk, chunkOf } from '../../passes/host/chunk.js';
+import { leastRows, mostBytes } from '../../passes/host/while.js';
 import { givesOwnSizes } from '../../passes/rewrite/outputs.js';
-import { type Chunk, chunkOf, mostBytes } from '../../runtime/dynamic/chunks.js';
-import { leastCapacity } from '../../runtime/dynamic/rows.js';
 import { aligned } from './layout.js';
 import { bytesAt, type Control, type Left, type Located, type RoutineBuilder } from './builder.js';
 import { fromMost, type Most, Unbounded } from './names.js';
@@ -129,7 +129,7 @@ class Loop {
     const homes = this.#homes(operands.slice(0, states));
     const iterations = builder.take(4);
     const most = limit === null ? this.#unlimited() : names.most(limit);
-    const first = limit === null ? leastCapacity : minDim(leastCapacity, limit);
+    const first = limit === null ? leastRows : minDim(leastRows, limit);
     const stacks = this.#stacks(states);
     /** The rows that there is memory for: all that may come, or some, and more when these are full. */
     const room = padded ? limit! : names.fresh('room', most);
@@ -181,13 +181,13 @@ class Loop {
     const step = builder.names.fresh('step', most).key;
     // It is not run for no iterations.
     const iterations = symbol(step, { min: 1 });
-    const given = chunk.symbols.slice(0, -1).map((name) => builder.size(name));
+    const given = chunk.symbols.map((name) => builder.size(name));
     const carrier: Located = {
       at: builder.base,
       type: { dtype: 'bool', shape: [0, ...given, iterations] },
     };
     const rowBytes = stacks.reduce<Dim>((sum, stack) => addDim(sum, stack.rowBytes), 1);
-    const largest = maxDim(leastCapacity, floorDivDim(mostBytes, rowBytes));
+    const largest = maxDim(leastRows, floorDivDim(mostBytes, rowBytes));
     builder.emit({ kind: 'set', name: step, value: first });
     const trip = builder.inside(() => {
       builder.emit(leaveAt(symbol(step)));

@@ -54,12 +54,15 @@ export interface Partition {
  * its operands and sizes are known. Only views, constants, and what has no operands are made in every
  * island that reads them. Null for a program without cuts.
  */
-export function partition(program: Program): Partition | null {
+export function partition(
+  program: Program,
+  runsOnHost: typeof isHostRun = isHostRun,
+): Partition | null {
   const own = program.decidedSizes;
   const hostRun = new Set<NodeId>();
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
-    if (node.kind === 'call' && isHostRun(node, id, own)) hostRun.add(id);
+    if (node.kind === 'call' && runsOnHost(node, id, own)) hostRun.add(id);
   }
   return own.size + hostRun.size === 0 ? null : new Partitioner(program, hostRun).run();
 }

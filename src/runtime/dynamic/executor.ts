@@ -1,18 +1,13 @@
 import { bindTypes } from '../../ir/bind.js';
-import { type CallNode, namedInputs, type Program, type Value } from '../../ir/program.js';
-import { requireAt, type Requirement, requireNow } from '../../ir/requirement.js';
-import type { Shape } from '../../ir/types.js';
-import type { BoundaryCheck, Island, Partition, Stage } from '../../passes/host/partition.js';
-import { controlOf } from '../../passes/lower/main/control.js';
-import { viewed } from '../../passes/rewrite/views.js';
+import { namedInputs, type Program } from '../../ir/program.js';
+import { routineOf } from '../../passes/host/routine.js';
+import type { Callee, Handle, HostStatement, Part, Routine, Run } from '../../passes/host/statements.js'; // prettier-ignore
+import type { Partition } from '../../passes/host/partition.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
-import type { Storage } from '../memory/storage.js';
-import { hostCallOf } from './control.js';
-import { type HostCall, Regions } from './host-call.js';
-import { copyOf } from './rows.js';
-import { bindExtents, bindResults, carrying, refuseElements, shapeAt } from './sizes.js';
-import { Slots } from './slots.js';
+import { Storage } from '../memory/storage.js';
+import { Interpreter } from './interpreter.js';
+import { Regions } from './regions.js';
 import { dynamicText } from './text.js';
 
 /** How the parts of a program become executable. */
@@ -23,56 +18,27 @@ export interface PartCompiler {
 }
 
 /** A compiled part of a program. */
-export interface Part {
+export interface CompiledPart {
   readonly name: string;
   readonly executor: Inspectable;
 }
 
-/** A value that is there between stages, and the shape it is read in. */
-interface Source {
-  readonly slot: number;
-  readonly shape: Shape;
-}
-
-/** A stage, ready to run. */
-interface ReadyStage {
-  readonly checks: readonly { readonly check: BoundaryCheck; readonly slot: number }[];
-  readonly executor: Inspectable | null;
-  /** The symbols whose sizes the island is told. */
-  readonly symbols: readonly string[];
-  readonly reads: readonly number[];
-  readonly gives: readonly number[];
-  readonly extents: readonly { readonly call: CallNode; readonly operand: Source }[];
-  readonly calls: readonly ReadyCall[];
-  readonly requirements: readonly Requirement[];
-  /** The slots that nobody reads any more when it has run. */
-  readonly last: readonly number[];
-}
-
-interface ReadyCall {
-  readonly call: CallNode;
-  readonly host: HostCall;
-  readonly operands: readonly Source[];
-  readonly gives: readonly number[];
-}
-
-/** What is there between stages, by slot. */
-type Values = (Operand | undefined)[];
-
-/**
- * Runs the islands of a program one after the other. Between them it reads the sizes that the data
- * decides, and runs loops and branches that are programs of their own.
- */
+/** Runs the routine of a partitioned program. */
 export class DynamicExecutor implements Inspectable {
   readonly program: Program;
   readonly #partition: Partition;
+  readonly #routine: Routine;
   readonly #compiler: PartCompiler;
-  /** All that was compiled for it, regions apart. */
-  readonly #parts: Part[] = [];
-  readonly #slots: Slots;
-  readonly #stages: readonly ReadyStage[];
-  readonly #outputs: readonly Source[];
   readonly #regions: Regions;
+  /** All that was compiled for it, regions apart. */
+  readonly #parts: Map<Program, CompiledPart> = new Map();
+  /** What is there when a run starts, by the numbers of handles. */
+  readonly #constants: readonly (readonly [number, Storage])[];
+  /** The inputs and constants, which are not the run's own. */
+  readonly #given: ReadonlySet<Handle>;
+  readonly #body: readonly HostStatement[];
+  /** What comes last, where that is code: nothing can go wrong behind it. */
+  readonly #last: Run | null;
 
   constructor(
     program: Program,
@@ -83,58 +49,64 @@ export class DynamicExecutor implements Inspectable {
     this.program = program;
     this.#partition = partition;
     this.#compiler = compiler;
+    const routine = routineOf(partition);
+    this.#routine = routine;
     this.#regions = new Regions((region) => compiler.region(region));
-    this.#slots = new Slots(partition);
-    this.#outputs = partition.program.outputs.map(({ value }) => this.#source(value));
-    this.#stages = partition.stages.map((stage, number) => this.#ready(stage, number, replaced));
+    this.#given = new Set([...routine.inputs, ...routine.constants.keys()]);
+    this.#constants = [
+      [routine.nothing.id, Storage.zeros('bool', 0)],
+      ...[...routine.constants].map(
+        ([{ id }, { type, data }]) => [id, new Storage(type.dtype, data)] as const,
+      ),
+    ];
+    const at = routine.body.findLastIndex(({ kind }) => kind !== 'drop');
+    const last = routine.body[at];
+    this.#last = last.kind === 'run' ? last : null;
+    this.#body = this.#last === null ? routine.body : routine.body.slice(0, at);
+    this.#compile(routine.body, replaced);
   }
 
   release(): void {
-    for (const { executor } of this.#parts) executor.release();
+    for (const { executor } of this.#parts.values()) executor.release();
     this.#regions.release();
   }
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
-    const { program } = this.#partition;
+    const { program, inputs: handles, outputs } = this.#routine;
     if (into !== undefined) checkDistinct(program, into);
     const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
-    const sizes = bindTypes(namedInputs(program), actual);
-    const values = this.#slots.values(inputs);
-    const [last] = this.#stages.slice(-1);
-    for (const stage of this.#stages) if (stage !== last) this.#run(stage, values, sizes);
-    // Nothing can go wrong behind an island that comes last: it may write what nobody reads any more.
-    const isDirect = last.calls.length + last.extents.length === 0;
-    if (!isDirect) this.#run(last, values, sizes);
-    const shapes = this.#outputs.map((output) => shapeAt(output, sizes));
+    const names = new Map(bindTypes(namedInputs(program), actual));
+    const arrays: (Storage | undefined)[] = [];
+    for (const [id, constant] of this.#constants) arrays[id] = constant;
+    handles.forEach(({ id }, k) => (arrays[id] = inputs[k].storage));
+    const state = new Interpreter(this.#compiled, names, arrays);
+    state.execute(this.#body);
+    const shapes = outputs.map((output) => state.shapeAt(output));
     checkInto(program, shapes, into);
-    const passed = this.#passedThrough(values);
+    // Before any output is written.
+    const passed = outputs.map(({ of }) =>
+      this.#given.has(of) ? copyOf(state.storage(of)) : null,
+    );
     const direct = new Set<Storage>();
-    if (isDirect) this.#run(last, values, sizes, this.#targets(last, into ?? [], direct));
-
-    const handedOut = new Set<Storage>(direct);
-    return this.#outputs.map(({ slot }, k) => {
+    if (this.#last !== null) state.run(this.#last, this.#targets(this.#last, into ?? [], direct));
+    return outputs.map(({ of }, k) => {
       const shape = shapes[k];
-      const made = passed[k] ?? values[slot]!.storage;
+      const made = passed[k] ?? state.storage(of);
       const target = into?.[k] ?? null;
       if (target !== null) {
         if (made !== target) target.fill(made.host);
         return { storage: target, shape };
       }
-      if (handedOut.has(made)) return copyOf({ storage: made, shape });
-      handedOut.add(made);
-      return { storage: made, shape };
+      const isTaken = direct.has(made);
+      direct.add(made);
+      return { storage: isTaken ? copyOf(made) : made, shape };
     });
   }
 
   /** The islands and the regions that the host runs, branches that were never taken too. */
   parts(): ReturnType<Inspectable['parts']> {
-    for (const { calls } of this.#stages) {
-      for (const { call } of calls) {
-        if (controlOf(call)?.kind !== 'branch') continue;
-        for (const region of call.regions) this.#regions.executable(region);
-      }
-    }
-    const parts = this.#parts.map(({ name, executor }) => ({
+    forEachCallee(this.#routine.body, (callee) => void this.#compiled.callee(callee));
+    const parts = [...this.#parts.values()].map(({ name, executor }) => ({
       title: name,
       plan: executor.parts()[0].plan,
     }));
@@ -149,7 +121,10 @@ export class DynamicExecutor implements Inspectable {
 
   /** Of what has been compiled so far. */
   tiers(): readonly TierReport[] {
-    const parts = this.#parts.map(({ name, executor }) => ({ title: name, executable: executor }));
+    const parts = [...this.#parts.values()].map(({ name, executor }) => ({
+      title: name,
+      executable: executor,
+    }));
     const regions = [...this.#regions.compiled].map((executable, number) => ({
       title: `region ${number}`,
       executable,
@@ -162,96 +137,40 @@ export class DynamicExecutor implements Inspectable {
   }
 
   toString(): string {
-    return dynamicText(this.#partition, this.#parts, this.#regions);
+    return dynamicText(this.#partition, [...this.#parts.values()], this.#regions);
   }
 
-  #source(value: Value): Source {
-    const base = viewed(this.#partition.program, value);
-    return { slot: this.#slots.of(base), shape: value.type.shape };
-  }
+  readonly #compiled = {
+    part: ({ program }: Part): Inspectable => this.#parts.get(program)!.executor,
+    callee: ({ program, kind }: Callee): Inspectable =>
+      kind === 'region' ? this.#regions.executable(program) : this.#parts.get(program)!.executor,
+  };
 
-  #ready(
-    { checks, island, extents, calls, requirements }: Stage,
-    number: number,
-    replaced: readonly (number | null)[],
-  ): ReadyStage {
-    const { program } = this.#partition;
-    const callOf = (id: (typeof calls)[number]): CallNode => program.node(id) as CallNode;
-    const replacedHere = island === null ? [] : replacedIn(island, program, replaced);
-    return {
-      checks: checks.map((check) => ({ check, slot: this.#slots.of(check.elements) })),
-      executor:
-        island === null ? null : this.#part(`island ${number}`, island.program, replacedHere),
-      symbols: island?.symbols ?? [],
-      reads: (island?.reads ?? []).map((value) => this.#slots.of(value)),
-      gives: (island?.gives ?? []).map((value) => this.#slots.of(value)),
-      extents: extents.map((id) => ({
-        call: callOf(id),
-        operand: this.#source(program.operands(id)[0]),
-      })),
-      calls: calls.map((id) => ({
-        call: callOf(id),
-        host: hostCallOf(
-          callOf(id),
-          program.operands(id).map(({ type }) => type),
-          this.#regions,
-          (chunk) => this.#part('chunk', chunk),
-        ),
-        operands: program.operands(id).map((operand) => this.#source(operand)),
-        gives: program.results(id).map((value) => this.#slots.of(value)),
-      })),
-      requirements,
-      last: this.#slots.lastReadIn(number),
+  /** Compiles all that every run needs. */
+  #compile(body: readonly HostStatement[], replaced: readonly (number | null)[]): void {
+    const add = (name: string, program: Program, taken?: readonly (number | null)[]): void => {
+      const executor = this.#compiler.part(name, program, taken);
+      this.#parts.set(program, { name, executor });
     };
-  }
-
-  #part(name: string, program: Program, replaced?: readonly (number | null)[]): Inspectable {
-    const executor = this.#compiler.part(name, program, replaced);
-    this.#parts.push({ name, executor });
-    return executor;
-  }
-
-  #run(
-    { checks, executor, symbols, reads, gives, extents, calls, requirements, last }: ReadyStage,
-    values: Values,
-    sizes: Map<string, number>,
-    into?: readonly (Storage | null)[],
-  ): void {
-    for (const { check, slot } of checks) refuseElements(check, values[slot]!, sizes);
-    if (executor !== null) {
-      const operands = reads.map((slot) => values[slot]!);
-      if (symbols.length > 0) operands.push(carrying(symbols.map((name) => sizes.get(name)!)));
-      const results = executor.run(operands, into);
-      gives.forEach((slot, k) => (values[slot] = results[k]));
+    for (const statement of body) {
+      if (statement.kind !== 'run') continue;
+      const { name, program } = statement.part;
+      add(name, program, replacedIn(statement, this.#routine, replaced));
     }
-    const operandOf = ({ slot, shape }: Source): Operand => {
-      return { storage: values[slot]!.storage, shape: shapeAt({ shape }, sizes) };
-    };
-    for (const { call, operand } of extents) bindExtents(call, operandOf(operand), sizes);
-    for (const { call, host, operands, gives: slots } of calls) {
-      const results = host.run(operands.map(operandOf), sizes);
-      bindResults(call, results, sizes);
-      slots.forEach((slot, k) => (values[slot] = results[k]));
-    }
-    for (const requirement of requirements) requireAt(requirement, sizes, requireNow);
-    for (const slot of last) values[slot] = undefined;
+    forEachCallee(body, ({ kind, program, isOptional }) => {
+      if (kind === 'chunk') add('chunk', program);
+      else if (!isOptional) this.#regions.executable(program);
+    });
   }
 
-  /** Copies of the outputs that are inputs or constants, made before any output is written. */
-  #passedThrough(values: Values): readonly (Storage | undefined)[] {
-    return this.#outputs.map(({ slot }) =>
-      this.#slots.isGiven(slot) ? copyOf(values[slot]!).storage : undefined,
-    );
-  }
-
-  /** Where the last island writes outputs of the program: each to the first place that wants it. */
+  /** Where the last code writes outputs of the program: each to the first place that wants it. */
   #targets(
-    { gives }: ReadyStage,
+    { gives }: Run,
     into: readonly (Storage | null)[],
     direct: Set<Storage>,
   ): readonly (Storage | null)[] {
-    return gives.map((slot) => {
-      const k = this.#outputs.findIndex((output, i) => output.slot === slot && into[i]);
+    return gives.map((handle) => {
+      const k = this.#routine.outputs.findIndex(({ of }, i) => of === handle && into[i]);
       const target = into[k] ?? null;
       if (target !== null) direct.add(target);
       return target;
@@ -259,17 +178,32 @@ export class DynamicExecutor implements Inspectable {
   }
 }
 
-/** What an island is to overwrite, given what the program is to. */
+/** What code is to overwrite, given what the program is to. */
 function replacedIn(
-  { reads, gives }: Island,
-  program: Program,
+  { reads, gives }: Run,
+  { inputs, outputs }: Routine,
   replaced: readonly (number | null)[],
 ): readonly (number | null)[] {
-  return gives.map((value) => {
-    const k = program.outputs.findIndex(
-      (output, i) => viewed(program, output.value) === value && typeof replaced[i] === 'number',
-    );
-    const at = k < 0 ? -1 : reads.indexOf(program.inputs[replaced[k]!]);
+  return gives.map((handle) => {
+    const k = outputs.findIndex(({ of }, i) => of === handle && typeof replaced[i] === 'number');
+    const at = k < 0 ? -1 : reads.findIndex(({ of }) => of === inputs[replaced[k]!]);
     return at < 0 ? null : at;
   });
+}
+
+/** What statements call, in their order. */
+function forEachCallee(body: readonly HostStatement[], visit: (callee: Callee) => void): void {
+  for (const statement of body) {
+    if (statement.kind === 'call') visit(statement.callee);
+    else if (statement.kind === 'repeat') forEachCallee(statement.body, visit);
+    else if (statement.kind === 'choose') {
+      forEachCallee(statement.consequent, visit);
+      forEachCallee(statement.alternate, visit);
+    }
+  }
+}
+
+/** An array with elements of its own. */
+function copyOf(storage: Storage): Storage {
+  return new Storage(storage.dtype, storage.copy());
 }

@@ -1,16 +1,5 @@
-import type { DimBindings } from '../../base/dim/index.js';
-import { inContext, type KaonError } from '../../base/errors.js';
-import type { CallNode, Program } from '../../ir/program.js';
-import type { Inspectable, Operand } from '../execution/executable.js';
-
-/** A loop or branch that the host runs. */
-export interface HostCall {
-  /**
-   * Runs on the operands of the call; `sizes` are those known so far. Every result has a storage of its
-   * own, which is no operand's.
-   */
-  run(operands: readonly Operand[], sizes: DimBindings): readonly Operand[];
-}
+import type { Program } from '../../ir/program.js';
+import type { Inspectable } from '../execution/executable.js';
 
 /** The regions of one program in compiled form: each at most once, and when it is first asked for. */
 export class Regions {
@@ -39,9 +28,4 @@ export class Regions {
     for (const executable of this.#compiled.values()) executable.release();
     this.#compiled.clear();
   }
-}
-
-/** An error of a region, told from where the call that owns it stands. */
-export function within(error: unknown, where: string, { op, source }: CallNode): KaonError {
-  return inContext(error, where, { op: op.name, ...(source !== undefined && { source }) });
 }
