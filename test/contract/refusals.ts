@@ -86,7 +86,7 @@ function check(thrown: unknown, { kind, op, says, lacks = [] }: Refusal): void {
     assert.ok((thrown[field] ?? '') !== '', `${field} is missing: ${thrown.message}`);
   }
   if (lacks.includes('source')) return;
-  assert.match(thrown.source ?? 'no line', /test\/contract\/\w+\.test\.[jt]s:\d+:\d+$/);
+  assert.match(thrown.source ?? 'no line', /test\/contract\/[\w-]+\.test\.[jt]s:\d+:\d+$/);
 }
 
 /** A mistake that every form of the code must refuse alike. */
