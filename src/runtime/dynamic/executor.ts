@@ -6,7 +6,7 @@ import type { Partition } from '../../passes/host/partition.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
-import { Interpreter } from './interpreter.js';
+import { type Frame, prepare, prepareRun, shapeAt, type Step, storageAt } from './interpreter.js';
 import { Regions } from './regions.js';
 import { dynamicText } from './text.js';
 
@@ -36,9 +36,9 @@ export class DynamicExecutor implements Inspectable {
   readonly #constants: readonly (readonly [number, Storage])[];
   /** The inputs and constants, which are not the run's own. */
   readonly #given: ReadonlySet<Handle>;
-  readonly #body: readonly HostStatement[];
-  /** What comes last, where that is code: nothing can go wrong behind it. */
-  readonly #last: Run | null;
+  readonly #body: Step;
+  /** The last statement where it runs code: nothing can fail behind it. */
+  readonly #last: { readonly run: Run; readonly step: ReturnType<typeof prepareRun> } | null;
 
   constructor(
     program: Program,
@@ -60,10 +60,11 @@ export class DynamicExecutor implements Inspectable {
       ),
     ];
     const at = routine.body.findLastIndex(({ kind }) => kind !== 'drop');
-    const last = routine.body[at];
-    this.#last = last.kind === 'run' ? last : null;
-    this.#body = this.#last === null ? routine.body : routine.body.slice(0, at);
+    const run = routine.body[at];
+    const isLast = run.kind === 'run';
     this.#compile(routine.body, replaced);
+    this.#last = isLast ? { run, step: prepareRun(run, this.#compiled) } : null;
+    this.#body = prepare(isLast ? routine.body.slice(0, at) : routine.body, this.#compiled);
   }
 
   release(): void {
@@ -79,19 +80,20 @@ export class DynamicExecutor implements Inspectable {
     const arrays: (Storage | undefined)[] = [];
     for (const [id, constant] of this.#constants) arrays[id] = constant;
     handles.forEach(({ id }, k) => (arrays[id] = inputs[k].storage));
-    const state = new Interpreter(this.#compiled, names, arrays);
-    state.execute(this.#body);
-    const shapes = outputs.map((output) => state.shapeAt(output));
+    const frame: Frame = { names, arrays };
+    this.#body(frame);
+    const shapes = outputs.map((output) => shapeAt(frame, output));
     checkInto(program, shapes, into);
     // Before any output is written.
     const passed = outputs.map(({ of }) =>
-      this.#given.has(of) ? copyOf(state.storage(of)) : null,
+      this.#given.has(of) ? copyOf(storageAt(frame, of)) : null,
     );
     const direct = new Set<Storage>();
-    if (this.#last !== null) state.run(this.#last, this.#targets(this.#last, into ?? [], direct));
+    const last = this.#last;
+    last?.step(frame, this.#targets(last.run, into ?? [], direct));
     return outputs.map(({ of }, k) => {
       const shape = shapes[k];
-      const made = passed[k] ?? state.storage(of);
+      const made = passed[k] ?? storageAt(frame, of);
       const target = into?.[k] ?? null;
       if (target !== null) {
         if (made !== target) target.fill(made.host);

@@ -7,7 +7,7 @@ import type { CallNode } from '../../ir/program.js';
 import { refusalAt, refusalError, textOfWords, wordsAt } from '../../ir/requirement.js';
 import { refuseElements } from '../../ops/declare/check.js';
 import { declarationOf } from '../../ops/declare/facets.js';
-import type { Call, Callee, CheckElements, Grow, Handle, HostStatement, Part, Require, Run, Site, Stack, Stretch, Test } from '../../passes/host/statements.js'; // prettier-ignore
+import type { Call, Callee, CheckElements, Grow, Handle, HostStatement, Part, Require, Run, Site, Stretch, Test } from '../../passes/host/statements.js'; // prettier-ignore
 import type { Executable, Operand } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
 
@@ -17,203 +17,254 @@ export interface Compiled {
   callee(callee: Callee): Executable;
 }
 
-/** One run of a routine: what its names and handles stand for. */
-export class Interpreter {
+/** State of one run: the values of names, and arrays by the numbers of their handles. */
+export interface Frame {
   readonly names: Map<string, number>;
-  readonly #compiled: Compiled;
-  /** By the numbers of handles. */
-  readonly #arrays: (Storage | undefined)[];
+  readonly arrays: (Storage | undefined)[];
+}
 
-  /** `names` has the sizes of the inputs, `arrays` what is there when the run starts. */
-  constructor(compiled: Compiled, names: Map<string, number>, arrays: (Storage | undefined)[]) {
-    this.names = names;
-    this.#compiled = compiled;
-    this.#arrays = arrays;
-  }
+/** A statement, prepared. Returns true where it leaves the repetition around it. */
+export type Step = (frame: Frame) => boolean;
 
-  /** What a handle stands for by now. */
-  storage({ id }: Handle): Storage {
-    const storage = this.#arrays[id];
-    if (storage === undefined) throw new InternalError('an array is read that is not there');
-    return storage;
-  }
+type Evaluate<T> = (frame: Frame) => T;
 
-  shapeAt({ shape }: Pick<Stretch, 'shape'>): number[] {
-    return shape.map((dim) => this.#value(dim));
-  }
-
-  /** Runs statements in order. Gives whether one of them left the repetition around them. */
-  execute(body: readonly HostStatement[]): boolean {
-    for (const statement of body) if (this.#execute(statement)) return true;
+/** Prepares statements that run in order: what no run changes is computed here. */
+export function prepare(body: readonly HostStatement[], compiled: Compiled): Step {
+  const steps = body.map((statement) => stepOf(statement, compiled));
+  return (frame) => {
+    for (const step of steps) if (step(frame)) return true;
     return false;
-  }
+  };
+}
 
-  /** Runs code; `into` as in `Executable.run`. */
-  run({ part, reads, gives }: Run, into?: readonly (Storage | null)[]): void {
-    const operands = reads.map((stretch) => this.#operand(stretch));
-    const results = this.#compiled.part(part).run(operands, into);
-    gives.forEach((handle, k) => this.#set(handle, results[k].storage));
-  }
+/** Prepares a statement that runs code; `into` as in `Executable.run`. */
+export function prepareRun(
+  { part, reads, gives }: Run,
+  compiled: Compiled,
+): (frame: Frame, into?: readonly (Storage | null)[]) => void {
+  const operands = reads.map(operand);
+  const executable = compiled.part(part);
+  return (frame, into) => {
+    const results = executable.run(
+      operands.map((read) => read(frame)),
+      into,
+    );
+    gives.forEach(({ id }, k) => (frame.arrays[id] = results[k].storage));
+  };
+}
 
-  #execute(statement: HostStatement): boolean {
-    switch (statement.kind) {
-      case 'set':
-      case 'assign':
-        this.names.set(statement.name, this.#value(statement.value));
-        return false;
-      case 'load':
-        this.names.set(statement.name, this.#element(statement.from));
-        return false;
-      case 'store':
-        this.#target(statement.to).fill(Int32Array.of(this.#value(statement.value)));
-        return false;
-      case 'require':
-        this.#require(statement);
-        return false;
-      case 'repeat':
-        while (!this.execute(statement.body));
-        return false;
-      case 'leave':
-        return this.#holds(statement.when);
-      case 'choose':
-        return this.execute(
-          this.#holds(statement.when) ? statement.consequent : statement.alternate,
-        );
-      case 'allocate': {
-        const rows = this.#value(statement.rows);
-        for (const stack of statement.stacks) {
-          const length = rows * this.#rowLength(stack);
-          this.#set(stack.of, Storage.zeros(stack.of.dtype, length));
-        }
-        return false;
-      }
-      case 'grow':
-        this.#grow(statement);
-        return false;
-      case 'copy':
-        this.#target(statement.to).fill(this.#operand(statement.from).storage.elements);
-        return false;
-      case 'clear': {
-        const target = this.#target(statement.at);
-        if (target.length > 0) target.fill(allocate(target.dtype, target.length));
-        return false;
-      }
-      case 'check':
-        this.#check(statement);
-        return false;
-      case 'run':
-        this.run(statement);
-        return false;
-      case 'call':
-        this.#call(statement);
-        return false;
-      case 'drop':
-        for (const { id } of statement.handles) this.#arrays[id] = undefined;
-        return false;
+/** Array that a handle stands for now. */
+export function storageAt({ arrays }: Frame, { id }: Handle): Storage {
+  const storage = arrays[id];
+  if (storage === undefined) throw new InternalError('an array is read that is not there');
+  return storage;
+}
+
+export function shapeAt({ names }: Frame, { shape }: Pick<Stretch, 'shape'>): number[] {
+  return shape.map((dim) => evaluateDim(dim, names));
+}
+
+function stepOf(statement: HostStatement, compiled: Compiled): Step {
+  switch (statement.kind) {
+    case 'set':
+    case 'assign': {
+      const { name } = statement;
+      const value = integer(statement.value);
+      return always((frame) => frame.names.set(name, value(frame)));
     }
-  }
-
-  #set({ id }: Handle, storage: Storage): void {
-    this.#arrays[id] = storage;
-  }
-
-  #value(dim: Dim): number {
-    return typeof dim === 'number' ? dim : evaluateDim(dim, this.names);
-  }
-
-  #holds({ dim, relation }: Test): boolean {
-    const value = this.#value(dim);
-    return relation === '=' ? value === 0 : value >= 0;
-  }
-
-  #rowLength({ row }: Stack): number {
-    return elementCount(this.shapeAt({ shape: row }));
-  }
-
-  #element({ of, offset = 0 }: Stretch): number {
-    return Number(this.storage(of).elements[this.#value(offset)]);
-  }
-
-  #operand(stretch: Stretch): Operand {
-    const { dtype, length, isPinned, host } = this.storage(stretch.of);
-    const shape = this.shapeAt(stretch);
-    const count = elementCount(shape);
-    if (count === length) return { storage: this.storage(stretch.of), shape };
-    const from = this.#value(stretch.offset ?? 0);
-    // The memory that a pinned array lies in may move before the elements are read.
-    const part = isPinned ? host.slice(from, from + count) : host.subarray(from, from + count);
-    return { storage: new Storage(dtype, part), shape };
-  }
-
-  #target(stretch: Stretch): Storage {
-    const storage = this.storage(stretch.of);
-    const count = elementCount(this.shapeAt(stretch));
-    if (count === storage.length) return storage;
-    const from = this.#value(stretch.offset ?? 0);
-    return Storage.window(storage.dtype, storage.host.subarray(from, from + count));
-  }
-
-  #grow({ stacks, rows, to, kept }: Grow): void {
-    const [wanted, staying] = [this.#value(to), this.#value(kept)];
-    if (wanted !== this.names.get(rows)) {
-      for (const stack of stacks) {
-        const length = this.#rowLength(stack);
-        const grown = Storage.zeros(stack.of.dtype, wanted * length);
-        const old = this.storage(stack.of).host.subarray(0, staying * length);
-        Storage.window(stack.of.dtype, grown.host.subarray(0, staying * length)).fill(old);
-        this.#set(stack.of, grown);
-      }
-    }
-    this.names.set(rows, wanted);
-  }
-
-  #require({ test, refusal, site }: Require): void {
-    if (this.#holds(test)) return;
-    const error = refusalError(refusalAt(refusal, this.names));
-    throw site === undefined ? error : this.#within(error, site);
-  }
-
-  #check({ call, types, elements }: CheckElements): void {
-    const { op, attributes } = call;
-    const actual = types.map((type) => substituteType(type, this.names));
-    try {
-      const known = mapAttributeDims(op.attributes, attributes, (dim) =>
-        substituteDim(dim, this.names),
-      );
-      refuseElements(declarationOf(op).check!, this.storage(elements.of).host, actual, known);
-    } catch (error) {
-      throw inContext(error, 'in captured code', contextOf(call));
-    }
-  }
-
-  #call({ callee, operands, results, site }: Call): void {
-    const into = results.map((result) => (result.kind === 'into' ? this.#target(result.to) : null));
-    try {
-      const made = this.#compiled
-        .callee(callee)
-        .run(operands.map((stretch) => this.#operand(stretch)), into); // prettier-ignore
-      results.forEach((result, k) => {
-        if (result.kind === 'into') return;
-        this.#set(result.as, made[k].storage);
-        result.extents.forEach((name, axis) => {
-          if (name !== null) this.names.set(name, made[k].shape[axis]);
-        });
+    case 'load': {
+      const { name, from } = statement;
+      const offset = integer(from.offset ?? 0);
+      return always((frame) => {
+        const { elements } = storageAt(frame, from.of);
+        frame.names.set(name, Number(elements[offset(frame)]));
       });
-    } catch (error) {
-      throw this.#within(error, site);
     }
-  }
-
-  /** An error inside of a loop or branch, told from where the call stands that owns it. */
-  #within(error: unknown, { where, call }: Site): unknown {
-    return inContext(error, textOfWords(wordsAt(where, this.names)), contextOf(call));
+    case 'store': {
+      const to = target(statement.to);
+      const value = integer(statement.value);
+      return always((frame) => to(frame).fill(Int32Array.of(value(frame))));
+    }
+    case 'require':
+      return required(statement);
+    case 'repeat': {
+      const inside = prepare(statement.body, compiled);
+      return always((frame) => {
+        while (!inside(frame));
+      });
+    }
+    case 'leave':
+      return holds(statement.when);
+    case 'choose': {
+      const when = holds(statement.when);
+      const consequent = prepare(statement.consequent, compiled);
+      const alternate = prepare(statement.alternate, compiled);
+      return (frame) => (when(frame) ? consequent(frame) : alternate(frame));
+    }
+    case 'allocate': {
+      const rows = integer(statement.rows);
+      const stacks = statement.stacks.map(({ of, row }) => ({ of, rowLength: count(row) }));
+      return always((frame) => {
+        for (const { of, rowLength } of stacks) {
+          frame.arrays[of.id] = Storage.zeros(of.dtype, rows(frame) * rowLength(frame));
+        }
+      });
+    }
+    case 'grow':
+      return grown(statement);
+    case 'copy': {
+      const to = target(statement.to);
+      const from = operand(statement.from);
+      return always((frame) => to(frame).fill(from(frame).storage.elements));
+    }
+    case 'clear': {
+      const at = target(statement.at);
+      return always((frame) => {
+        const cleared = at(frame);
+        if (cleared.length > 0) cleared.fill(allocate(cleared.dtype, cleared.length));
+      });
+    }
+    case 'check':
+      return always((frame) => checkElements(frame, statement));
+    case 'run':
+      return always(prepareRun(statement, compiled));
+    case 'call':
+      return called(statement, compiled);
+    case 'drop':
+      return always(({ arrays }) => {
+        for (const { id } of statement.handles) arrays[id] = undefined;
+      });
   }
 }
 
-function contextOf({ op, source }: CallNode): { op: string; source?: string } {
-  return { op: op.name, ...(source !== undefined && { source }) };
+function always(act: (frame: Frame) => unknown): Step {
+  return (frame) => {
+    act(frame);
+    return false;
+  };
+}
+
+function integer(dim: Dim): Evaluate<number> {
+  return typeof dim === 'number' ? () => dim : ({ names }) => evaluateDim(dim, names);
+}
+
+function holds({ dim, relation }: Test): Step {
+  const value = integer(dim);
+  return relation === '=' ? (frame) => value(frame) === 0 : (frame) => value(frame) >= 0;
+}
+
+function shapeOf(shape: readonly Dim[]): Evaluate<readonly number[]> {
+  const numbers = shape.filter((dim) => typeof dim === 'number');
+  return numbers.length === shape.length ? () => numbers : (frame) => shapeAt(frame, { shape });
 }
 
 function elementCount(shape: readonly number[]): number {
   return shape.reduce((product, extent) => product * extent, 1);
+}
+
+function count(shape: readonly Dim[]): Evaluate<number> {
+  const at = shapeOf(shape);
+  return (frame) => elementCount(at(frame));
+}
+
+function operand({ of, shape: declared, offset = 0 }: Stretch): Evaluate<Operand> {
+  const shapeNow = shapeOf(declared);
+  const start = integer(offset);
+  return (frame) => {
+    const storage = storageAt(frame, of);
+    const shape = shapeNow(frame);
+    const length = elementCount(shape);
+    if (length === storage.length) return { storage, shape };
+    const from = start(frame);
+    const { host } = storage;
+    // The memory that a pinned array lies in may move before the elements are read.
+    const elements = storage.isPinned
+      ? host.slice(from, from + length)
+      : host.subarray(from, from + length);
+    return { storage: new Storage(of.dtype, elements), shape };
+  };
+}
+
+function target({ of, shape, offset = 0 }: Stretch): Evaluate<Storage> {
+  const lengthNow = count(shape);
+  const start = integer(offset);
+  return (frame) => {
+    const storage = storageAt(frame, of);
+    const length = lengthNow(frame);
+    if (length === storage.length) return storage;
+    const from = start(frame);
+    return Storage.window(of.dtype, storage.host.subarray(from, from + length));
+  };
+}
+
+function required({ test, refusal, site }: Require): Step {
+  const isMet = holds(test);
+  return (frame) => {
+    if (isMet(frame)) return false;
+    const error = refusalError(refusalAt(refusal, frame.names));
+    throw site === undefined ? error : within(error, site, frame);
+  };
+}
+
+function grown({ stacks, rows, to, kept }: Grow): Step {
+  const rowsWanted = integer(to);
+  const rowsKept = integer(kept);
+  const all = stacks.map(({ of, row }) => ({ of, rowLength: count(row) }));
+  return always((frame) => {
+    const [wanted, staying] = [rowsWanted(frame), rowsKept(frame)];
+    if (wanted === frame.names.get(rows)) return;
+    for (const { of, rowLength } of all) {
+      const length = rowLength(frame);
+      const storage = Storage.zeros(of.dtype, wanted * length);
+      const old = storageAt(frame, of).host.subarray(0, staying * length);
+      Storage.window(of.dtype, storage.host.subarray(0, staying * length)).fill(old);
+      frame.arrays[of.id] = storage;
+    }
+    frame.names.set(rows, wanted);
+  });
+}
+
+function checkElements(frame: Frame, { call, types, elements }: CheckElements): void {
+  const { op, attributes } = call;
+  const { names } = frame;
+  const actual = types.map((type) => substituteType(type, names));
+  const known = mapAttributeDims(op.attributes, attributes, (dim) => substituteDim(dim, names));
+  try {
+    refuseElements(declarationOf(op).check!, storageAt(frame, elements.of).host, actual, known);
+  } catch (error) {
+    throw inContext(error, 'in captured code', contextOf(call));
+  }
+}
+
+function called({ callee, operands, results, site }: Call, compiled: Compiled): Step {
+  const reads = operands.map(operand);
+  const targets = results.map((result) => (result.kind === 'into' ? target(result.to) : null));
+  return always((frame) => {
+    try {
+      const into = targets.map((to) => to?.(frame) ?? null);
+      const executable = compiled.callee(callee);
+      const made = executable.run(
+        reads.map((read) => read(frame)),
+        into,
+      );
+      results.forEach((result, k) => {
+        if (result.kind === 'into') return;
+        frame.arrays[result.as.id] = made[k].storage;
+        result.extents.forEach((name, axis) => {
+          if (name !== null) frame.names.set(name, made[k].shape[axis]);
+        });
+      });
+    } catch (error) {
+      throw within(error, site, frame);
+    }
+  });
+}
+
+/** An error inside of a loop or branch, told from where the call stands that owns it. */
+function within(error: unknown, { where, call }: Site, { names }: Frame): unknown {
+  return inContext(error, textOfWords(wordsAt(where, names)), contextOf(call));
+}
+
+function contextOf({ op, source }: CallNode): { op: string; source?: string } {
+  return { op: op.name, ...(source !== undefined && { source }) };
 }
