@@ -4,24 +4,26 @@ import {
   type Dim,
   isStatic,
   substituteDim,
+  symbol,
   symbolsOf,
 } from '../base/dim/index.js';
 import type { DType, HostArray } from '../base/dtype.js';
 import { ArgumentError } from '../base/errors.js';
 import type { GraphParts, Outside } from '../front/graphs/graph.js';
 import { withoutGradients } from '../front/graphs/graph-json.js';
+import { lowered } from '../front/graphs/lowered.js';
 import { checkGraph, type StaticGraph } from '../front/graphs/static-graph.js';
 import { namedInputs, type Program } from '../ir/program.js';
-import { dimsOf, type Requirement, type Words, words } from '../ir/requirement.js';
+import { dimsOf, type Refusal, type Requirement } from '../ir/requirement.js';
 import type { Shape } from '../ir/types.js';
 import type { Module } from '../loop/language/nodes.js';
 import type { Target } from '../loop/language/target.js';
+import type { Place } from '../passes/groups/places.js';
 import { inline } from '../passes/rewrite/inline.js';
 import { type Watched, watching, whether } from '../passes/host/watch.js';
-import { type RoutineBuilder, bytesAt } from './driver/builder.js';
 import { Composer, withOwnOutputs } from './driver/composer.js';
-import { control } from './driver/control.js';
 import { fromMost, type Most } from './driver/names.js';
+import { bytesAt, type Placement } from './driver/placement.js';
 import {
   type Routine,
   type Statement,
@@ -109,39 +111,38 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
   const program = telling?.program ?? own;
   const declared = namedInputs(program);
   const given = declared.length - parts.reads.length;
-  const composer = new Composer(target, base);
-  const builder = composer.builder(program);
+  const composer = new Composer(target, base, lowered);
+  const placement = composer.placement(program);
   const states = declared.slice(given).map(({ name, type: { dtype } }, k): Resident => {
     const array = stateArrayOf(op, name, parts.reads[k]);
     const address = composer.keep(array.data);
-    builder.input(given + k, address);
+    placement.input(given + k, address);
     return { name, isState: true, dtype, ...array, address };
   });
-  const { staged, addresses } = runWith(builder, given);
-  const results = builder.outputs();
+  const { staged, addresses } = runWith(placement, given);
+  const results = placement.outputs();
   telling?.watched.forEach((each, k) => {
-    const flag = builder.load('foreign', results[own.outputs.length + k].at, 'bool');
-    builder.emit({ kind: 'require', test: { relation: '=', dim: flag }, problem: foreign(each) });
+    const flag = placement.load('foreign', results[own.outputs.length + k].at, 'bool');
+    placement.emit({ kind: 'require', test: { relation: '=', dim: flag }, refusal: foreign(each) });
   });
   const nextOf = updates(parts, own);
   for (const [read, output] of nextOf) {
     const { address, data } = states[read];
-    builder.emit({ kind: 'move', to: address, from: results[output].at, bytes: data.byteLength });
+    placement.emit({ kind: 'move', to: address, from: results[output].at, bytes: data.byteLength });
   }
   const isUpdate = new Set(nextOf.values());
   const constants = [...composer.constants].map(({ type, data, address }): Resident => {
     return { name: '', isState: false, ...type, data, address };
   });
   // What runs need begins where everything ends that is there before.
-  const frame = new Map([[String(builder.base), composer.end]]);
+  const frame = new Map([[placement.memory.base.key, composer.end]]);
   const settled = (dim: Dim): Dim => substituteDim(dim, frame);
-  const outputs = results
-    .slice(0, own.outputs.length)
-    .flatMap(({ at, type }, k): OutputPort[] =>
-      isUpdate.has(k) ? [] : [{ name: own.outputs[k].name, ...type, address: settled(at) }],
-    );
+  const outputs = results.slice(0, own.outputs.length).flatMap(({ at, shape }, k): OutputPort[] => {
+    const { name, value } = own.outputs[k];
+    return isUpdate.has(k) ? [] : [{ name, dtype: value.type.dtype, shape, address: settled(at) }];
+  });
   const returned = outputs.flatMap(({ address, shape }) => [address, ...shape]);
-  const symbols = builder.givenSizes;
+  const symbols = placement.givenSizes;
   const isGiven = (dim: Dim): boolean => [...symbolsOf(dim)].every((name) => symbols.has(name));
   const found = new Set(
     outputs.flatMap(({ shape }) => shape.flatMap((dim) => [...symbolsOf(dim)])),
@@ -152,7 +153,7 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     found: new Map(
       [...found]
         .filter((name) => !symbols.has(name))
-        .map((name) => [name, builder.names.most(builder.size(name))]),
+        .map((name) => [name, placement.names.most(symbol(name))]),
     ),
     inputs: declared.slice(0, given).map(({ name, type }, index) => {
       const address = addresses[index];
@@ -160,21 +161,27 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     }),
     staged: settled(staged),
     routines: composer.routines,
-    body: withoutUnused(substituteValues(builder.statements, frame), returned),
+    body: withoutUnused(substituteValues(placement.statements, frame), returned),
     outputs,
     residents: [...states, ...constants],
     requirements: program.requirements.filter((each) => dimsOf(each).every(isGiven)),
-    bytes: fromMost([builder.bytes], (bytes) => addDim(composer.end, bytes)),
+    bytes: fromMost([placement.memory.bytes], (bytes) => addDim(composer.end, bytes)),
   };
 }
 
-/** What is wrong where a call is given elements that it does not accept. */
-function foreign({ call: { op }, accepted: { least, most } }: Watched): Words {
-  if (most === null && isStatic(least)) return words`${op.name}: an element is less than ${least}`;
-  if (most === null || !isStatic(least) || !isStatic(most)) {
-    return words`${op.name}: an index is outside the axis`;
+/** Refuses elements that a call does not accept. The run tells that there are some, not which they are. */
+function foreign({ call: { op, source }, accepted: { least, most } }: Watched): Refusal {
+  const refusal = { error: 'argument', op: op.name, actual: ['another one'], source } as const;
+  if (!isStatic(least) || (most !== null && !isStatic(most))) {
+    const problem = ['in captured code: an index is outside the axis'];
+    return { ...refusal, problem, expected: ['positions within the axis'] };
   }
-  return words`${op.name}: an element is outside ${least} to ${most}`;
+  const [outside, expected] =
+    most === null
+      ? [`less than ${least}`, `${least} or more`]
+      : [`outside ${least} to ${most}`, `${least} to ${most}`];
+  const problem = [`in captured code: an element is ${outside}`];
+  return { ...refusal, problem, expected: [expected] };
 }
 
 /**
@@ -182,21 +189,26 @@ function foreign({ call: { op }, accepted: { least, most } }: Watched): Words {
  * computed; otherwise they stay. Gives where they are copied to, and the end of that.
  */
 function runWith(
-  builder: RoutineBuilder,
+  placement: Placement,
   given: number,
 ): { readonly addresses: readonly (Dim | null)[]; readonly staged: Dim } {
-  const inputs = builder.program.inputs.slice(0, given);
-  if (builder.isOnePiece) {
-    const places = builder.runShared(({ role }) => role.kind === 'input' && role.index < given);
-    return { addresses: inputs.map((_, k) => places.get(k) ?? null), staged: builder.reserved };
+  const inputs = placement.program.inputs.slice(0, given);
+  const run = placement.onlyRun;
+  if (run !== null) {
+    const isGiven = ({ role }: Place): boolean => role.kind === 'input' && role.index < given;
+    const places = placement.runShared(run, isGiven);
+    return {
+      addresses: inputs.map((_, k) => places.get(k) ?? null),
+      staged: placement.memory.reserved,
+    };
   }
   const addresses = inputs.map(({ type }, k) => {
-    const at = builder.take(bytesAt(type));
-    builder.input(k, at);
+    const at = placement.memory.take(bytesAt(type, type.shape));
+    placement.input(k, at);
     return at;
   });
-  const staged = builder.end;
-  builder.run(control);
+  const staged = placement.memory.end;
+  placement.run();
   return { addresses, staged };
 }
 

@@ -148,19 +148,19 @@ export function requireAt(
   });
 }
 
-/** A refusal in another world of symbols, or of numbers. */
+/** A refusal with its symbols replaced. */
 export function refusalAt(refusal: Refusal, sizes: ReadonlyMap<string, Dim>): Refusal {
-  return {
-    ...refusal,
-    problem: wordsAt(refusal.problem, sizes),
-    expected: wordsAt(refusal.expected, sizes),
-    actual: wordsAt(refusal.actual, sizes),
-  };
+  return refusalOver(refusal, (dim) => substituteDim(dim, sizes));
 }
 
-/** Words in another world of symbols, or of numbers. */
-export function wordsAt(parts: Words, sizes: ReadonlyMap<string, Dim>): Words {
-  return joined(parts, (part) => substituteDim(part, sizes));
+/** A refusal with each dimension in its words replaced. */
+export function refusalOver(refusal: Refusal, map: (dim: Dim) => Dim): Refusal {
+  return {
+    ...refusal,
+    problem: wordsOver(refusal.problem, map),
+    expected: wordsOver(refusal.expected, map),
+    actual: wordsOver(refusal.actual, map),
+  };
 }
 
 /** Words as text. */
@@ -220,7 +220,8 @@ export function dimsOf({ condition, problem, expected, actual }: Requirement): r
   return [condition.dim, ...(said as Dim[])];
 }
 
-function joined(parts: Words, map: (dim: Dim) => Dim): Words {
+/** Words with each dimension in them replaced; numbers become text. */
+export function wordsOver(parts: Words, map: (dim: Dim) => Dim): Words {
   const result: (string | Dim)[] = [parts[0]];
   for (let i = 1; i + 1 < parts.length; i += 2) {
     const dim = map(parts[i] as Dim);

@@ -1,6 +1,10 @@
 import type { Dim, DimOperation } from '../../base/dim/index.js';
+import { commentText } from '../../base/escape.js';
+import { textOfWords } from '../../ir/requirement.js';
 import { type DimStyle, dimText } from '../dim-text.js';
-import type { Loaded, Routine, Statement, Test } from '../driver/statements.js';
+import type { Loaded, Require, Test } from '../../passes/host/statements.js';
+import type { Routine, Statement } from '../driver/statements.js';
+import { sourceLine } from '../source-line.js';
 import { Identifiers } from './names.js';
 
 /** What statements need to know of the file that they stand in. */
@@ -66,7 +70,7 @@ export class CFunction {
           `{ const int32_t value = (int32_t)${this.dim(statement.value)}; memcpy(memory + ${this.dim(statement.to)}, &value, sizeof value); }`,
         ];
       case 'require':
-        return [`if (!(${this.#test(statement.test)})) return ${this.#around.badData};`];
+        return this.#require(statement);
       case 'reserve':
         return [];
       case 'run':
@@ -105,6 +109,14 @@ export class CFunction {
         ];
       }
     }
+  }
+
+  #require({ test, refusal: { op, problem, source } }: Require): readonly string[] {
+    const at = source === undefined ? '' : `, ${sourceLine(source)}`;
+    return [
+      `/* ${commentText(`${op}: ${textOfWords(problem)}${at}`)} */`,
+      `if (!(${this.#test(test)})) return ${this.#around.badData};`,
+    ];
   }
 
   #test({ dim, relation }: Test): string {

@@ -1,20 +1,17 @@
-import { type Dim, symbolsOf, substituteDim } from '../../base/dim/index.js';
-import type { Words } from '../../ir/requirement.js';
+import { type Dim, substituteDim, symbolsOf } from '../../base/dim/index.js';
+import { refusalOver, wordsOver } from '../../ir/requirement.js';
+import type { Assign, Choose, Leave, Load, Repeat, Require, Site, Store, Test } from '../../passes/host/statements.js'; // prettier-ignore
 
-/**
- * What runs around the kernels of a graph whose data decides sizes, or whose loops no kernel can run: a
- * few kinds of statements, so that each language of artifacts has one small printer. All values are
- * integers, written as dimensions: sizes, counts and byte addresses alike are polynomials of names.
- */
+/** A statement of the host program whose arrays have addresses. Addresses are integers like sizes and counts. */
 export type Statement =
   | { readonly kind: 'set'; readonly name: string; readonly value: Dim }
-  | { readonly kind: 'assign'; readonly name: string; readonly value: Dim }
-  /** A name for an element in memory. */
-  | { readonly kind: 'load'; readonly name: string; readonly from: Dim; readonly dtype: Loaded }
-  /** An int32 in memory. */
-  | { readonly kind: 'store'; readonly to: Dim; readonly value: Dim }
-  /** Where the test fails, the run ends with an error. */
-  | { readonly kind: 'require'; readonly test: Test; readonly problem: Words }
+  | Assign
+  | Load<Dim>
+  | Store<Dim>
+  | Require
+  | Repeat<Statement>
+  | Leave
+  | Choose<Statement>
   /** Memory is used up to this address from here on. */
   | { readonly kind: 'reserve'; readonly end: Dim }
   /** Writes the table of a `main` and runs it. */
@@ -34,26 +31,10 @@ export type Statement =
       readonly routine: Routine;
       /** In the order of its parameters. */
       readonly values: readonly Dim[];
-      /** Who receives what it returns; null for nobody. */
+      /** Names for what it returns; null where nobody asks. */
       readonly results: readonly (string | null)[];
-    }
-  | { readonly kind: 'repeat'; readonly body: readonly Statement[] }
-  /** Ends the innermost repetition. */
-  | { readonly kind: 'leave'; readonly when: Test }
-  | {
-      readonly kind: 'choose';
-      readonly when: Test;
-      readonly consequent: readonly Statement[];
-      readonly alternate: readonly Statement[];
+      readonly site: Site;
     };
-
-export type Loaded = 'bool' | 'int32' | 'int64';
-
-/** A comparison with zero. */
-export interface Test {
-  readonly dim: Dim;
-  readonly relation: '=' | '>=';
-}
 
 /** A program among those that an artifact runs: a function of sizes and addresses. */
 export interface Routine {
@@ -61,6 +42,24 @@ export interface Routine {
   readonly parameters: readonly string[];
   readonly body: readonly Statement[];
   readonly returns: readonly Dim[];
+}
+
+/** Whether statements may end a run with an error. */
+export function mayRefuse(body: readonly Statement[]): boolean {
+  return body.some((statement) => {
+    switch (statement.kind) {
+      case 'require':
+        return true;
+      case 'call':
+        return mayRefuse(statement.routine.body);
+      case 'repeat':
+        return mayRefuse(statement.body);
+      case 'choose':
+        return mayRefuse(statement.consequent) || mayRefuse(statement.alternate);
+      default:
+        return false;
+    }
+  });
 }
 
 /** A statement with all values in it replaced. */
@@ -77,12 +76,10 @@ function mapValues(statement: Statement, map: (value: Dim) => Dim): Statement {
       return { ...statement, from: map(statement.from) };
     case 'store':
       return { ...statement, to: map(statement.to), value: map(statement.value) };
-    case 'require':
-      return {
-        ...statement,
-        test: test(statement.test),
-        problem: statement.problem.map((part, i) => (i % 2 === 1 ? map(part as Dim) : part)),
-      };
+    case 'require': {
+      const { refusal } = statement;
+      return { ...statement, test: test(statement.test), refusal: refusalOver(refusal, map) };
+    }
     case 'reserve':
       return { ...statement, end: map(statement.end) };
     case 'run':
@@ -99,7 +96,11 @@ function mapValues(statement: Statement, map: (value: Dim) => Dim): Statement {
     case 'declare':
       return statement;
     case 'call':
-      return { ...statement, values: all(statement.values) };
+      return {
+        ...statement,
+        values: all(statement.values),
+        site: { ...statement.site, where: wordsOver(statement.site.where, map) },
+      };
     case 'repeat':
       return { ...statement, body: inside(statement.body) };
     case 'leave':

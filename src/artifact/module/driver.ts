@@ -1,8 +1,10 @@
 import type { Dim } from '../../base/dim/index.js';
-import { templateText } from '../../base/escape.js';
-import type { Words } from '../../ir/requirement.js';
+import { quoted, templateText } from '../../base/escape.js';
+import type { Refusal, Words } from '../../ir/requirement.js';
+import type { Loaded, Test } from '../../passes/host/statements.js';
 import { type DimStyle, dimText } from '../dim-text.js';
-import type { Loaded, Routine, Statement, Test } from '../driver/statements.js';
+import { mayRefuse, type Routine, type Statement } from '../driver/statements.js';
+import { sourceLine } from '../source-line.js';
 
 /** What sizes and addresses are called in the module, whose own names do not begin like this. */
 export const local = (name: string): string => `size_${name}`;
@@ -24,8 +26,22 @@ export const text = (dim: Dim): string => dimText(dim, style);
 
 export const list = (dims: readonly Dim[]): string => `[${dims.map(text).join(', ')}]`;
 
+/** Throws, where a condition does not hold, what the runtime throws. */
+export function requirement(test: Test, refusal: Refusal): string {
+  const { op, problem, expected, actual, advice, source } = refusal;
+  const facts = [
+    `op: ${quoted(op)}`,
+    `problem: ${message(problem)}`,
+    `expected: ${message(expected)}`,
+    `actual: ${message(actual)}`,
+    ...(advice === undefined ? [] : [`advice: ${quoted(advice)}`]),
+    ...(source === undefined ? [] : [`source: ${quoted(sourceLine(source))}`]),
+  ];
+  return `if (!(${condition(test)})) throw new Refusal({ ${facts.join(', ')} });`;
+}
+
 /** Words with sizes in them as a string. */
-export function message(words: Words): string {
+function message(words: Words): string {
   const parts = words.map(
     (part, i) =>
     i % 2 === 0 ? templateText(String(part)) : `\${${text(part as Dim)}}`, // prettier-ignore
@@ -35,7 +51,7 @@ export function message(words: Words): string {
 
 const comparisons = { '=': '===', '>=': '>=' } as const;
 
-export function condition({ dim, relation }: Test): string {
+function condition({ dim, relation }: Test): string {
   return `${text(dim)} ${comparisons[relation]} 0`;
 }
 
@@ -64,9 +80,7 @@ export function bodyLines(body: readonly Statement[], arity: Arity): readonly st
       case 'store':
         return [`view('int32', ${text(statement.to)}, 1)[0] = ${text(statement.value)};`];
       case 'require':
-        return [
-          `if (!(${condition(statement.test)})) throw new RangeError(${message(statement.problem)});`,
-        ];
+        return [requirement(statement.test, statement.refusal)];
       case 'reserve':
         return [`reserve(${text(statement.end)});`];
       case 'run': {
@@ -84,12 +98,15 @@ export function bodyLines(body: readonly Statement[], arity: Arity): readonly st
       case 'declare':
         return [`let ${statement.names.map(local).join(', ')};`];
       case 'call': {
-        const { routine, values, results } = statement;
+        const { routine, values, results, site } = statement;
         const called = `${routine.name}(${values.map(text).join(', ')});`;
         const last = results.findLastIndex((name) => name !== null);
-        if (last < 0) return [called];
         const names = results.slice(0, last + 1).map((name) => (name === null ? '' : local(name)));
-        return [`[${names.join(', ')}] = ${called}`];
+        const line = last < 0 ? called : `[${names.join(', ')}] = ${called}`;
+        if (!mayRefuse(routine.body)) return [line];
+        const { op, source } = site.call;
+        const at = source === undefined ? '' : `, ${quoted(sourceLine(source))}`;
+        return [`try { ${line} } catch (error) { throw within(error, ${quoted(op.name)}, ${message(site.where)}${at}); }`]; // prettier-ignore
       }
       case 'repeat':
         return ['for (;;) {', ...inside(statement.body), '}'];

@@ -7,17 +7,7 @@ import { linearForm } from '../../ir/bind.js';
 import { typeToString } from '../../ir/program.js';
 import type { Artifact, Port } from '../artifact.js';
 import { joinedBytes } from '../bytes.js';
-import { told } from '../driver/builder.js';
-import {
-  type Arity,
-  bodyLines,
-  condition,
-  list,
-  local,
-  message,
-  routineText,
-  text,
-} from './driver.js';
+import { type Arity, bodyLines, list, local, requirement, routineText, text } from './driver.js';
 import { helpersText, memoryText, modelText, typedArrays } from './runtime.js';
 
 /** An artifact as JavaScript: declarations that need nothing, and the code of `main`. */
@@ -146,8 +136,6 @@ function binding(op: string, { inputs, symbols, requirements }: Artifact): reado
       actual: open.map(({ dim }) => String(dim)).join(', '),
     });
   }
-  for (const { condition: test, problem, expected, actual } of requirements) {
-    lines.push(`if (!(${condition(test)})) throw new RangeError(${message(told(problem, expected, actual))});`); // prettier-ignore
-  }
+  for (const { condition, ...refusal } of requirements) lines.push(requirement(condition, refusal));
   return lines;
 }

@@ -3,6 +3,7 @@ import type { CallNode, Program } from '../../ir/program.js';
 import { type Refusal, words } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { undecidedSizes } from '../../ops/control/body.js';
+import { refusalWithin } from './evaluate.js';
 import type { RoutineBuilder } from './routine.js';
 import type { Callee, Result, Site, Stack, Stretch } from './statements.js';
 
@@ -64,7 +65,7 @@ export class Iterations {
     );
     const refusal = undecidedSizes(this.#call.op.name, `output ${k}`, this.#rows[k]);
     const site: Site = { where: ['without an iteration'], call: this.#call };
-    this.#builder.require(subDim(count, 1), '>=', refusal, site);
+    this.#builder.require(subDim(count, 1), '>=', refusalWithin(refusal, site));
   }
 
   /** Runs the iteration that decides the sizes of rows, and allocates for so many. */
@@ -73,6 +74,7 @@ export class Iterations {
     const types = this.#rows.map(({ dtype }, k) => ({ dtype, shape: made[k].shape }));
     this.#allocate(rows, types);
     this.#stacks.forEach((_, k) => this.#copy(this.#rowsAt(k, row), made[k]));
+    this.#dropApart(made);
   }
 
   /** Runs the body once. */
@@ -88,6 +90,7 @@ export class Iterations {
       });
       this.#copy(to, from);
     });
+    this.#dropApart(made);
   }
 
   /**
@@ -106,6 +109,7 @@ export class Iterations {
     builder.emit({ kind: 'call', callee, operands, results, site });
     const done = builder.name('done');
     builder.emit({ kind: 'load', name: done.key, from: { of: counted, shape: [] }, dtype: 'int32' }); // prettier-ignore
+    builder.drop(counted);
     return done;
   }
 
@@ -119,6 +123,11 @@ export class Iterations {
   /** Room for `to` rows instead of as many as `rows` says, the first `kept` of which stay. */
   grow(rows: string, to: Dim, kept: Dim): void {
     this.#builder.emit({ kind: 'grow', stacks: this.#stacks, rows, to, kept });
+  }
+
+  /** There will be no more rows. */
+  trim(rows: Dim): void {
+    if (this.hasRows) this.#builder.emit({ kind: 'trim', stacks: this.#stacks, rows });
   }
 
   /** All rows, of which there are so many. */
@@ -191,6 +200,12 @@ export class Iterations {
     return made;
   }
 
+  /** Drops the results of an iteration that were made apart. */
+  #dropApart(made: readonly Stretch[]): void {
+    const stays = new Set([...this.#stacks, ...this.states].map(({ of }) => of));
+    this.#builder.drop(...made.map(({ of }) => of).filter((of) => !stays.has(of)));
+  }
+
   #copy(to: Stretch, from: Stretch): void {
     this.#builder.emit({ kind: 'copy', to, from });
   }
@@ -203,18 +218,14 @@ export class Iterations {
     said: Pick<Refusal, 'expected' | 'advice'>,
   ): void {
     wanted.forEach((dim, axis) => {
-      this.#builder.require(
-        subDim(actual[axis], dim),
-        '=',
-        {
-          error: 'shape',
-          op: this.#call.op.name,
-          problem: [`${what} changes its shape`],
-          actual: words`${actual}`,
-          ...said,
-        },
-        site,
-      );
+      const refusal: Refusal = {
+        error: 'shape',
+        op: this.#call.op.name,
+        problem: [`${what} changes its shape`],
+        actual: words`${actual}`,
+        ...said,
+      };
+      this.#builder.require(subDim(actual[axis], dim), '=', refusalWithin(refusal, site));
     });
   }
 }

@@ -67,6 +67,13 @@ export function partition(
   return own.size + hostRun.size === 0 ? null : new Partitioner(program, hostRun).run();
 }
 
+/** A program without cuts as the one island that it is. */
+export function wholePartition(program: Program): Partition {
+  const gives = program.outputs.map(({ value }) => viewed(program, value));
+  const island = { program, reads: program.inputs, gives, symbols: [] };
+  return { program, stages: [{ checks: [], island, extents: [], calls: [], requirements: [] }] };
+}
+
 /** What is to be made in the island of a stage, and done behind it. */
 interface Draft {
   readonly wanted: Set<Value>;

@@ -12,7 +12,7 @@ import type { Partition, Stage } from './partition.js';
 import { viewed } from '../rewrite/views.js';
 import { branch } from './branch.js';
 import { foreachLoop } from './foreach.js';
-import { Handle, type HostStatement, type Routine, type Site, type Stretch } from './statements.js';
+import { Handle, type HostStatement, type Routine, type Stretch } from './statements.js';
 import { whileLoop } from './while.js';
 
 /** What the host does for a program, stage by stage. */
@@ -59,7 +59,7 @@ export class RoutineBuilder {
     stages.forEach((stage, number) => {
       this.#stage(stage, number);
       const handles = last[number].flatMap((value) => this.#stretches.get(value)?.of ?? []);
-      if (handles.length > 0) this.emit({ kind: 'drop', handles });
+      this.drop(...handles);
     });
     return {
       program,
@@ -69,6 +69,7 @@ export class RoutineBuilder {
       body: this.#statements,
       nothing: this.#nothing,
       handles: this.#handles,
+      names: this.#taken,
     };
   }
 
@@ -128,11 +129,15 @@ export class RoutineBuilder {
     return { ...found, shape: value.type.shape };
   }
 
-  /** Requires a condition of sizes, inside of a loop or branch at a site. */
-  require(dim: Dim, relation: '=' | '>=', refusal: Refusal, site?: Site): void {
+  /** Requires a condition of sizes. */
+  require(dim: Dim, relation: '=' | '>=', refusal: Refusal): void {
     if (typeof dim === 'number' && (relation === '=' ? dim === 0 : dim >= 0)) return;
-    const at = site === undefined ? {} : { site };
-    this.emit({ kind: 'require', test: { dim, relation }, refusal, ...at });
+    this.emit({ kind: 'require', test: { dim, relation }, refusal });
+  }
+
+  /** The arrays are not read any more. */
+  drop(...handles: readonly Handle[]): void {
+    if (handles.length > 0) this.emit({ kind: 'drop', handles });
   }
 
   #stage({ checks, island, extents, calls, requirements }: Stage, number: number): void {
@@ -237,7 +242,8 @@ export class RoutineBuilder {
         if (unknown !== null) {
           const { name, bounds } = unknown;
           const value = floorDivDim(subDim(actual, offset), scale);
-          this.emit({ kind: 'set', name, value });
+          const most = bounds.max === Infinity ? null : bounds.max;
+          this.emit({ kind: 'set', name, value, bound: { most, call } });
           this.#known.set(name, symbol(name, bounds));
           if (scale === 1) return;
         }

@@ -42,14 +42,14 @@ export interface Site {
   readonly call: CallNode;
 }
 
-/** What a name is at most, in names that have a value there; null where nobody knows. */
+/** Upper bound of a name, in names that have a value where it gets its first one; null where there is none. */
 export interface Bound {
   readonly most: Dim | null;
-  /** The call that decides it, for errors. */
+  /** The call that decides the value, for errors. */
   readonly call: CallNode;
 }
 
-/** A new name for an integer; `bound` is for what `assign` changes, or memory depends on. */
+/** A new name for an integer. `bound` holds for the values that `assign` and `grow` give it, too. */
 export interface SetName {
   readonly kind: 'set';
   readonly name: string;
@@ -87,7 +87,6 @@ export interface Require {
   readonly kind: 'require';
   readonly test: Test;
   readonly refusal: Refusal;
-  readonly site?: Site | undefined;
 }
 
 /** Runs its body until a `leave` in it ends it. */
@@ -124,8 +123,8 @@ export interface Allocate {
 }
 
 /**
- * Room for another number of rows in arrays that were allocated together, and last. The first `kept` stay as they
- * are; `rows`, the name of the number of rows, has the new value afterwards.
+ * Memory for another number of rows in arrays that were allocated together, and last. The first `kept` stay as they
+ * are; `rows`, the name of the number of rows that they were allocated with, has the new value afterwards.
  */
 export interface Grow {
   readonly kind: 'grow';
@@ -133,6 +132,13 @@ export interface Grow {
   readonly rows: string;
   readonly to: Dim;
   readonly kept: Dim;
+}
+
+/** Memory behind the first `rows` of arrays is not needed any more. */
+export interface Trim {
+  readonly kind: 'trim';
+  readonly stacks: readonly Stack[];
+  readonly rows: Dim;
 }
 
 export interface Copy {
@@ -212,6 +218,7 @@ export type HostStatement =
   | Choose<HostStatement>
   | Allocate
   | Grow
+  | Trim
   | Copy
   | Clear
   | CheckElements
@@ -230,4 +237,6 @@ export interface Routine {
   readonly nothing: Handle;
   /** The number of its handles. */
   readonly handles: number;
+  /** All names in it, and those of the sizes that the program speaks of. */
+  readonly names: ReadonlySet<string>;
 }

@@ -38,9 +38,9 @@ export function whileLoop(
     const first = upTo(limit, leastRows);
     const bound = { most: limit, call };
     builder.emit({ kind: 'set', name: room.key, value: first, bound });
-    if (chunk === null) oneByOne(parts, first, room);
+    if (chunk === null) oneByOne(parts, room, room);
     else inChunks(parts, chunk, first, room);
-    if (loop.hasRows) loop.grow(room.key, count, count);
+    loop.trim(count);
   }
   builder.emit({ kind: 'store', to: { of: iterations, shape: [] }, value: count });
   if (padded) loop.clear(count, limit!);
@@ -57,17 +57,17 @@ interface Parts {
   readonly count: DimExpr;
 }
 
-/** `room`, where rows grow, is the name of how many there is memory for; `first` so many to begin with. */
-function oneByOne(parts: Parts, first: Dim, room: DimExpr | null): void {
+/** Allocates `rows` to begin with; where they grow, `room` is the name of how many there is memory for. */
+function oneByOne(parts: Parts, rows: Dim, room: DimExpr | null): void {
   const { builder, form, loop, captures, count } = parts;
   const { limit } = form;
   const next: HostStatement = { kind: 'assign', name: count.key, value: addDim(count, 1) };
   if (loop.isUndecided) {
     if (limit !== null) loop.requireOne(limit);
     loop.requireOne(goes(parts));
-    loop.first([...loop.states, ...captures], 0, 0, first);
+    loop.first([...loop.states, ...captures], 0, 0, rows);
     builder.emit(next);
-  } else loop.allocate(first);
+  } else loop.allocate(rows);
   const body = builder.inside(() => {
     if (limit !== null) builder.emit(leaveAtZero(subDim(limit, count)));
     builder.emit(leaveAtZero(goes(parts)));
@@ -81,7 +81,7 @@ function oneByOne(parts: Parts, first: Dim, room: DimExpr | null): void {
 function inChunks(parts: Parts, { program, symbols }: Chunk, first: Dim, room: DimExpr): void {
   const { builder, call, form, loop, captures, count } = parts;
   const { limit } = form;
-  loop.allocate(first);
+  loop.allocate(room);
   const { key } = builder.name('step');
   // It is not run for no iterations.
   const step = symbol(key, { min: 1 });
@@ -133,6 +133,7 @@ function goes({ builder, call, loop, captures, count }: Parts): DimExpr {
   });
   const name = builder.name('goes');
   builder.emit({ kind: 'load', name: name.key, from: { of: flag, shape: [] }, dtype: 'bool' });
+  builder.drop(flag);
   return name;
 }
 

@@ -1,14 +1,15 @@
 import { bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
-import { routineOf } from '../../passes/host/routine.js';
-import type { Callee, Handle, HostStatement, Part, Routine, Run } from '../../passes/host/statements.js'; // prettier-ignore
+import { extents } from '../../passes/host/evaluate.js';
 import type { Partition } from '../../passes/host/partition.js';
+import { routineOf } from '../../passes/host/routine.js';
+import type { Callee, Handle, Part, Routine, Run } from '../../passes/host/statements.js';
+import { routineLines } from '../../passes/host/text.js';
+import { calleeNames, forEachStatement, replacedIn } from '../../passes/host/walk.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
-import { type Frame, prepare, prepareRun, shapeAt, type Step, storageAt } from './interpreter.js';
-import { Regions } from './regions.js';
-import { dynamicText } from './text.js';
+import { type Frame, prepare, prepareRun, type Step, storageAt } from './interpreter.js';
 
 /** How the parts of a program become executable. */
 export interface PartCompiler {
@@ -17,23 +18,18 @@ export interface PartCompiler {
   region(region: Program): Inspectable;
 }
 
-/** A compiled part of a program. */
-export interface CompiledPart {
-  readonly name: string;
-  readonly executor: Inspectable;
-}
-
 /** Runs the routine of a partitioned program. */
 export class DynamicExecutor implements Inspectable {
   readonly program: Program;
-  readonly #partition: Partition;
   readonly #routine: Routine;
   readonly #compiler: PartCompiler;
-  readonly #regions: Regions;
-  /** All that was compiled for it, regions apart. */
-  readonly #parts: Map<Program, CompiledPart> = new Map();
-  /** What is there when a run starts, by the numbers of handles. */
-  readonly #constants: readonly (readonly [number, Storage])[];
+  /** Code of programs without cuts. */
+  readonly #parts: Map<Program, { readonly title: string; readonly executable: Inspectable }> =
+    new Map();
+  /** Regions that were asked for, each compiled at most once. */
+  readonly #regions: Map<Program, Inspectable> = new Map();
+  /** The arrays that are there before the inputs, by the numbers of handles. */
+  readonly #constants: (Storage | undefined)[] = [];
   /** The inputs and constants, which are not the run's own. */
   readonly #given: ReadonlySet<Handle>;
   readonly #body: Step;
@@ -47,29 +43,25 @@ export class DynamicExecutor implements Inspectable {
     replaced: readonly (number | null)[] = [],
   ) {
     this.program = program;
-    this.#partition = partition;
     this.#compiler = compiler;
     const routine = routineOf(partition);
     this.#routine = routine;
-    this.#regions = new Regions((region) => compiler.region(region));
     this.#given = new Set([...routine.inputs, ...routine.constants.keys()]);
-    this.#constants = [
-      [routine.nothing.id, Storage.zeros('bool', 0)],
-      ...[...routine.constants].map(
-        ([{ id }, { type, data }]) => [id, new Storage(type.dtype, data)] as const,
-      ),
-    ];
+    this.#constants[routine.nothing.id] = Storage.zeros('bool', 0);
+    for (const [{ id, dtype }, { data }] of routine.constants) {
+      this.#constants[id] = new Storage(dtype, data);
+    }
+    this.#compile(replaced);
     const at = routine.body.findLastIndex(({ kind }) => kind !== 'drop');
     const run = routine.body[at];
     const isLast = run.kind === 'run';
-    this.#compile(routine.body, replaced);
     this.#last = isLast ? { run, step: prepareRun(run, this.#compiled) } : null;
     this.#body = prepare(isLast ? routine.body.slice(0, at) : routine.body, this.#compiled);
   }
 
   release(): void {
-    for (const { executor } of this.#parts.values()) executor.release();
-    this.#regions.release();
+    for (const [, executable] of this.#titled()) executable.release();
+    this.#regions.clear();
   }
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
@@ -77,20 +69,18 @@ export class DynamicExecutor implements Inspectable {
     if (into !== undefined) checkDistinct(program, into);
     const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
     const names = new Map(bindTypes(namedInputs(program), actual));
-    const arrays: (Storage | undefined)[] = [];
-    for (const [id, constant] of this.#constants) arrays[id] = constant;
-    handles.forEach(({ id }, k) => (arrays[id] = inputs[k].storage));
-    const frame: Frame = { names, arrays };
+    const frame: Frame = { names, arrays: [...this.#constants] };
+    handles.forEach(({ id }, k) => (frame.arrays[id] = inputs[k].storage));
     this.#body(frame);
-    const shapes = outputs.map((output) => shapeAt(frame, output));
+    const shapes = outputs.map((output) => extents(output.shape)(names));
     checkInto(program, shapes, into);
     // Before any output is written.
     const passed = outputs.map(({ of }) =>
       this.#given.has(of) ? copyOf(storageAt(frame, of)) : null,
     );
-    const direct = new Set<Storage>();
+    const taken = new Set<Storage>();
     const last = this.#last;
-    last?.step(frame, this.#targets(last.run, into ?? [], direct));
+    last?.step(frame, this.#targets(last.run, into ?? [], taken));
     return outputs.map(({ of }, k) => {
       const shape = shapes[k];
       const made = passed[k] ?? storageAt(frame, of);
@@ -99,69 +89,77 @@ export class DynamicExecutor implements Inspectable {
         if (made !== target) target.fill(made.host);
         return { storage: target, shape };
       }
-      const isTaken = direct.has(made);
-      direct.add(made);
+      const isTaken = taken.has(made);
+      taken.add(made);
       return { storage: isTaken ? copyOf(made) : made, shape };
     });
   }
 
   /** The islands and the regions that the host runs, branches that were never taken too. */
   parts(): ReturnType<Inspectable['parts']> {
-    forEachCallee(this.#routine.body, (callee) => void this.#compiled.callee(callee));
-    const parts = [...this.#parts.values()].map(({ name, executor }) => ({
-      title: name,
-      plan: executor.parts()[0].plan,
-    }));
-    const regions = [...this.#regions.compiled].flatMap((region, number) =>
-      region.parts().map(({ title, plan }) => ({
-        title: `region ${number}${title === '' ? '' : `, ${title}`}`,
-        plan,
-      })),
+    forEachStatement(this.#routine.body, (statement) => {
+      if (statement.kind === 'call') this.#compiled.callee(statement.callee);
+    });
+    return this.#titled().flatMap(([title, executable]) =>
+      executable.parts().map((part) => ({ ...part, title: joinedTitle(title, part.title) })),
     );
-    return [...parts, ...regions];
   }
 
   /** Of what has been compiled so far. */
   tiers(): readonly TierReport[] {
-    const parts = [...this.#parts.values()].map(({ name, executor }) => ({
-      title: name,
-      executable: executor,
-    }));
-    const regions = [...this.#regions.compiled].map((executable, number) => ({
-      title: `region ${number}`,
-      executable,
-    }));
-    return [...parts, ...regions].flatMap(({ title, executable }) =>
-      executable
-        .tiers()
-        .map((report) => ({ ...report, part: [title, report.part].filter(Boolean).join(', ') })),
+    return this.#titled().flatMap(([title, executable]) =>
+      executable.tiers().map((tier) => ({ ...tier, part: joinedTitle(title, tier.part) })),
     );
   }
 
+  /** What happens, then the code in full. */
   toString(): string {
-    return dynamicText(this.#partition, [...this.#parts.values()], this.#regions);
+    const lines = routineLines(this.#routine);
+    for (const [title, executable] of this.#titled()) {
+      lines.push(`${title}:`, executable.toString().replaceAll(/^(?=.)/gm, '  '));
+    }
+    return lines.join('\n');
+  }
+
+  /** All that has been compiled so far. */
+  #titled(): readonly (readonly [title: string, Inspectable])[] {
+    const parts = [...this.#parts.values()].map(({ title, executable }) => [title, executable] as const); // prettier-ignore
+    const names = calleeNames(this.#routine.body);
+    const regions = [...this.#regions].map(([program, region]) => [names.get(program)!, region] as const); // prettier-ignore
+    return [...parts, ...regions];
   }
 
   readonly #compiled = {
-    part: ({ program }: Part): Inspectable => this.#parts.get(program)!.executor,
+    part: ({ program }: Part): Inspectable => this.#parts.get(program)!.executable,
     callee: ({ program, kind }: Callee): Inspectable =>
-      kind === 'region' ? this.#regions.executable(program) : this.#parts.get(program)!.executor,
+      kind === 'region' ? this.#region(program) : this.#parts.get(program)!.executable,
   };
 
-  /** Compiles all that every run needs. */
-  #compile(body: readonly HostStatement[], replaced: readonly (number | null)[]): void {
-    const add = (name: string, program: Program, taken?: readonly (number | null)[]): void => {
-      const executor = this.#compiler.part(name, program, taken);
-      this.#parts.set(program, { name, executor });
-    };
-    for (const statement of body) {
-      if (statement.kind !== 'run') continue;
-      const { name, program } = statement.part;
-      add(name, program, replacedIn(statement, this.#routine, replaced));
+  #region(region: Program): Inspectable {
+    let executable = this.#regions.get(region);
+    if (executable === undefined) {
+      executable = this.#compiler.region(region);
+      this.#regions.set(region, executable);
     }
-    forEachCallee(body, ({ kind, program, isOptional }) => {
-      if (kind === 'chunk') add('chunk', program);
-      else if (!isOptional) this.#regions.executable(program);
+    return executable;
+  }
+
+  /** Compiles all that every run needs. */
+  #compile(replaced: readonly (number | null)[]): void {
+    const add = (title: string, program: Program, taken?: readonly (number | null)[]): void => {
+      const executable = this.#compiler.part(title, program, taken);
+      this.#parts.set(program, { title, executable });
+    };
+    const names = calleeNames(this.#routine.body);
+    forEachStatement(this.#routine.body, (statement) => {
+      if (statement.kind === 'run') {
+        const { name, program } = statement.part;
+        add(name, program, replacedIn(statement, this.#routine, replaced));
+      } else if (statement.kind === 'call') {
+        const { kind, program, isOptional } = statement.callee;
+        if (kind === 'chunk') add(names.get(program)!, program);
+        else if (!isOptional) this.#region(program);
+      }
     });
   }
 
@@ -169,40 +167,19 @@ export class DynamicExecutor implements Inspectable {
   #targets(
     { gives }: Run,
     into: readonly (Storage | null)[],
-    direct: Set<Storage>,
+    taken: Set<Storage>,
   ): readonly (Storage | null)[] {
     return gives.map((handle) => {
       const k = this.#routine.outputs.findIndex(({ of }, i) => of === handle && into[i]);
       const target = into[k] ?? null;
-      if (target !== null) direct.add(target);
+      if (target !== null) taken.add(target);
       return target;
     });
   }
 }
 
-/** What code is to overwrite, given what the program is to. */
-function replacedIn(
-  { reads, gives }: Run,
-  { inputs, outputs }: Routine,
-  replaced: readonly (number | null)[],
-): readonly (number | null)[] {
-  return gives.map((handle) => {
-    const k = outputs.findIndex(({ of }, i) => of === handle && typeof replaced[i] === 'number');
-    const at = k < 0 ? -1 : reads.findIndex(({ of }) => of === inputs[replaced[k]!]);
-    return at < 0 ? null : at;
-  });
-}
-
-/** What statements call, in their order. */
-function forEachCallee(body: readonly HostStatement[], visit: (callee: Callee) => void): void {
-  for (const statement of body) {
-    if (statement.kind === 'call') visit(statement.callee);
-    else if (statement.kind === 'repeat') forEachCallee(statement.body, visit);
-    else if (statement.kind === 'choose') {
-      forEachCallee(statement.consequent, visit);
-      forEachCallee(statement.alternate, visit);
-    }
-  }
+function joinedTitle(whole: string, part: string): string {
+  return part === '' ? whole : `${whole}, ${part}`;
 }
 
 /** An array with elements of its own. */
