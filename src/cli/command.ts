@@ -21,7 +21,7 @@ import {
   usages,
 } from './usage.js';
 
-/** Where a command reads and writes. */
+/** Input and output of a command. */
 export interface Console {
   out(text: string): void;
   error(text: string): void;
@@ -31,9 +31,9 @@ export interface Console {
 
 export const codes = { done: 0, differs: 1, usage: 2, failed: 3, broken: 4 } as const;
 
-/** Carries out a command line, without the program's name; returns the exit code. */
+/** Runs a command line, without the program's name; returns the exit code. */
 export async function command(args: readonly string[], output: Console): Promise<number> {
-  // Names and messages come from files of strangers; a terminal must not obey them.
+  // Names and messages come from untrusted files, so control characters are escaped.
   const console: Console = {
     out: (text) => output.out(printableLines(text)),
     error: (text) => output.error(printableLines(text)),
@@ -77,7 +77,7 @@ function parseAll(
   return parseArgs({ args: [...args], allowPositionals: true, options });
 }
 
-/** @throws UsageError for options that the command does not take. */
+/** @throws UsageError for options that the command does not have. */
 function parse(name: CommandName, args: readonly string[]): Parsed {
   try {
     const { values, positionals } = parseAll(args);

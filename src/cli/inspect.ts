@@ -6,7 +6,7 @@ import { namedInputs, type Program, typeToString } from '../ir/program.js';
 import type { OnnxGraph } from '../onnx.js';
 import { byteText, memoryLines } from './plan.js';
 
-/** What a graph is, for people: signature, operators, parameters, memory for some sizes. */
+/** Description of a graph: signature, operators, parameters, memory for some sizes. */
 export function inspect(graph: StaticGraph, sizes: DimBindings): string {
   const { program, parts } = graph;
   const types = new Map(namedInputs(program).map(({ name, type }) => [name, type]));
@@ -36,7 +36,7 @@ export function inspect(graph: StaticGraph, sizes: DimBindings): string {
   ].join('\n'); // prettier-ignore
 }
 
-/** What the file of an ONNX model says of it. */
+/** Lines about the file of an ONNX model. */
 function modelLines(graph: StaticGraph | OnnxGraph): readonly string[] {
   if (!('model' in graph)) return [];
   const { irVersion, opsets, producer, producerVersion, description } = graph.model;

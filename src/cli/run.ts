@@ -16,12 +16,12 @@ export function runGraph(graph: StaticGraph, inputs: Inputs): Outputs {
 
 /** Writes outputs to a file. */
 export interface Writer {
-  /** @throws UsageError where the file cannot hold what the graph returns. */
+  /** @throws UsageError when the file format cannot hold the graph's outputs. */
   check(graph: StaticGraph): void;
   write(outputs: Outputs): Promise<void>;
 }
 
-/** @throws UsageError for a file of another kind than .safetensors and .npy. */
+/** @throws UsageError for a format other than .safetensors and .npy. */
 export function writerFor(path: string): Writer {
   switch (extname(path)) {
     case '.safetensors':

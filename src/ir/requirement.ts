@@ -1,7 +1,7 @@
 /**
- * What a program needs of sizes that are not known yet. Where numbers or the ranges of symbols decide a
- * condition, it is settled at once; the others are kept as data and settled when the sizes of a run are
- * known, with the error that the operator would have thrown on these sizes.
+ * Requirements: conditions on sizes that are not known yet. A condition that numbers or the ranges of symbols
+ * decide is settled at once; others are kept as data and checked when the sizes of a run are known, with the
+ * error that the operator would have thrown for these sizes.
  */
 import type { Json } from '../base/attributes/attribute.js';
 import {
@@ -18,19 +18,19 @@ import { ArgumentError, InternalError, type KaonError, ShapeError } from '../bas
 import type { JsonReader } from '../base/attributes/reader.js';
 import type { Shape } from './types.js';
 
-/** A comparison of sizes in its one normal form: `dim = 0` or `dim >= 0`. */
+/** A comparison of sizes in normal form: `dim = 0` or `dim >= 0`. */
 export interface Comparison {
   readonly relation: '=' | '>=';
   readonly dim: DimExpr;
 }
 
-/** A comparison, or the answer where it is known. */
+/** A comparison, or its result where that is known. */
 export type Condition = boolean | Comparison;
 
-/** Text with dimensions in it, at the odd places. */
+/** Template text: dimensions at the odd positions. */
 export type Words = readonly (string | Dim)[];
 
-/** What is said when a condition does not hold. */
+/** Parts of the error for a condition that does not hold. */
 export interface Refusal {
   /** `internal` where only a fault in here can be the reason. */
   readonly error: 'shape' | 'argument' | 'internal';
@@ -43,12 +43,12 @@ export interface Refusal {
   readonly source?: string | undefined;
 }
 
-/** A condition that only the sizes of a run decide. */
+/** A condition that only the sizes of a run can decide. */
 export interface Requirement extends Refusal {
   readonly condition: Comparison;
 }
 
-/** States a condition. One that does not hold is an error at once; what only a run decides is kept. */
+/** States a condition. One that is false throws at once; one that only a run decides is kept. */
 export type Require = (condition: Condition, refusal: () => Refusal) => void;
 
 /** `dim >= bound`. */
@@ -68,16 +68,16 @@ export function equal(a: Dim, b: Dim): Condition {
   const { min, max } = boundsOf(difference);
   if (min > 0 || max < 0) return false;
   const isNegative = difference.terms[0].coefficient < 0;
-  // One of the two signs, so that a = b and b = a are the same.
+  // Normalized sign, so that a = b and b = a have the same form.
   return { relation: '=', dim: isNegative ? (mulDim(difference, -1) as DimExpr) : difference };
 }
 
-/** Whether `dim` is a multiple of `by`, which must be 1 or more. */
+/** Condition that `dim` is a multiple of `by`, which must be 1 or more. */
 export function divisible(dim: Dim, by: Dim): Condition {
   return equal(mulDim(floorDivDim(dim, by), by), dim);
 }
 
-/** A template for words: `` words`axis ${axis} of ${shape}` ``. Only symbolic sizes stay apart. */
+/** A template tag: `` words`axis ${axis} of ${shape}` ``. Only symbolic sizes stay dimensions. */
 export function words(
   texts: TemplateStringsArray,
   ...holes: readonly (string | Dim | Shape)[]
@@ -114,7 +114,7 @@ export function joinedWords(all: readonly Words[], separator: string): Words {
   });
 }
 
-/** Settles what it can, and hands the rest to `keep`. */
+/** Settles the conditions that are decidable, and hands the others to `keep`. */
 export function requireOrKeep(keep: (requirement: Requirement) => void): Require {
   return (condition, refusal) => {
     if (condition === true) return;
@@ -123,7 +123,7 @@ export function requireOrKeep(keep: (requirement: Requirement) => void): Require
   };
 }
 
-/** For places where sizes are numbers, or where requirements are collected elsewhere. */
+/** Checks conditions at once, for places where sizes are numbers or requirements are collected elsewhere. */
 export const requireNow: Require = (condition, refusal) => {
   if (condition === false) throw refusalError(refusal());
 };
@@ -133,7 +133,7 @@ export function conditionKey({ condition: { relation, dim } }: Requirement): str
   return `${dim.key} ${relation} 0`;
 }
 
-/** States a requirement in another world of symbols, or of numbers. */
+/** States a requirement after replacing its symbols. */
 export function requireAt(
   requirement: Requirement,
   sizes: ReadonlyMap<string, Dim>,
@@ -214,7 +214,7 @@ export function requirementFromJSON(
   };
 }
 
-/** The dimensions that a requirement speaks of. */
+/** The dimensions that occur in a requirement. */
 export function dimsOf({ condition, problem, expected, actual }: Requirement): readonly Dim[] {
   const said = [problem, expected, actual].flatMap((parts) => parts.filter((_, i) => i % 2 === 1));
   return [condition.dim, ...(said as Dim[])];

@@ -1,6 +1,6 @@
 /**
- * The part of ESLint's plugin interface that the rule uses, which oxlint offers as well. Written down
- * here so that the package depends on neither.
+ * The part of ESLint's plugin interface that the rule uses, which oxlint offers as well. Declared here so
+ * that the package depends on neither.
  */
 
 /** A node of the syntax tree: ESTree's, and TSESTree's where the file is TypeScript. */
@@ -23,7 +23,7 @@ export interface Reference {
 
 export interface Definition {
   readonly type: string;
-  /** What declares the name. */
+  /** Declaration of the name. */
   readonly node: Node;
   readonly parent?: Node | null;
   readonly name: Identifier;
@@ -41,7 +41,7 @@ export interface Scope {
 
 export interface SourceCode {
   getScope(node: Node): Scope;
-  /** What the parser knows beyond syntax; typescript-eslint's knows types. */
+  /** Services of the parser beyond syntax; typescript-eslint's has types. */
   readonly parserServices?: unknown;
 }
 
@@ -66,6 +66,6 @@ export interface Rule {
     readonly messages: Record<string, string>;
     readonly schema: object[];
   };
-  /** Takes a `Context`, of which each linter has a type of its own. */
+  /** Takes a `Context`; each linter has its own type for it. */
   create(context: unknown): Visitors;
 }

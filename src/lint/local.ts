@@ -1,10 +1,10 @@
 import type { Definition, Identifier, Node, Scope, SourceCode, Variable } from './linter.js';
 import { arrayFunctions, arrayMethods } from './vocabulary.js';
 
-/** Whether an expression certainly is an array. */
+/** Predicate: true for expressions that certainly are arrays. */
 export type ArrayTest = (node: Node) => boolean;
 
-/** The nodes that are looked into; all others are unknown, so never arrays. */
+/** Node types that the analysis handles; others are unknown, so never arrays. */
 type Known =
   | Identifier
   | Of<'CallExpression', { callee: Node }>
@@ -26,17 +26,17 @@ type Known =
 type Of<T extends string, Fields> = { readonly type: T } & Readonly<Fields> & Omit<Node, 'type'>;
 type Member = Of<'MemberExpression', { object: Node; property: Node; computed: boolean }>;
 
-/** The assignments that do not throw on arrays. */
+/** Assignments that do not throw on arrays. */
 const assigning: ReadonlySet<string> = new Set(['=', '&&=', '||=', '??=']);
 
 const known = (node: Node): Known => node as Known;
 
 /**
- * The test for files without type information, from what one file shows: calls of functions imported from
- * Kaon, method chains on their results, annotations. What might be something else, undefined above all, is
- * no array.
+ * Array test for files without type information, from the contents of one file: calls of functions imported
+ * from Kaon, method chains on their results, annotations. An expression that might be anything else,
+ * undefined above all, is not an array.
  *
- * @param modules ends of the paths of further modules to take for Kaon.
+ * @param modules Suffixes of further module paths to treat as Kaon.
  */
 export function localArrayTest(sourceCode: SourceCode, modules: readonly string[]): ArrayTest {
   const settled = new Map<Variable, boolean>();
@@ -92,7 +92,7 @@ export function localArrayTest(sourceCode: SourceCode, modules: readonly string[
   const variableIsArray = (variable: Variable): boolean => {
     const before = settled.get(variable);
     if (before !== undefined) return before;
-    // `x = x.add(1)` makes an array if the other values of `x` are arrays.
+    // `x = x.add(1)` is an array if the other values of `x` are.
     if (assumed.has(variable) || variable.defs.length !== 1) return assumed.has(variable);
     assumed.add(variable);
     const is = definesArray(variable, variable.defs[0]);
@@ -107,14 +107,14 @@ export function localArrayTest(sourceCode: SourceCode, modules: readonly string[
     }
     const declarator = known(node);
     if (type !== 'Variable' || declarator.type !== 'VariableDeclarator') return false;
-    // Without a first value the variable may be asked whether it has one.
+    // A variable without an initializer may legitimately be tested for a value.
     if (!declarator.init || declarator.id !== name) return false;
     return variable.references
       .filter((reference) => reference.isWrite())
       .every(({ identifier }) => keepsArray(identifier));
   };
 
-  /** Whether a variable that holds an array still does after this write. */
+  /** True when a variable that holds an array still does after this write. */
   const keepsArray = (identifier: Node): boolean => {
     const write = known(identifier.parent!);
     switch (write.type) {
@@ -165,7 +165,7 @@ export function localArrayTest(sourceCode: SourceCode, modules: readonly string[
   return isArray;
 }
 
-/** The name in `x.name`; that in `x[name]` is unknown. */
+/** The name in `x.name`; unknown in `x[name]`. */
 function propertyName({ computed, property }: Member): string | undefined {
   return computed ? undefined : (property as Identifier).name;
 }

@@ -10,12 +10,12 @@ type Choice = Tested & { readonly consequent: Node; readonly alternate: Node };
 type Call = Node & { readonly callee: Node; readonly arguments: readonly Node[] };
 type Text = Node & { readonly expressions: readonly Node[] };
 
-/** Arithmetic that turns text into a number, which `+` does not. */
+/** Arithmetic that converts text to a number, which `+` does not. */
 const numeric: ReadonlySet<string> = new Set(['-', '*', '/', '%', '**']);
 
 /**
- * Reports JavaScript's operators on arrays. Those that convert throw when they run; truthiness and identity
- * cannot be trapped, so this is all there is to find them.
+ * Reports JavaScript operators on arrays. Those that convert throw at run time; truthiness and identity
+ * cannot be trapped, so only a linter can find them.
  */
 export const noArrayTruthiness: Rule = {
   meta: {
@@ -44,7 +44,7 @@ export const noArrayTruthiness: Rule = {
       data: Readonly<Record<string, string>> = {},
     ): void => context.report({ node, messageId, data });
 
-    /** Reports the arrays by whose truthiness a condition is decided. */
+    /** Reports arrays whose truthiness decides a condition. */
     const tested = (node: Node | null, messageId: Message): void => {
       if (node === null) return;
       if (node.type === 'LogicalExpression') {
@@ -115,7 +115,7 @@ export const noArrayTruthiness: Rule = {
   },
 };
 
-/** A literal number, bigint, boolean or text: what no array is equal to. */
+/** True for a literal number, bigint, boolean or text, which no array equals. */
 function isPlain(node: Node): boolean {
   if (node.type === 'UnaryExpression') {
     const { operator, argument } = node as Prefix;

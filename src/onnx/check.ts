@@ -7,17 +7,17 @@ import { fromOnnx, type FromOnnxOptions } from './from-onnx.js';
 
 export { type Feeds, feedsRule };
 
-/** A model, the names of its outputs in the order of the graph, and where its data lies. */
+/** A model, the names of its outputs in the graph's order, and the location of its external data. */
 export interface WrittenModel extends Pick<FromOnnxOptions, 'externalData'> {
   readonly bytes: Uint8Array;
   readonly outputs: readonly string[];
-  /** What it must be given besides the inputs of the graph. */
+  /** Inputs for states, which the model takes besides the inputs of the graph. */
   readonly states: Readonly<Record<string, NDArray>>;
 }
 
 /**
- * Compares what a model computes, read again and run here, with what the graph computes, next values of
- * state included. Both begin with the state of now, which stays as it is.
+ * Compares the results of a written model, read back and run here, with those of the graph, next values of
+ * state included. Both start from the current state, which is not changed.
  * @throws InternalError when they differ by more than rounding.
  */
 export function checkModel(graph: StaticGraph, model: WrittenModel, feeds: Feeds): void {
@@ -42,7 +42,7 @@ export function checkModel(graph: StaticGraph, model: WrittenModel, feeds: Feeds
   }
 }
 
-/** The graph, returning what it would write. */
+/** The graph with its writes turned into outputs. */
 function withoutWrites({ parts: { program, reads } }: StaticGraph): StaticGraph {
   return new StaticGraph({ program, reads, writes: [] });
 }

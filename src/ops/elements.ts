@@ -42,8 +42,8 @@ export function storeElement(dtype: DType, to: Buffer, index: Expr, value: Expr)
 }
 
 /**
- * What a store followed by a load would give. Applied to every element that is handed from one fused
- * operator to the next, so that fusion never changes a result.
+ * Rounds a value as a store and load would. Applied to every element passed between fused operators, so that
+ * fusion never changes a result.
  */
 export function settle(dtype: DType, value: Expr): Expr {
   switch (dtype) {

@@ -3,6 +3,7 @@ import { c99, type Dialect, gnu, moduleToC } from '../../src/codegen/c/index.js'
 import { encodeModule } from '../../src/codegen/wasm/index.js';
 import type { Program } from '../../src/ir/program.js';
 import { printProgram } from '../../src/ir/text.js';
+import { onCpu } from '../../src/kernels/cpu/index.js';
 import { optimizeModule } from '../../src/loop/optimize/module.js';
 import type { Module } from '../../src/loop/language/nodes.js';
 import { avx512Target, type Target, wasmTarget } from '../../src/loop/language/target.js';
@@ -36,7 +37,7 @@ function section(title: string, text: string): string {
 }
 
 function optimized({ program, groups }: Plan, target: Target): Module {
-  return optimizeModule(lowerProgram(program, groups, target).module, target);
+  return optimizeModule(lowerProgram(program, groups, onCpu(target)).module, target);
 }
 
 function cText(module: Module, dialect: Dialect): string {

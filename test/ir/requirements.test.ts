@@ -165,20 +165,36 @@ test('a program from outside cannot leave out what its calls require', () => {
   const bare = lines.filter((line) => !line.includes('require')).join('\n');
   assert.deepEqual(parseProgram(bare, lookup).requirements, program.requirements);
   const json = JSON.parse(JSON.stringify(programToJSON(program))) as {
-    programs: { requirements?: unknown }[];
+    programs: {
+      nodes: { require?: unknown; operands?: [number, number][] }[];
+      outputs: Output[];
+    }[];
   };
-  delete json.programs[0].requirements;
+  type Output = [name: string, node: number, port: number];
+  const [body] = json.programs;
+  const kept = body.nodes.flatMap(({ require }, id) => (require === undefined ? [id] : []));
+  assert.equal(kept.length, body.nodes.length - 2);
+  body.nodes = kept.map((id) => body.nodes[id]);
+  const moved = (id: number): number => kept.indexOf(id);
+  for (const { operands = [] } of body.nodes) for (const at of operands) at[0] = moved(at[0]);
+  body.outputs = body.outputs.map(([name, id, port]) => [name, moved(id), port]);
   assert.deepEqual(programFromJSON(json, lookup).requirements, program.requirements);
 });
 
 test('requirements of another form are refused', () => {
-  const broken = (change: (requirement: Record<string, unknown>) => void): (() => unknown) => {
+  interface Check {
+    require: Record<string, unknown>;
+    source: string;
+  }
+  const brokenCheck = (change: (check: Check) => void): (() => unknown) => {
     const json = JSON.parse(JSON.stringify(programToJSON(demanding()))) as {
-      programs: { requirements: Record<string, unknown>[] }[];
+      programs: { nodes: Partial<Check>[] }[];
     };
-    change(json.programs[0].requirements[0]);
+    change(json.programs[0].nodes.find((node) => node.require !== undefined) as Check);
     return () => programFromJSON(json, lookup);
   };
+  const broken = (change: (requirement: Record<string, unknown>) => void): (() => unknown) =>
+    brokenCheck(({ require }) => change(require));
   assert.throws(
     broken((one) => (one.is = 'odd')),
     FormatError,
@@ -196,7 +212,7 @@ test('requirements of another form are refused', () => {
     FormatError,
   );
   assert.throws(
-    broken((one) => (one.source = 'a\nb')),
+    brokenCheck((one) => (one.source = 'a\nb')),
     FormatError,
   );
   assert.throws(

@@ -87,7 +87,11 @@ test('what decides a size lives as long as somebody speaks of it', () => {
     actual: words`${found.type.shape[0]}`,
     condition: equal(found.type.shape[0], 3) as Comparison,
   });
-  assert.equal(eliminateDeadCode(program).graph.nodeCount, 4);
+  const checked = eliminateDeadCode(program);
+  assert.deepEqual([...checked.decidedSizes.keys()], [String(found.type.shape[0])]);
+  const last = (checked.graph.nodeCount - 1) as NodeId;
+  assert.equal(checked.node(last).kind, 'check');
+  assert.deepEqual(checked.sizeReads(last), [...checked.decidedSizes.values()]);
 });
 
 test('a program that is made from another has edges of its own', () => {

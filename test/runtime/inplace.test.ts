@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { Program, type Value } from '../../src/ir/program.js';
 import type { TensorType } from '../../src/ir/types.js';
 import { add, div, matmul, mean, mul, relu, sqrt, square, sub } from '../../src/ops/index.js';
+import { onCpu } from '../../src/kernels/cpu/index.js';
 import { wasmTarget } from '../../src/loop/language/target.js';
 import { fuse } from '../../src/passes/fuse/fuse.js';
 import { gradient } from '../../src/passes/gradient/gradient.js';
@@ -75,7 +76,7 @@ function trainingStep(
 
 function planOf({ program, replaced }: ReturnType<typeof trainingStep>): Plan {
   const lowest = runPipeline(program);
-  return lowerProgram(lowest, schedule(lowest, fuse(lowest)), wasmTarget, replaced);
+  return lowerProgram(lowest, schedule(lowest, fuse(lowest)), onCpu(wasmTarget), replaced);
 }
 
 /** Bytes of everything but inputs, laid out by when it is needed. */

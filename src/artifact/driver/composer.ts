@@ -1,6 +1,7 @@
 import type { HostArray } from '../../base/dtype.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
+import { onCpu } from '../../kernels/cpu/index.js';
 import { moduleOf } from '../../loop/language/build.js';
 import type { Kernel, Module } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
@@ -84,7 +85,7 @@ export class Composer implements Surroundings {
   /** On one thread, whatever the process uses. */
   plan(program: Program, isWhole: boolean): Plan {
     const prepared = prepareControl(isWhole ? program : this.#lower(program));
-    return lowerProgram(prepared, schedule(prepared, fuse(prepared)), this.#target);
+    return lowerProgram(prepared, schedule(prepared, fuse(prepared)), onCpu(this.#target));
   }
 
   code({ module }: Plan): string {

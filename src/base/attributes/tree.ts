@@ -2,8 +2,8 @@ import { describe } from './attribute.js';
 import { ArgumentError } from '../errors.js';
 
 /**
- * The shape of a nested value: lists and plain objects around leaves. Everything else in it is static:
- * primitives, compared by value, and functions, by identity.
+ * The shape of a nested value: lists and plain objects around leaves. All else in it is static: primitives,
+ * compared by value, and functions, by identity.
  */
 export type Structure =
   | { readonly kind: 'leaf' }
@@ -11,7 +11,7 @@ export type Structure =
   | { readonly kind: 'list'; readonly entries: readonly Structure[] }
   | {
       readonly kind: 'record';
-      /** In the order in which the object had them; another order is another structure. */
+      /** In insertion order; a different order is a different structure. */
       readonly keys: readonly string[];
       readonly entries: readonly Structure[];
     };
@@ -20,12 +20,12 @@ export type Static =
   null | undefined | boolean | number | bigint | string | symbol | ((...args: never[]) => unknown);
 
 export interface Flattened<L> {
-  /** Depth first, in the order of lists and of object keys. */
+  /** Depth first, in list order and key order. */
   readonly leaves: readonly L[];
   readonly structure: Structure;
 }
 
-/** Deeper values are refused: they are not data that somebody nested on purpose. */
+/** Limit of nesting: deeper values are not data that somebody nested on purpose. */
 const deepest = 1000;
 
 const leaf: Structure = { kind: 'leaf' };
@@ -113,7 +113,7 @@ export function unflatten(structure: Structure, leaves: readonly unknown[]): unk
   return tree;
 }
 
-/** Whether two values have the same nesting, keys in the same order, and the same static parts. */
+/** True when two values have the same nesting, the same keys in the same order, and the same static parts. */
 export function sameStructure(a: Structure, b: Structure): boolean {
   if (a === b) return true;
   if (a.kind === 'static') return b.kind === 'static' && Object.is(a.value, b.value);
@@ -153,7 +153,7 @@ function staticToString(value: Static): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-/** Names are anything at all, and a function's can be changed: quoted, none reads like something else. */
+/** Quoted, because a function may have any text as its name, even one that reads like a structure. */
 function nameOf(value: symbol | ((...args: never[]) => unknown)): string {
   const name: unknown = typeof value === 'symbol' ? value.description : value.name;
   return typeof name === 'string' ? keyToString(name) : '""';
@@ -168,7 +168,7 @@ const numbers = new WeakMap<WeakKey, number>();
 let identities = 0;
 
 function numberOf(value: symbol | ((...args: never[]) => unknown)): number | 'shared' {
-  // A symbol of the registry is what its name says, for ever, and no key of weak maps.
+  // A registered symbol is identified by its name, and cannot be a key of a weak map.
   if (typeof value === 'symbol' && Symbol.keyFor(value) !== undefined) return 'shared';
   let number = numbers.get(value);
   if (number === undefined) numbers.set(value, (number = identities++));
@@ -179,14 +179,17 @@ function isStatic(value: unknown): value is Static {
   return value === null || typeof value !== 'object';
 }
 
-/** Made by a literal, `Object.create(null)` or JSON, of this realm or another; no class that extends null. */
+/**
+ * True for objects made by a literal, `Object.create(null)` or JSON, of this realm or another; false for
+ * classes that extend null.
+ */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value) as object | null;
   if (prototype === null) return true;
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf');
 }
 
-/** Without a class of its own or named entries, which would be lost when the list is put together again. */
+/** True for lists without a class of their own or named entries, which rebuilding the list would lose. */
 function isPlainList(value: readonly unknown[]): boolean {
   const base: unknown = Object.getPrototypeOf(Object.getPrototypeOf(value));
   return (

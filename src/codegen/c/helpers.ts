@@ -10,8 +10,8 @@ import { wholeBinary, wholeCast, wholeComparison, wholeSelect, wholeUnary, words
 const inline = 'static inline';
 
 /**
- * The small functions that a file of kernels needs: one for each operation on each type that occurs. Those
- * on vectors work lane by lane unless the dialect has arithmetic on whole vectors.
+ * Helper functions of a generated file: one for each operation on each type that occurs. Those on vectors
+ * work lane by lane unless the dialect has arithmetic on whole vectors.
  */
 export class Helpers {
   readonly #dialect: Dialect;
@@ -24,7 +24,7 @@ export class Helpers {
     this.#dialect = dialect;
   }
 
-  /** The declarations, in an order in which each comes after what it uses. */
+  /** The declarations, each after those it uses. */
   get text(): string {
     const headers = this.#usesInstructions ? [instructionHeaders] : [];
     return [...headers, ...this.#types.values(), ...this.#functions.values()].join('\n');
@@ -67,7 +67,7 @@ export class Helpers {
     });
   }
 
-  /** Whether accumulations may round once (`accumulate`). */
+  /** True when multiply-accumulate may round once (`accumulate`). */
   get fusesMultiplyAdd(): boolean {
     return this.#dialect.hasVectorArithmetic;
   }
@@ -81,12 +81,12 @@ export class Helpers {
     });
   }
 
-  /** What the body of a kernel begins with. */
+  /** First statement of a kernel: declares that it writes memory. */
   writesMemory(): string {
     return this.#define('k_writes', writesText);
   }
 
-  /** What stands before a function whose sums are to stay in registers. */
+  /** Prologue of a function whose accumulators must stay in registers. */
   sumsInRegisters(): string {
     return this.#define('k_sums', registersText);
   }
@@ -103,8 +103,8 @@ export class Helpers {
   }
 
   /**
-   * The first of two values where a comparison of two others holds, else the second, as a function of the
-   * compared and the values; null where that is no less work than to compare and to select.
+   * A function of the compared operands and two values that selects by the comparison; null where compare and
+   * select cost no more.
    */
   choice(op: BinaryOp, compared: ExprType, type: ExprType): string | null {
     if (!this.#dialect.hasVectorArithmetic) return null;
@@ -123,7 +123,7 @@ export class Helpers {
     return this.#dialect.hasThreads;
   }
 
-  /** Waits for the other threads of a team; true where one has failed. */
+  /** Waits for the other threads; true when one has failed. */
   barrier(): string {
     return this.#define('k_barrier', (name) => `${barrierHeaders}\n${barrierText(name)}`);
   }
@@ -198,7 +198,7 @@ export class Helpers {
     });
   }
 
-  /** Reads one element, or lanes that lie side by side. */
+  /** Reads one element, or contiguous lanes. */
   load(storage: Storage, type: ExprType): string {
     return this.#define(`k_load_${storage}_${typeName(type)}`, (name) => {
       const stored = storageTypes[storage];
@@ -214,7 +214,7 @@ export class Helpers {
     });
   }
 
-  /** Reads lanes from anywhere. */
+  /** Reads lanes at arbitrary addresses. */
   gather(storage: Storage, type: ExprType): string {
     return this.#define(`k_gather_${storage}_${typeName(type)}`, (name) => {
       const one = this.load(storage, { scalar: type.scalar, lanes: 1 });
@@ -240,7 +240,7 @@ export class Helpers {
     });
   }
 
-  /** Writes lanes anywhere, in order: where two meet, the later one stays. */
+  /** Writes lanes at arbitrary addresses, in order: of equal addresses the last one wins. */
   scatter(storage: Storage, type: ExprType): string {
     return this.#define(`k_scatter_${storage}_${typeName(type)}`, (name) => {
       const one = this.store(storage, { scalar: type.scalar, lanes: 1 });
@@ -259,7 +259,7 @@ export class Helpers {
 
   #define(name: string, make: (name: string) => string): string {
     if (!this.#functions.has(name)) {
-      // What it uses defines itself while it is made, and so comes first.
+      // Helpers that the body uses are defined while it is made, and so come first.
       const text = make(name);
       this.#functions.set(name, text);
     }
@@ -282,8 +282,9 @@ export class Helpers {
   }
 
   /**
-   * A body that returns a vector whose lane `l` is an expression. Written out where that is possible: lanes that
-   * are assigned one by one are memory to GCC, and hundreds of gathers then take it minutes.
+   * A function body that returns a vector whose lane `l` is an expression. An initializer list where
+   * possible: GCC keeps vectors that are assigned lane by lane in memory, and then takes minutes for hundreds
+   * of gathers.
    */
   #filled(type: ExprType, text: string): string {
     if (this.#dialect.hasVectorArithmetic)
@@ -297,7 +298,7 @@ export class Helpers {
     return this.#lanes(name, type, params, this.#ofLanes(text));
   }
 
-  /** An expression of vectors as one of their lanes `l`. */
+  /** An expression of vectors, applied to their lanes `l`. */
   #ofLanes(text: string): string {
     const { lane } = this.#dialect;
     return text.replace(/\b[abc]\b/g, (param) => lane(param, 'l'));
@@ -317,7 +318,7 @@ export class Helpers {
     return this.#body(name, result, [operands, operands], whole, scalar);
   }
 
-  /** A function of whole vectors, which may work with integers as wide as the lanes of `words`. */
+  /** A function of whole vectors, which may use integers as wide as the lanes of `words`. */
   #body(
     name: string,
     type: ExprType,
@@ -331,7 +332,10 @@ export class Helpers {
   }
 }
 
-/** Declares `v`, the low bits of lanes of 32 bits. In two steps to bytes: GCC takes one of that width apart. */
+/**
+ * Declares `v`, the low bits of 32-bit lanes. Narrowing to bytes takes two steps: GCC scalarizes a single
+ * one.
+ */
 function narrowed(storage: Storage, lanes: number): string {
   const bytes = storageBytes(storage);
   const vector = (name: string, element: string, size: number): string =>
@@ -342,15 +346,16 @@ function narrowed(storage: Storage, lanes: number): string {
   return `${halves} ${stored} stored v = __builtin_convertvector(__builtin_convertvector(a, halves), stored);`;
 }
 
-/** A text about lane `l`, for each lane. */
+/** A text for each lane `l`. */
 function eachLane({ lanes }: ExprType, text: string): readonly string[] {
   return Array.from({ length: lanes }, (_, lane) => text.replaceAll(/\bl\b/g, String(lane)));
 }
 
 /**
- * GCC takes constants and loads out of loops without counting the registers that they hold there, and carries
- * more from step to step than there are: one of the sums is then in memory, and every step waits for it. Other
- * compilers do not, and what else is computed is faster as it is (decision 44).
+ * GCC hoists constants and loads out of loops without counting the registers they occupy, so it carries more
+ * values across iterations than there are registers: an accumulator is then spilled, and every iteration
+ * waits for memory. Other compilers do not, and without accumulators the code is faster as it is (decision
+ * 44).
  */
 const registersText = (name: string): string => `#if defined(__GNUC__) && !defined(__clang__)
 #define ${name} __attribute__((optimize("ira-loop-pressure", "no-tree-partial-pre")))
@@ -359,9 +364,9 @@ const registersText = (name: string): string => `#if defined(__GNUC__) && !defin
 #endif`;
 
 /**
- * GCC (12.2) takes a loop that reads and writes memory in different strides for one that writes nothing, once it
- * has made one pointer of both, and leaves out the calls of such a function: all results stay what they were. So
- * each kernel says, in no instructions, that it writes.
+ * GCC (12.2) classifies a loop that reads and writes memory with different strides as one that writes
+ * nothing, once it has merged both pointers, and removes calls of such a function: results are left
+ * unwritten. So each kernel states, without an instruction, that it writes memory.
  */
 const writesText = (name: string): string => `#if defined(__GNUC__) && !defined(__clang__)
 #define ${name} __asm__ volatile("" ::: "memory")
@@ -371,7 +376,7 @@ const writesText = (name: string): string => `#if defined(__GNUC__) && !defined(
 
 const isFloat = (scalar: Scalar): boolean => scalar === 'f32' || scalar === 'f64';
 
-/** On lanes that are 0 or -1. */
+/** Operations on masks, whose lanes are 0 or -1. */
 function maskText(op: BinaryOp): string {
   switch (op) {
     case 'and':

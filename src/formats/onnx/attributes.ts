@@ -15,7 +15,7 @@ const kinds = {
   type: 13,
 } as const;
 
-/** The attributes of one node, by name, where those of functions are filled in. */
+/** The attributes of one node by name; references to attributes of an enclosing function are resolved. */
 export class AttributeList {
   readonly #byName: Map<string, AttributeProto> = new Map();
   readonly #place: string;
@@ -49,7 +49,7 @@ export class AttributeList {
 
   #of(name: string, kind: keyof typeof kinds): AttributeProto | undefined {
     const found = this.#byName.get(name);
-    // Files of the first version of the format do not say the kind.
+    // Files of the first version of the format omit the kind.
     if (found === undefined || found.type === (kinds[kind] as number) || Number(found.type) === 0) {
       return found;
     }

@@ -22,16 +22,16 @@ import type {
 import { type Region, Scope } from './region.js';
 import { readSparse, readTensor } from './tensor.js';
 
-/** Runs one call on constants; null where that is not possible. */
+/** Runs one call on constants; null when that is not possible. */
 export type Evaluate = (
   call: CallNode,
   operands: readonly ConstantData[],
 ) => readonly ConstantData[] | null;
 
-/** The most elements of anything that is evaluated while a model is read. */
+/** Size limit of values that are constant-folded while a model is read. */
 const mostEvaluated = 65536;
 
-/** Where nodes are read: the versions of operators, and the attributes of the function around them. */
+/** Context of nodes: opset versions, and the attributes of the enclosing function. */
 interface Frame {
   readonly opsets: ReadonlyMap<string, number>;
   readonly attributes: AttributeList | null;
@@ -45,21 +45,21 @@ export class Importer {
   readonly #evaluate: Evaluate;
   readonly #evaluations: Map<Value, ConstantData | null> = new Map();
   readonly #asParameter: (name: string, operand: TensorOperand) => TensorOperand;
-  /** Values that inputs of the graph became, and the names of these. */
+  /** Names of the graph's inputs by their values. */
   readonly inputNames: Map<Value, string> = new Map();
   readonly #randomState: () => Value;
   readonly #ruleFor: (node: ImportedNode) => Rule;
   #random: Value | undefined;
-  /** How often random numbers are drawn. */
+  /** Number of random draws. */
   draws = 0;
   #frame: Frame;
   #depth = 0;
   #nodes = 0;
 
   /**
-   * @param asParameter What becomes of the initializers of the outermost graph.
-   * @param randomState Makes the input that random numbers are drawn from.
-   * @param ruleFor The rule for a node; throws for an operator that has none.
+   * @param asParameter Converts initializers of the outermost graph.
+   * @param randomState Makes the input for the state of the random generator.
+   * @param ruleFor The rule for a node; throws for an operator without one.
    */
   constructor(
     model: ModelProto,
@@ -82,7 +82,7 @@ export class Importer {
     }
   }
 
-  /** The names that a graph stores itself. */
+  /** Defines the initializers of a graph. */
   defineStored(graph: GraphProto, scope: Scope, isOutermost: boolean): void {
     const define = (name: string, operand: TensorOperand): void => {
       scope.define(name, isOutermost ? this.#asParameter(name, operand) : operand);
@@ -109,7 +109,7 @@ export class Importer {
     return operand;
   }
 
-  /** The results of a graph inside of a node, at least so many, on operands for its inputs. */
+  /** Imports a nested graph on operands for its inputs; returns at least `count` results. */
   subgraph(
     graph: GraphProto,
     scope: Scope,
@@ -156,7 +156,7 @@ export class Importer {
     }
   }
 
-  /** Gives a meaning to what each node of a list defines. */
+  /** Imports nodes in order and defines their outputs. */
   run(nodes: readonly NodeProto[], scope: Scope): void {
     nodes.forEach((proto, index) => {
       if (this.#depth > 0 && ++this.#nodes > mostRepeatedNodes) throw damaged('the functions of the model make too many nodes', `at most ${mostRepeatedNodes}`); // prettier-ignore
@@ -224,7 +224,7 @@ export class Importer {
       ),
     };
     const inner = new Scope(scope.region, null);
-    // What the caller leaves out is left out wherever the body hands it on.
+    // An operand that the caller omits is omitted wherever the body passes it on.
     called.input.forEach((name, i) => inner.define(name, inputs[i] ?? null));
     checkNodes(called.node, called.input, called.output, () => false, where);
     const outer = this.#frame;
@@ -239,7 +239,7 @@ export class Importer {
     }
   }
 
-  /** Whether a size is a number, or made of sizes of the inputs. */
+  /** True for a number, or a size made of sizes of the inputs. */
   isDeclared(dim: Dim): boolean {
     if (isStatic(dim)) return true;
     const types = [...this.inputNames.keys()].map(({ type }) => type);
@@ -247,7 +247,7 @@ export class Importer {
     return [...symbolsOf(dim)].every((name) => declared.has(name));
   }
 
-  /** The state that one draw of random numbers starts from. */
+  /** The state from which one random draw starts. */
   draw(node: ImportedNode): Value {
     const { region } = node;
     if (region.parent !== null) {
@@ -258,12 +258,12 @@ export class Importer {
     return count === 0 ? this.#random : advanced(this.#random, count, region);
   }
 
-  /** The state that the draws leave; null where there are none. */
+  /** The random state after all draws; null when there are none. */
   stateAfter(region: Region): Value | null {
     return this.#random === undefined ? null : advanced(this.#random, this.draws, region);
   }
 
-  /** The elements of a value that follows from constants alone; null where it does not. */
+  /** The elements of a value that depends on constants only; null for others. */
   evaluated(value: Value): ConstantData | null {
     const known = this.#evaluations.get(value);
     if (known !== undefined) return known;
@@ -294,7 +294,7 @@ export class Importer {
       const node = program.node(id);
       if (node.kind === 'constant') results.set(id, [node.data]);
       else if (node.kind === 'call') {
-        // A loop may never end.
+        // Not evaluated: a loop may not terminate.
         if (node.regions.length > 0) return null;
         const operands = program.operands(id).map(({ node, port }) => results.get(node)![port]);
         const made = this.#evaluate(node, operands);
@@ -333,7 +333,7 @@ function listOf(results: Results): readonly (Value | Operand | null)[] {
     : [results as Value | Operand];
 }
 
-/** The state after so many draws: a seed, and a counter. */
+/** The random state after a number of draws: a seed, and a counter. */
 function advanced(state: Value, count: number, region: Region): Value {
   const type = { dtype: 'int64', shape: [2] } as const;
   const step = region.constant({ type, data: BigInt64Array.of(0n, BigInt(count)) });

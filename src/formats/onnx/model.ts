@@ -3,10 +3,13 @@ import { damaged, illFormed, op, shown } from './place.js';
 import { protobufFor } from './proto/library.js';
 import type { GraphProto, ModelProto, NodeProto } from './proto/onnx_pb.js';
 
-/** The newest version of ONNX's own operators that is read. */
+/** The newest supported opset of ONNX's own domain. */
 const newestOpset = 28;
 
-/** Reads a model's bytes. @throws FormatError for anything that is not a model. */
+/**
+ * Reads a model's bytes.
+ * @throws FormatError for anything that is not a model.
+ */
 export function readModel(bytes: Uint8Array): ModelProto {
   const { fromBinary, schema } = protobufFor(op);
   if (!(bytes instanceof Uint8Array)) {
@@ -22,7 +25,7 @@ export function readModel(bytes: Uint8Array): ModelProto {
   return model;
 }
 
-/** The versions of operators that a model or a function says it uses, by domain. */
+/** The opset versions that a model or function imports, by domain. */
 export function opsetsOf(
   imports: readonly { readonly domain: string; readonly version: bigint }[],
 ): ReadonlyMap<string, number> {
@@ -45,12 +48,12 @@ export function opsetsOf(
   return opsets;
 }
 
-/** How a node is called in messages. */
+/** Name of a node in messages. */
 export function nodePlace(node: NodeProto, index: number): string {
   return node.name === '' ? `node ${index}` : `node ${shown(node.name)}`;
 }
 
-/** Refuses a list of nodes in which a name has two meanings, or is used before it means anything. */
+/** Refuses nodes that define a name twice or use one before its definition. */
 export function checkNodes(
   nodes: readonly NodeProto[],
   given: Iterable<string>,
@@ -86,7 +89,7 @@ export function checkNodes(
   }
 }
 
-/** Refuses a graph whose names do not add up. */
+/** Refuses a graph with undefined or repeated names. */
 export function checkGraph(
   graph: GraphProto,
   isKnownOutside: (name: string) => boolean,
@@ -115,7 +118,7 @@ export function checkGraph(
   );
 }
 
-/** The names that a graph and its sub-graphs read from outside. */
+/** The free names of a graph and its sub-graphs, which they read from outside. */
 export function freeNames(graph: GraphProto, free: Set<string> = new Set()): ReadonlySet<string> {
   const own = new Set([
     ...graph.input.map(({ name }) => name),

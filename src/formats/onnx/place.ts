@@ -1,9 +1,9 @@
 import { FormatError, GraphError } from '../../base/errors.js';
 
-/** Who refuses what is wrong with a model. */
+/** Public function named in errors about models. */
 export const op = 'fromOnnx';
 
-/** A file that is damaged, or not what it says. */
+/** The error for a damaged file. */
 export function damaged(problem: string, expected?: string, actual?: string): FormatError {
   return new FormatError(problem, {
     op,
@@ -12,7 +12,7 @@ export function damaged(problem: string, expected?: string, actual?: string): Fo
   });
 }
 
-/** A graph that breaks the rules of graphs. */
+/** The error for a graph that breaks ONNX's rules. */
 export function illFormed(problem: string, expected?: string, actual?: string): GraphError {
   return new GraphError(problem, {
     op,
@@ -21,7 +21,7 @@ export function illFormed(problem: string, expected?: string, actual?: string): 
   });
 }
 
-/** A name of the model as it is shown: quoted, and cut where it is long. */
+/** A name of the model in a message: quoted, and truncated when it is long. */
 export function shown(name: string): string {
   return JSON.stringify(name.length > 80 ? `${name.slice(0, 77)}...` : name);
 }

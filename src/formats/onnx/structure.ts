@@ -4,13 +4,13 @@ import { JsonReader } from '../../base/attributes/reader.js';
 import { op } from './place.js';
 
 /**
- * What a graph of Kaon's is besides its computation, for which files of ONNX have no place. It stands as
- * JSON among the metadata of a model, so that reading what was written gives the same graph.
+ * Structure of a Kaon graph besides its computation, for which ONNX has no field. Stored as JSON in the
+ * model's metadata, so that a written graph reads back the same.
  */
 export interface Structure {
-  /** What the graph reads besides its inputs, in order: initializers of the model. */
+  /** The graph's reads besides its inputs, in order: initializers of the model. */
   readonly reads: readonly StructuredRead[];
-  /** The names of the arrays that a run returns: of the leading outputs, which may be called otherwise. */
+  /** The names of the arrays that a run returns: of the leading outputs, whose names in the model may differ. */
   readonly outputs: readonly string[];
   /** The ranges of the symbols in the sizes of inputs. */
   readonly symbols: ReadonlyMap<string, Bounds>;
@@ -20,13 +20,13 @@ export interface StructuredRead {
   readonly name: string;
   /** An array (parameters and other state), or the state of the random generator. */
   readonly kind: 'array' | 'random';
-  /** The output that is its value in the next run; null where it stays as it is. */
+  /** The output with its value for the next run; null when it does not change. */
   readonly next: string | null;
-  /** How often the graph draws random numbers; null where only a run tells. */
+  /** Number of random draws; null when only a run decides it. */
   readonly draws: number | null;
 }
 
-/** The name of the entry among the metadata. */
+/** Key of the metadata entry. */
 export const structureKey = 'kaon.structure';
 
 const version = 1;
@@ -47,7 +47,10 @@ export function structureText({ reads, outputs, symbols }: Structure): string {
   });
 }
 
-/** @throws FormatError for anything that `structureText` did not write. */
+/**
+ * Parses the text of `structureText`.
+ * @throws FormatError for other text.
+ */
 export function structureFrom(text: string): Structure {
   try {
     const root = new JsonReader(parsed(text), `metadata ${structureKey}`);

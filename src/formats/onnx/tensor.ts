@@ -6,12 +6,12 @@ import { checkLocation, type ExternalData } from './external.js';
 import { damaged, op, safeInteger, shown } from './place.js';
 import type { SparseTensorProto, TensorProto } from './proto/onnx_pb.js';
 
-/** A tensor of a file: its elements in the dtype that carries them. */
+/** A tensor of a file, in its carrier dtype. */
 export interface HostTensor extends ConstantData {
   readonly element: Element;
 }
 
-/** The element type with a number; complex numbers and strings are refused by name. */
+/** The element type of a code; complex numbers and strings are refused by name. */
 export function elementFor(code: number, what: string): Element {
   const element = elementByCode(code);
   if (element !== undefined) return element;
@@ -23,7 +23,7 @@ export function elementFor(code: number, what: string): Element {
   });
 }
 
-/** Refuses extents that are no sizes, and returns how many elements they make. */
+/** Refuses invalid extents, and returns the number of elements. */
 function checkedShape(
   dims: readonly bigint[],
   what: string,
@@ -39,7 +39,7 @@ function checkedShape(
 }
 
 /**
- * Reads a tensor. Nothing is allocated before the file is known to hold as much.
+ * Reads a tensor. Nothing is allocated before the file is known to contain as much.
  * @throws FormatError for damaged or missing data, UnsupportedError for strings and complex numbers.
  */
 export function readTensor(
@@ -106,7 +106,7 @@ function externalBytes(
   return external.read(location, offset, length);
 }
 
-/** From bytes as they lie in the file: little-endian, narrow elements packed from the low bits up. */
+/** Elements from raw bytes: little-endian, narrow elements packed from the low bits up. */
 function fromRaw(element: Element, count: number, bytes: Uint8Array, what: string): HostArray {
   if (bytes.length !== byteCount(element, count)) {
     throw damaged(
@@ -130,7 +130,7 @@ function fromRaw(element: Element, count: number, bytes: Uint8Array, what: strin
   });
 }
 
-/** Foreign elements in their carrier, given their bits. */
+/** Foreign elements in their carrier dtype, given their bits. */
 function carried(element: Element, count: number, bitsAt: (i: number) => number): HostArray {
   const { carrier, bits, isSigned, narrow } = element;
   if (narrow !== undefined) {
@@ -148,7 +148,7 @@ function carried(element: Element, count: number, bitsAt: (i: number) => number)
     : Uint8Array.from({ length: count }, (_, i) => number(i));
 }
 
-/** From the typed lists, where elements other than int64 and wide floats share one of int32. */
+/** Elements from the typed fields; those other than int64 and wide floats share the int32 field. */
 function fromFields(element: Element, count: number, proto: TensorProto, what: string): HostArray {
   const { name, carrier, bits, isOwn } = element;
   const counted = <T>(list: readonly T[], expected: number = count): readonly T[] => {
@@ -196,7 +196,7 @@ function fromFields(element: Element, count: number, proto: TensorProto, what: s
   }
 }
 
-/** The most elements that a sparse tensor may have when it is written out. */
+/** Size limit of a sparse tensor, which is stored densely. */
 const densest = 2 ** 24;
 
 /** Reads a sparse tensor as a dense one. */

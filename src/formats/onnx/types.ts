@@ -20,7 +20,10 @@ export type DeclaredType =
   | { readonly kind: 'sequence'; readonly of: DeclaredType }
   | { readonly kind: 'optional'; readonly of: DeclaredType };
 
-/** The type of an input, which an operator reads. @throws UnsupportedError for maps, sparse and opaque types. */
+/**
+ * The type of an input that an operator reads.
+ * @throws UnsupportedError for maps, sparse and opaque types.
+ */
 export function declaredType({ name, type }: ValueInfoProto, reader: string | null): DeclaredType {
   return typeOf(type, `input ${shown(name)}${reader === null ? '' : ` of ${reader}`}`);
 }
@@ -48,19 +51,19 @@ function typeOf(type: TypeProto | undefined, what: string): DeclaredType {
   }
 }
 
-/** Turns the named and the nameless sizes of a model into dimensions. */
+/** Turns the named and unnamed sizes of a model into dimensions. */
 export class Dimensions {
   readonly #taken: Set<string> = new Set();
   readonly #names: Map<string, Dim> = new Map();
   readonly #known: ReadonlyMap<string, Bounds> | null;
 
-  /** @param known The ranges of symbols, where names of sizes are expressions of these. */
+  /** @param known The ranges of symbols, for size names that are expressions of these. */
   constructor(known: ReadonlyMap<string, Bounds> | null = null) {
     this.#known = known;
     for (const name of known?.keys() ?? []) this.#taken.add(name);
   }
 
-  /** The dimension that a name of the model stands for: a symbol of that name, if it may be called so. */
+  /** The dimension of a size name: a symbol of that name, if it is a valid one. */
   named(name: string): Dim {
     let dim = this.#names.get(name);
     if (dim === undefined)
@@ -68,14 +71,14 @@ export class Dimensions {
     return dim;
   }
 
-  /** The dimension that a text stands for; null for one that is only a name. */
+  /** The dimension that a text denotes; null for a plain name. */
   #expression(text: string): Dim | null {
     if (this.#known === null) return null;
     try {
       const dim = parseDim(text, this.#known);
       return [...symbolsOf(dim)].every((name) => this.#known!.has(name)) ? dim : null;
     } catch (error) {
-      // Other tools give sizes names of their own.
+      // Other tools use size names that do not parse as dimensions.
       if (error instanceof GraphError) return null;
       throw error;
     }
@@ -87,7 +90,7 @@ export class Dimensions {
 
   #symbol(hint: string): Dim {
     let stem = hint.replace(/[^A-Za-z0-9_]/g, '_').slice(0, 60);
-    // Names that expressions of dimensions use for functions.
+    // Names of functions in dimension expressions are not valid symbols.
     if (!/^[A-Za-z_]/.test(stem) || /^(floorDiv|mod|max|min)$/.test(stem)) stem = `_${stem}`;
     let name = stem;
     for (let count = 2; this.#taken.has(name); count++) name = `${stem}_${count}`;

@@ -7,7 +7,7 @@ import { carryOut, closeRegions, traceRegion } from '../graphs/region.js';
 import { arrangedLike, namesOf, type Nested } from './nesting.js';
 import { parted } from './tracing.js';
 
-/** One operator for both branches. */
+/** Captures a conditional as one operator. */
 export function capturedCond(
   predicate: NDArray,
   then: () => Nested,

@@ -5,7 +5,7 @@ import { carryOut, closeRegions } from '../graphs/region.js';
 import type { RowLoop } from './loop.js';
 import { parted, traceBody } from './tracing.js';
 
-/** One operator for the loop. */
+/** Captures a loop over rows as one operator. */
 export function capturedForeach({
   data,
   states: init,

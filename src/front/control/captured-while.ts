@@ -9,7 +9,7 @@ import { cond } from './cond.js';
 import type { Loop } from './loop.js';
 import { parted, traceBody } from './tracing.js';
 
-/** One operator for the loop. */
+/** Captures a while loop as one operator. */
 export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
   const op = 'whileLoop';
   const { vars, holds, step, limit, padded, save } = loop;
@@ -38,9 +38,9 @@ export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
 }
 
 /**
- * A loop whose condition draws random numbers or writes state, of which the operator's condition can give
- * nothing back: the body asks for the next iteration, and the condition reads the answer. As in eager
- * code nobody asks once the limit is reached.
+ * A loop whose condition draws random numbers or writes state, which the operator's condition cannot return:
+ * the loop is rotated, so the body evaluates the next condition, and the operator's condition reads the
+ * result. As in eager code the condition is not evaluated once the limit is reached.
  */
 function rotated({ vars, holds, step, limit, padded, save }: Loop): [unknown, unknown, NDArray] {
   const op = 'whileLoop';
@@ -60,7 +60,7 @@ function rotated({ vars, holds, step, limit, padded, save }: Loop): [unknown, un
     holds: ([goesOn]) => goesOn,
     step: (_, [, done, ...before]) => {
       const returned = step([], before);
-      // What is returned is what it was before the condition wrote state.
+      // The results of the body are captured before the condition writes state.
       const now = (array: NDArray): NDArray => mode.capture?.current(array) ?? array;
       const outputs = { ...returned.outputs, leaves: returned.outputs.leaves.map(now) };
       const after = returned.states.map(now);

@@ -9,14 +9,13 @@ import { type Nested, takeApart } from './nesting.js';
 const op = 'cond';
 
 /**
- * Runs `then` when the predicate is true and `otherwise` when it is not, and gives what that one returns:
- * any nesting of arrays, lists and plain objects. The predicate is a bool array of one element, or a
- * function that returns one. In captured code both branches must agree in structure, dtypes and ranks;
- * sizes in which they differ become symbolic. To captured values that only the branch not taken uses,
- * gradients are zero.
+ * Runs `then` when the predicate is true and `otherwise` when it is not, and returns its result: any nesting
+ * of arrays, lists and plain objects. The predicate is a bool array of one element, or a function that
+ * returns one. In captured code both branches must agree in structure, dtypes and ranks; sizes in which they
+ * differ become symbolic. Gradients of captured values that only the branch not taken uses are zero.
  *
- * @throws ArgumentError, DTypeError or ShapeError for a predicate that is not one bool, and for branches
- * that disagree.
+ * @throws ArgumentError, DTypeError or ShapeError for a predicate that is not one bool, and for branches that
+ * disagree.
  */
 export function cond<R extends object | []>(
   predicate: NDArray | (() => NDArray),

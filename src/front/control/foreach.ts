@@ -18,27 +18,26 @@ const op = 'foreach';
 /** Options of `foreach`. */
 export interface ForeachOptions {
   /**
-   * What is kept of each iteration for a backward pass: everything, only the carried states (the rest is
-   * computed again), or what the compiler thinks best. Default `auto`.
+   * Policy for values saved in each iteration for a backward pass: all, only the carried states (the rest is
+   * recomputed), or the compiler's choice. Default `auto`.
    */
   readonly save?: LoopSave;
-  /** Goes from the last row to the first; outputs stay in the order of the data. Default false. */
+  /** Iterate from the last row to the first; outputs stay in the order of the data. Default false. */
   readonly reverse?: boolean;
 }
 
 const rules: OptionRules<ForeachOptions> = { save: loopSave, reverse: flag };
 
 /**
- * Runs `body(slice, states)` for each position along the first axis of the data, and carries the states
- * from one iteration to the next. The body returns `[output, newStates]`; the result is the outputs
- * stacked along a new first axis, and the final states. Data, states and outputs are any nesting of
- * arrays, lists and plain objects, and `[]` stands for none: no states make it a map, no outputs a fold.
+ * Runs `body(slice, states)` for each index along the first axis of the data, and carries the states from one
+ * iteration to the next. The body returns `[output, newStates]`; the result is the outputs stacked along a
+ * new first axis, and the final states. Data, states and outputs are any nesting of arrays, lists and plain
+ * objects, and `[]` stands for none: without states it is a map, without outputs a fold.
  *
- * With no rows, the outputs have none either, and the states come back unchanged.
+ * With no rows, the outputs have none either, and the states are returned unchanged.
  *
- * @throws ShapeError, DTypeError or ArgumentError for data of different lengths, for states that change
- * from one iteration to the next in structure, dtype or shape, and for outputs that do. What fails inside
- * says in which iteration.
+ * @throws ShapeError, DTypeError or ArgumentError for data of different lengths, and for states or outputs
+ * that change from one iteration to the next in structure, dtype or shape. Errors inside name the iteration.
  */
 export function foreach<D extends object | [], S extends object | [], O extends object | []>(
   body: (slice: D, states: S) => readonly [outputs: O, states: NoInfer<S>],

@@ -14,9 +14,9 @@ import { isArray } from '../graphs/signature.js';
  * are taken apart, and their arrays get names for errors: `state 1`, `state.h`, `output.layers[0]`.
  */
 
-/** The arrays of a nested value. */
+/** A nested value as its arrays and structure. */
 export interface Nested {
-  /** What it is in messages: `state`, `output`. */
+  /** Its name in messages: `state`, `output`. */
   readonly what: string;
   readonly leaves: readonly NDArray[];
   readonly structure: Structure;
@@ -25,7 +25,7 @@ export interface Nested {
 type Path = readonly (string | number)[];
 
 /**
- * Takes a nested value apart.
+ * Flattens a nested value.
  * @throws ArgumentError, naming the place, for anything in it that is not an array.
  */
 export function takeApart(op: string, what: string, value: unknown): Nested {
@@ -69,9 +69,9 @@ export function namesOf({ what, structure }: Nested): readonly string[] {
 }
 
 /**
- * The arrays of a value in the order of another of the same nesting; the keys of objects may come in any
+ * The arrays of a value in the order of another with the same nesting; the keys of objects may come in any
  * order.
- * @throws ArgumentError, naming the innermost place that differs. `differs` says how.
+ * @throws ArgumentError, naming the innermost place that differs. `differs` describes the difference.
  */
 export function arrangedLike(
   op: string,
@@ -81,7 +81,7 @@ export function arrangedLike(
 ): readonly NDArray[] {
   if (sameStructure(expected.structure, actual.structure)) return actual.leaves;
   let next = 0;
-  // Follows the actual order, so that each of its leaves is met when its turn comes.
+  // In the actual order, so that leaves are consumed in sequence.
   const visit = (a: Structure, b: Structure, path: Path): NDArray[] => {
     if (a.kind === 'leaf' && b.kind === 'leaf') return [actual.leaves[next++]];
     const isAlike =

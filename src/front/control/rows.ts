@@ -8,8 +8,8 @@ import type { NDArray } from '../core/ndarray.js';
  */
 
 /**
- * How many parts are cut or joined at once. Each number of parts is a kernel of its own, and larger ones
- * take longer to compile; smaller ones copy the rows more often.
+ * Number of parts that are split or joined at once. Each number of parts is a kernel of its own, and larger
+ * ones take longer to compile; smaller ones copy the rows more often.
  */
 const fan = 8;
 
@@ -26,11 +26,11 @@ export function* rowsOf(x: NDArray, reverse: boolean): Generator<NDArray, void> 
   }
 }
 
-/** Puts rows together as they come, or in reverse. */
+/** Stacks rows incrementally, in order or in reverse. */
 export class Stack {
-  /** Waiting rows, then waiting blocks of rows: each level's are about `fan` times as long. */
+  /** Pending rows, then pending blocks of rows: those of each level are about `fan` times as long. */
   readonly #levels: NDArray[][] = [[]];
-  /** A row, to compare others with; there is at least one. */
+  /** A row for comparisons; there is at least one. */
   readonly first: NDArray;
 
   readonly #reverse: boolean;

@@ -16,7 +16,7 @@ export interface TracedBody {
   readonly outputs: Nested;
 }
 
-/** Runs the body of a loop on stand-ins for slices and states. */
+/** Traces the body of a loop on placeholders for slices and states. */
 export function traceBody(
   op: string,
   slices: readonly TensorType[],
@@ -35,7 +35,7 @@ export function traceBody(
   return { region, outputs: outputs! };
 }
 
-/** A list in parts of given lengths, and the rest. */
+/** Splits a list into parts of given lengths, and the rest. */
 export function parted<T>(list: readonly T[], lengths: readonly number[]): (readonly T[])[] {
   let start = 0;
   const parts = lengths.map((length) => list.slice(start, (start += length)));

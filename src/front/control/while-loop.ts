@@ -29,15 +29,15 @@ const op = 'whileLoop';
 
 /** Options of `whileLoop`. */
 export interface WhileOptions {
-  /** After so many iterations the loop ends whatever the condition says. Default: no limit. */
+  /** Iteration limit. Default: none. */
   readonly maxIterations?: number | null;
-  /** Whether outputs have `maxIterations` rows, zero beyond the iterations. Default false. */
+  /** Pad outputs with zeros to `maxIterations` rows. Default false. */
   readonly padded?: boolean;
   /** See `ForeachOptions`. Default `auto`. */
   readonly save?: LoopSave;
 }
 
-/** Loop variables that are no list, and so are passed as one argument. */
+/** Loop variables that are not a list, and so are passed as one argument. */
 export type LoopVariables = object & { readonly [Symbol.iterator]?: never };
 
 const rules: OptionRules<WhileOptions> = {
@@ -47,18 +47,18 @@ const rules: OptionRules<WhileOptions> = {
 };
 
 /**
- * Runs `body` as long as `condition` holds of the loop variables. The body returns
- * `[output, newLoopVariables]`; the result is the outputs stacked along a new first axis, one row for
- * each iteration, the final loop variables, and the number of iterations, a rank-0 int32 array. A list
- * of loop variables is spread over the arguments of both functions, anything else is passed as one.
- * Loop variables and outputs are any nesting of arrays, lists and plain objects; `[]` stands for none.
+ * Runs `body` as long as `condition` holds for the loop variables. The body returns `[output,
+ * newLoopVariables]`; the result is the outputs stacked along a new first axis, one row for each iteration,
+ * the final loop variables, and the number of iterations, a rank-0 int32 array. A list of loop variables is
+ * spread over the arguments of both functions, anything else is passed as one. Loop variables and outputs are
+ * any nesting of arrays, lists and plain objects; `[]` stands for none.
  *
- * @throws ArgumentError, ShapeError or DTypeError for a condition that is not one bool, for loop
- * variables that change from one iteration to the next in structure, dtype or shape, and for outputs that
- * do. What fails inside says in which iteration.
+ * @throws ArgumentError, ShapeError or DTypeError for a condition that is not one bool, and for loop
+ * variables or outputs that change from one iteration to the next in structure, dtype or shape. Errors inside
+ * name the iteration.
  */
 export function whileLoop<V extends readonly unknown[] | [], O extends object | []>(
-  // Spread, since the compiler would take a function of fewer arguments for the whole list otherwise.
+  // Spread, since the compiler would otherwise infer the whole list for functions of fewer parameters.
   condition: (...loopVars: [...V]) => NDArray,
   body: (...loopVars: [...V]) => readonly [outputs: O, loopVars: NoInfer<V>],
   loopVars: V,

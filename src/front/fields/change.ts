@@ -4,7 +4,7 @@ import { NDArray } from '../core/ndarray.js';
 import { type Group, groupOf, isObject, type Slot, unguarded } from './group.js';
 import { IgnoredFields } from './ignored.js';
 
-/** A place whose value is another one than was noted. */
+/** A field whose value has changed. */
 export interface FieldChange extends Slot {
   /** `this.k`, `layers.1.k`. */
   readonly path: string;
@@ -15,7 +15,7 @@ export interface FieldChange extends Slot {
   readonly actual: string;
 }
 
-/** Stands for the value of a field that there is not. */
+/** Value of a missing field. */
 const absent: unique symbol = Symbol('absent');
 
 export function changesOf(group: Group): readonly FieldChange[] {
@@ -38,7 +38,7 @@ export function changesOf(group: Group): readonly FieldChange[] {
     for (let i = 0; i < count; i++) add(i, pathOf(group, i), group.values[i], now.values[i]);
   }
   if (group.kind !== 'record') add('length', lengthPath(group), group.size, now.size);
-  // Nothing but the order of keys.
+  // Only the order of keys has changed.
   if (changes.length === 0) {
     const [expected, actual] = [group, now].map(({ keys }) => keys.map(String).join(', '));
     const path = `the order of ${group.path}`;
@@ -62,7 +62,7 @@ export function pathOf({ kind, path }: Group, key: unknown): string {
     : `${path}[${JSON.stringify(key)}]`;
 }
 
-/** The path of what a place holds: below `this`, paths are those of parameters. */
+/** The path of a field's value: below `this`, paths are those of parameters. */
 export function pathInside(group: Group, key: unknown): string {
   const path = pathOf(group, key);
   return group.holder === null ? path.replace(/^this\./, '') : path;

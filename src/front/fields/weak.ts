@@ -1,20 +1,20 @@
 import { type Group, isObject } from './group.js';
 import type { IgnoredFields } from './ignored.js';
 
-/** An object that a trace named, and how. */
+/** A root object of a snapshot, with its name. */
 export interface Root {
   readonly object: object;
   readonly name: string;
 }
 
-/** What a snapshot consists of. */
+/** Parts of a snapshot. */
 export interface SnapshotParts {
   readonly roots: readonly Root[];
   readonly groups: readonly Group[];
   readonly ignored: IgnoredFields;
 }
 
-/** What a snapshot says while other objects may have taken the place of those in it. */
+/** A snapshot with weak references, for when its objects may have been replaced. */
 export class WeakSnapshot {
   readonly #ignored: IgnoredFields;
   readonly #roots: readonly { readonly object: WeakRef<object>; readonly name: string }[];

@@ -16,8 +16,8 @@ const format = 'kaon-graph';
 const version = 1;
 
 /**
- * A graph with the values of what it reads. The values are the constants of a second program. A number of
- * the host's is saved as it is now; gradients that the graph leaves on arrays are left out.
+ * A graph with the values of its reads, which are the constants of a second program. A number of the host is
+ * saved with its current value; gradients that the graph writes are dropped.
  */
 export function graphToJSON(parts: GraphParts): Json {
   const { program, reads, writes } = withoutGradients(parts);
@@ -62,7 +62,7 @@ export function graphToJSON(parts: GraphParts): Json {
   };
 }
 
-/** The graph without the gradients that it writes, which belong to arrays of this process. */
+/** The graph without its gradient writes, which refer to arrays of this process. */
 export function withoutGradients({ program, reads, writes }: GraphParts): GraphParts {
   const returned = program.outputs.length - writes.length;
   const isKept = program.outputs.map((_, k) => writes[k - returned]?.kind !== 'gradient');
@@ -137,7 +137,10 @@ function readGraph(json: unknown): GraphParts {
   return { program, reads, writes };
 }
 
-/** What is read or written must have the type of the input or output that it goes with, from the last. */
+/**
+ * Checks that reads and writes have the types of the inputs and outputs they belong to, counted from the
+ * last.
+ */
 function checkTypes(
   what: string,
   outsides: readonly Outside[],

@@ -4,7 +4,7 @@ import { flatten, structureToString } from '../../base/attributes/tree.js';
 import { NDArray } from '../core/ndarray.js';
 import { mode } from '../core/mode.js';
 
-/** The arguments of a call, taken apart, and everything about them that captured code may depend on. */
+/** The flattened arguments of a call, with everything that captured code may depend on. */
 export interface Signature {
   readonly leaves: readonly NDArray[];
   readonly structure: Structure;
@@ -20,7 +20,7 @@ export function isArray(value: unknown): value is NDArray {
 
 /**
  * @throws ArgumentError, naming the place, for an argument that is neither an array nor a primitive nor a
- * function nor a list or plain object of these: nothing could tell when it changes.
+ * function nor a list or plain object of these: its changes could not be detected.
  */
 export function signatureOf(args: readonly unknown[]): Signature {
   const { leaves, structure } = takenApart(args);
@@ -28,7 +28,7 @@ export function signatureOf(args: readonly unknown[]): Signature {
   let sizes = '';
   const seen = new Map<NDArray, number>();
   leaves.forEach((leaf, i) => {
-    // The same array twice is another program than two arrays: an assignment to one changes both.
+    // One array passed twice differs from two arrays: an assignment to one changes both.
     const first = seen.get(leaf);
     if (first === undefined) seen.set(leaf, i);
     family += `;${leaf.dtype}/${leaf.ndim}${leaf.gradient === null ? '' : leaf.gradient.req}`;
@@ -44,14 +44,14 @@ function takenApart(args: readonly unknown[]): ReturnType<typeof flatten<NDArray
   try {
     return flatten(args, isArray);
   } catch (error) {
-    // Getters and proxies are code of the user's, whose errors are his.
+    // Getters and proxies are user code; their errors propagate unchanged.
     throw error instanceof KaonError
       ? inContext(error, 'an argument cannot be guarded', {})
       : error;
   }
 }
 
-/** A signature for people: `(float32[2, 3], {rate: 0.5}) training`. */
+/** A readable signature: `(float32[2, 3], {rate: 0.5}) training`. */
 export function describeSignature({ structure }: Signature, types: readonly string[]): string {
   let next = 0;
   const show = (part: Structure): string => {
@@ -68,7 +68,7 @@ export function describeSignature({ structure }: Signature, types: readonly stri
   return [`(${shown})`, ...flags].join(' ');
 }
 
-/** Names for the leaves of a structure: the keys on the way to them, numbers where there are several. */
+/** Names for the leaves of a structure: the keys on their path, and numbers where there are several. */
 export function leafNames(structure: Structure, hint: string): string[] {
   const names: string[] = [];
   const visit = (part: Structure, path: string): void => {

@@ -13,13 +13,13 @@ import { TraceCache } from '../caches/trace-cache.js';
 
 type AnyFunction = (...args: never[]) => unknown;
 
-/** A function and the graphs that were captured from it: what `hybridize` and `staticGraph` are made of. */
+/** A function and the graphs captured from it: the implementation of `hybridize` and `staticGraph`. */
 export class Captured {
   readonly #op: string;
   readonly #fn: AnyFunction;
   readonly #traces: TraceCache;
 
-  /** @param mayRunCode Whether side-effect code may cut the graphs. */
+  /** @param mayRunCode Side-effect code may cut the graphs. */
   constructor(op: string, fn: AnyFunction, options: HybridizeOptions, mayRunCode: boolean) {
     checkOptions(options);
     this.#op = op;
@@ -27,7 +27,7 @@ export class Captured {
     this.#traces = new TraceCache(op, fn, options, mayRunCode);
   }
 
-  /** Runs the graph for these arguments. Inside other captured code the function is part of that. */
+  /** Runs the graph for these arguments. Inside other captured code the function is inlined. */
   call(args: readonly unknown[]): unknown {
     refuseAsync(this.#fn, this.#op);
     if (mode.capture !== null) return withMode({}, this.#op, () => this.#fn(...(args as never[])));

@@ -18,19 +18,22 @@ type AnyFunction = (...args: never[]) => unknown;
 
 /** A function that runs as static graphs, with side-effect code between them. */
 export type StaticFunction<F extends AnyFunction> = F & {
-  /** What was captured so far, how often it was used, and why it was captured again. */
+  /** Report on the captures, their use counts, and the reasons of recaptures. */
   explain(): Explanation;
-  /** The graph for these arguments, up to the first side-effect code; captured by running the function if need be. */
+  /**
+   * The graph for these arguments, up to the first side-effect code; captured by tracing the function if
+   * necessary.
+   */
   graphFor(...args: Parameters<F>): StaticGraph;
-  /** What is cached, one for each signature; the ones that were not used for longest are dropped. */
+  /** Cached captures, one for each signature; the least recently used are evicted. */
   readonly schedules: readonly Schedule[];
 };
 
 /**
- * Chainer's `static_graph`: a function that runs from captured graphs, like `hybridize`, and may hold
- * side-effect code (`staticCode`), which runs on every call, in order, with the real arrays. It may be
- * called any number of times before gradients are asked for, with any shapes and modes in between; inside
- * another captured function it is part of that one. `config.useStaticGraph = false` turns it off.
+ * Chainer's `static_graph`: a function that runs from captured graphs, like `hybridize`, and may contain
+ * side-effect code (`staticCode`), which runs on every call, in order, with the real arrays. It may be called
+ * any number of times before gradients are requested, with any shapes and modes; inside another captured
+ * function it is inlined. `config.useStaticGraph = false` turns it off.
  *
  * Wraps a function, decorates a method (`@kn.staticGraph`), or makes a decorator from options
  * (`@kn.staticGraph({ verify: 'always' })`). Each object has graphs of its own.
@@ -114,13 +117,13 @@ function wrap(fn: AnyFunction, options: HybridizeOptions): unknown {
   return run;
 }
 
-/** The graphs of a function, of a method for each object that it was called on. */
+/** The graphs of a function, or of a method by the object that it was called on. */
 class Owners {
   readonly #fn: AnyFunction;
   readonly #options: HybridizeOptions;
   readonly #plain: Captured;
   readonly #byObject: WeakMap<object, Captured> = new WeakMap();
-  /** Graphs go with their object; this list only remembers that there are some. */
+  /** Graphs live as long as their object; this list only enumerates them. */
   #known: WeakRef<Captured>[] = [];
 
   constructor(fn: AnyFunction, options: HybridizeOptions) {

@@ -6,17 +6,17 @@ import type { Signature } from '../graphs/signature.js';
 import type { AxisNames } from './sizes.js';
 
 /**
- * The axes that stay symbolic. One name in two places means one size.
+ * The axes that stay symbolic. The same name means the same size.
  *
  * Either one entry for each array among the arguments, in order: `[['batch', null], null]` says that the
- * first axis of the first array may have any size, and nothing about the second. Or, with an object or a
- * list of lists in it, the nesting of the arguments: `[{ image: ['batch'], label: ['batch'] }, null]`.
+ * first axis of the first array may have any size, and nothing about the second. Or, with an object or a list
+ * of lists in it, the nesting of the arguments: `[{ image: ['batch'], label: ['batch'] }, null]`.
  */
 export type DynamicAxes = readonly ArgumentAxes[];
 
 /**
- * For an array a list with a name or null for each axis (trailing nulls may be left out), for a list or
- * an object the same nesting; null for what has no such axes.
+ * For an array a list with a name or null for each axis (trailing nulls may be omitted), for a list or an
+ * object the same nesting; null for no symbolic axes.
  */
 export type ArgumentAxes =
   | null
@@ -24,7 +24,7 @@ export type ArgumentAxes =
   | readonly ArgumentAxes[]
   | { readonly [key: string]: ArgumentAxes };
 
-/** All names that a user gave. */
+/** All names that a user declared. */
 export function namesIn(dynamic: unknown, names: Set<string> = new Set()): ReadonlySet<string> {
   if (typeof dynamic === 'string') names.add(dynamic);
   else if (typeof dynamic === 'object' && dynamic !== null) {
@@ -34,8 +34,8 @@ export function namesIn(dynamic: unknown, names: Set<string> = new Set()): Reado
 }
 
 /**
- * The names that a user gave, axis by axis.
- * @throws ArgumentError for names where there is no axis.
+ * The declared names, axis by axis.
+ * @throws ArgumentError for names without an axis.
  */
 export function namedAxes({ leaves, structure }: Signature, dynamic: DynamicAxes): AxisNames {
   return dynamic.every((axes) => axes === null || isNames(axes))

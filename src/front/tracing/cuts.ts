@@ -21,10 +21,10 @@ import { runStaticCode, type StaticCode } from '../core/static-code.js';
 export interface Cut {
   readonly code: StaticCode;
   readonly source: string | undefined;
-  /** The arrays it is given, as the trace knows them, and the nesting of its arguments. */
+  /** Its array arguments, as values of the trace, and the nesting of its arguments. */
   readonly args: readonly NDArray[];
   readonly argStructure: Structure;
-  /** Stand-ins for the arrays that it returns, and the nesting of its result. */
+  /** Placeholders for its array results, and the nesting of its result. */
   readonly results: readonly NDArray[];
   readonly resultStructure: Structure;
 }
@@ -33,20 +33,20 @@ export interface Cut {
 export interface Stretch {
   readonly effects: Effects;
   readonly draws: CapturedDraws | undefined;
-  /** The serial of the first call that comes after. */
+  /** Serial of the first later call. */
   readonly end: number;
   readonly cut: Cut | null;
 }
 
-/** What side-effect code gave when a trace was made, for later traces to compare with. */
+/** Results of side-effect code when a trace was made, for later traces to compare with. */
 export interface KnownResult {
   readonly types: readonly TensorType[];
   readonly structure: Structure;
 }
 
 /**
- * Cuts a trace into stretches at side-effect code. A first trace runs everything while it captures, so
- * that the code has real arrays; a rehearsal for comparison runs nothing and takes the results as known.
+ * Cuts a trace into stretches at side-effect code. A first trace runs everything while it captures, so that
+ * the code has real arrays; a retrace for comparison runs nothing and reuses the known results.
  */
 export class Cuts {
   readonly #capture: Capture;
@@ -62,7 +62,7 @@ export class Cuts {
     capture.onStaticCode = (code, args) => this.#call(code, args);
   }
 
-  /** The stretches, once the code has come to its end. */
+  /** The stretches, once the code has ended. */
   finish(): readonly Stretch[] {
     const effects = this.#capture.takeEffects();
     const draws = endDraws(this.#capture);
@@ -135,7 +135,7 @@ export class Cuts {
 }
 
 /**
- * Compares what side-effect code gave with what the graph was captured for.
+ * Compares the results of side-effect code with those that the graph was captured for.
  * @throws TraceError
  */
 export function checkResult(

@@ -16,10 +16,9 @@ import { gradientsOf, layOutRecording } from '../autograd/tape.js';
 const op = 'checkpoint';
 
 /**
- * The same function, but what it computes inside is not kept for the backward pass: it is computed again
- * there, with the same random numbers and from the same state, which is written once all the same. Trades
- * time for memory. In captured code the function is part of the graph, and what to keep is the compiler's
- * decision.
+ * The same function, but its intermediate values are not saved for the backward pass: they are recomputed
+ * there, with the same random numbers and from the same state, which is written only once. Trades time for
+ * memory. In captured code the function is part of the graph, and the compiler chooses what to save.
  */
 export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
   checkArgument(op, 'fn', fn, callable);
@@ -67,7 +66,7 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
   return run as unknown as F;
 }
 
-/** The first run read an array that another has taken the place of, one that came out of the function. */
+/** The error for a first run that read an array returned by itself. */
 function readsItself(): ArgumentError {
   return new ArgumentError(
     'computed again for its gradient, a function depends on its own results',
@@ -80,7 +79,7 @@ function readsItself(): ArgumentError {
   );
 }
 
-/** What a function returns, with links in place of arrays from outside: gradients flow through these as well. */
+/** Result of a function, with links in place of outer arrays: gradients flow through these as well. */
 function madeInside(result: unknown): unknown {
   const { leaves, structure } = flatten(result, isArray, op);
   const isInside = ({ dtype, origin }: NDArray): boolean =>
@@ -91,7 +90,7 @@ function madeInside(result: unknown): unknown {
   );
 }
 
-/** What code depends on beside its arguments, as it was when the code ran. */
+/** Context of a run besides its arguments: random and other state. */
 interface Moment {
   readonly generator: GeneratorState;
   readonly state: StateLog;
@@ -101,14 +100,14 @@ interface FirstRun {
   readonly results: readonly NDArray[];
   readonly outputs: Structure;
   /**
-   * Arrays from outside that gradients may reach: they may be asked for by name. Arguments are among them,
-   * since the function may use those as what surrounds it as well.
+   * Outer arrays that gradients may reach, since they may be requested by name. Includes arguments, which the
+   * function may also capture.
    */
   readonly used: readonly NDArray[];
   readonly moment: Moment;
 }
 
-/** Runs the function to get its results, and to see what it depends on. */
+/** Runs the function for its results, and records its context. */
 function firstRun(fn: () => unknown): FirstRun {
   const session = new Session();
   const moment = { generator: generatorState(), state: new StateLog(mode.stateLog) };
@@ -127,14 +126,14 @@ function firstRun(fn: () => unknown): FirstRun {
   }
   for (const origin of origins) origin.release();
   session.isOpen = false;
-  // The arrays take part in the recording that goes on, as if the function had no part of its own.
+  // The arrays take part in the current recording, as if the function were not checkpointed.
   for (const array of [...outside, ...session.participants]) {
     if (!array.isShared) joinRecording(array);
   }
   return { results, outputs, used: [...outside].filter(({ dtype }) => isFloat(dtype)), moment };
 }
 
-/** Runs `fn` with the random numbers and the state of another time, and then goes back to the present. */
+/** Runs `fn` with the random numbers and the state of another time, and then restores the present ones. */
 function backAt<R>({ generator, state }: Moment, fn: () => R): R {
   const now = { generator: generatorState(), state: new StateLog(mode.stateLog) };
   setGeneratorState(generator);

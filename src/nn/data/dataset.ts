@@ -6,9 +6,9 @@ import { stack, take } from '../../ops/index.js';
 
 /** Numbered samples. */
 export interface Dataset<S> {
-  /** How many samples there are. */
+  /** Number of samples. */
   readonly length: number;
-  /** One sample; may be asynchronous. */
+  /** One sample, possibly asynchronous. */
   get(index: number): S | Promise<S>;
   /** Several samples as one batch, where that is cheaper than collating single ones. */
   batch?(indices: readonly number[]): S | Promise<S>;
@@ -19,7 +19,7 @@ export type ArrayRecord = NDArray | readonly NDArray[] | { readonly [name: strin
 
 const isArray = (value: unknown): value is NDArray => value instanceof NDArray;
 
-/** Not by `every`, which skips holes. */
+/** A loop over indices: `every` skips holes. */
 const areArrays = (values: readonly unknown[]): boolean =>
   Array.from(values, isArray).every(Boolean);
 
@@ -38,8 +38,8 @@ const indicesRule: ValueRule<readonly number[]> = rule(
 );
 
 /**
- * The dataset of the rows of arrays. A `ShapeError` for arrays of different lengths, and for scalars; an
- * `ArgumentError` for what holds no arrays.
+ * The rows of arrays as samples. A `ShapeError` for arrays of different lengths and for scalars; an
+ * `ArgumentError` for values without arrays.
  */
 export class ArrayDataset<R extends ArrayRecord> implements Dataset<R> {
   readonly length: number;
@@ -85,10 +85,10 @@ function mapArrays(record: ArrayRecord, f: (array: NDArray) => NDArray): ArrayRe
 }
 
 /**
- * Samples of arrays stacked along a new first axis.
+ * Stacks the arrays of samples along a new first axis.
  *
- * @throws ArgumentError for what is no list of such samples, and for samples with different names; ShapeError for
- * arrays of different shapes.
+ * @throws ArgumentError for values that are not such samples and for samples with different names; ShapeError
+ * for arrays of different shapes.
  */
 export function collate<R extends ArrayRecord>(samples: readonly R[]): R {
   if (!Array.isArray(samples) || samples.length === 0) {
@@ -118,7 +118,7 @@ export function collate<R extends ArrayRecord>(samples: readonly R[]): R {
   return batch as R;
 }
 
-/** The names of a record's arrays, in any order, as one text. */
+/** The names of a record's arrays as one text, in sorted order. */
 function namesOf(record: ArrayRecord): string {
   return isArray(record) ? '' : JSON.stringify(Object.keys(record ?? {}).sort());
 }

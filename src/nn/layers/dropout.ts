@@ -6,7 +6,7 @@ import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import { HybridBlock } from '../block.js';
 import { checkInput } from '../input.js';
 
-/** The share of elements that are dropped. */
+/** The fraction of elements that are dropped. */
 export const dropoutRate: ValueRule<number> = rule(
   'a probability, 0 <= rate < 1',
   (value): value is number => typeof value === 'number' && value >= 0 && value < 1,

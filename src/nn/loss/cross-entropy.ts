@@ -20,15 +20,15 @@ import { checkArrays, checkLabelShape, checkSameShape, classAxis, inNameOf } fro
 import { inFloat32, isNarrow } from './precision.js';
 import { lossRules, type LossOptions, reduce } from './reduction.js';
 
-/** What `softmaxCrossEntropy` takes besides. */
+/** Options of `softmaxCrossEntropy`. */
 export interface CrossEntropyOptions extends LossOptions {
   /** The axis of `logits` that holds the classes. Default -1. */
   readonly axis?: number;
-  /** Moves this share of each target's probability to the uniform distribution. Default 0. */
+  /** The fraction of each target's probability that is moved to the uniform distribution. Default 0. */
   readonly labelSmoothing?: number;
   /**
-   * The label of examples that do not count: they add nothing to the loss and have no gradient. It may be
-   * a class or not. Of integer labels only. Default none.
+   * The label of ignored examples: they add nothing to the loss and have no gradient. May or may not be a
+   * class. For integer labels only. Default none.
    */
   readonly ignoreIndex?: number;
   /** A weight for each class. Default 1 for all. */
@@ -56,15 +56,15 @@ const rules: OptionRules<CrossEntropyOptions> = {
 };
 
 /**
- * The cross-entropy of softmax(logits) against integer labels (shape of logits without the class axis)
- * or against probabilities (shape of logits).
+ * The cross-entropy of softmax(logits) against integer labels (shape of logits without the class axis) or
+ * against probabilities (shape of logits).
  *
- * The mean is over the examples that count, each as often as the weight of its label says: it divides by
- * the sum of those weights, as in PyTorch. Of probabilities it divides by the number of examples. Where no
- * example counts, the mean of nothing is NaN, and gradients are zero.
+ * The mean is weighted: the sum over examples that are not ignored is divided by the sum of the weights of
+ * their labels, as in PyTorch; for probabilities, by the number of examples. If every example is ignored, the
+ * mean is NaN and gradients are zero.
  *
- * @throws ArgumentError for a label that is no class, with the first such label and its place: eagerly, and
- * when captured code runs whose labels are inputs; ShapeError for targets or weights of other shapes.
+ * @throws ArgumentError for a label that is not a class, with the first such label and its position: eagerly,
+ * and when captured code runs whose labels are inputs; ShapeError for targets or weights of other shapes.
  */
 export function softmaxCrossEntropy(
   logits: NDArray,
@@ -125,12 +125,12 @@ function againstLabels(
     const share = labelSmoothing / logProbabilities.shape[axis];
     losses = add(mul(losses, 1 - labelSmoothing), mul(all, share));
   }
-  // Last, so that nothing of what does not count has a gradient, whatever it is divided by.
+  // Last, so that ignored examples have no gradient, whatever the divisor.
   if (counts !== null) losses = where(counts, losses, 0);
   if (reduction === 'none' || reduction === 'sum' || (counts === null && own === null)) {
     return reduce(losses, { reduction: reduction ?? 'mean' });
   }
-  // As many as a 16-bit float cannot count.
+  // Counted in a wider dtype: a 16-bit float cannot represent large counts.
   const wide = widened(losses.dtype);
   const shares = own === null ? cast(counts!, wide) : cast(own, wide);
   const total = sum(own === null || counts === null ? shares : where(counts, shares, 0));
@@ -141,7 +141,7 @@ function widened(dtype: DType): DType {
   return dtype === 'float16' || dtype === 'bfloat16' ? 'float32' : dtype;
 }
 
-/** The weights of the classes, in the dtype of the logits; null where there are none. */
+/** The class weights in the dtype of the logits; null when there are none. */
 function weightOf(
   given: CrossEntropyOptions['weight'],
   logits: NDArray,
@@ -162,7 +162,7 @@ function weightOf(
   return cast(weight, isFloat(logits.dtype) ? logits.dtype : 'float32');
 }
 
-/** Log-probabilities, each times the weight of its class. */
+/** Log-probabilities, multiplied by the class weights. */
 function weighted(x: NDArray, weight: NDArray | null, axis: number): NDArray {
   if (weight === null) return x;
   const others = x.ndim - 1 - axis;

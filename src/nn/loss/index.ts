@@ -34,9 +34,9 @@ export function l1(predictions: NDArray, targets: NDArray, options: LossOptions 
   return reduce(abs(sub(predictions, targets)), options);
 }
 
-/** What `huber` takes besides. */
+/** Options of `huber`. */
 export interface HuberOptions extends LossOptions {
-  /** Where the loss turns from quadratic to linear; above 0. Default 1. */
+  /** The point where the loss turns from quadratic to linear; above 0. Default 1. */
   readonly delta?: number;
 }
 
@@ -54,15 +54,15 @@ export function huber(predictions: NDArray, targets: NDArray, options: HuberOpti
   return reduce(losses, options);
 }
 
-/** What `binaryCrossEntropy` takes besides. */
+/** Options of `binaryCrossEntropy`. */
 export interface BinaryCrossEntropyOptions extends LossOptions {
-  /** Whether predictions are logits (default) rather than probabilities. */
+  /** True (the default) when predictions are logits, false when they are probabilities. */
   readonly fromLogits?: boolean;
 }
 
 const binaryRules: OptionRules<BinaryCrossEntropyOptions> = { ...lossRules, fromLogits: flag };
 
-/** The cross-entropy of independent yes-or-no predictions, stable for large logits. */
+/** The cross-entropy of independent binary predictions, stable for large logits. */
 export function binaryCrossEntropy(
   predictions: NDArray,
   targets: NDArray,
@@ -81,14 +81,14 @@ export function binaryCrossEntropy(
     );
     return reduce(losses, options);
   }
-  // The logarithm is cut off where float32 would make it infinite, as PyTorch does.
+  // The logarithm is clamped where float32 would make it infinite, as in PyTorch.
   const bounded = (p: NDArray): NDArray => maximum(log(p), -100);
   const yes = mul(targets, bounded(predictions));
   const no = mul(sub(1, targets), bounded(sub(1, predictions)));
   return reduce(neg(add(yes, no)), options);
 }
 
-/** What `kl` takes besides. */
+/** Options of `kl`. */
 export interface KlOptions extends LossOptions {
   /** The axis of the distributions. Default -1. */
   readonly axis?: number;
@@ -97,8 +97,8 @@ export interface KlOptions extends LossOptions {
 const klRules: OptionRules<KlOptions> = { ...lossRules, axis: integer };
 
 /**
- * The Kullback-Leibler divergence of a target distribution from a prediction given as log-probabilities;
- * a target of zero contributes nothing, and one that is no probability makes the loss NaN.
+ * The Kullback-Leibler divergence of a target distribution from a prediction given as log-probabilities; a
+ * target of zero contributes nothing, and an invalid probability makes the loss NaN.
  */
 export function kl(logPredictions: NDArray, targets: NDArray, options: KlOptions = {}): NDArray {
   checkOptions('kl', options, klRules);

@@ -15,11 +15,11 @@ const length = rule(
 );
 
 /**
- * Scales all gradients that no step has used yet by one factor so that their common Euclidean norm is at
- * most `maxNorm`. Returns the norm before, of float32 at least. Source: Pascanu, Mikolov and Bengio, ICML
+ * Scales all gradients that no step has used yet by one factor so that their common Euclidean norm is at most
+ * `maxNorm`. Returns the norm before clipping, in float32 or wider. Source: Pascanu, Mikolov and Bengio, ICML
  * 2013.
  *
- * @throws ArgumentError for another norm than a number above 0, and where no backward pass has written a
+ * @throws ArgumentError for a norm that is not a number above 0, and when no backward pass has written a
  * gradient since the last step.
  */
 export function clipGlobalNorm(

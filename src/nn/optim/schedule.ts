@@ -48,7 +48,7 @@ export function cosine(rate: number, options: CosineOptions): Schedule {
   };
 }
 
-/** Rises linearly to where `after` begins, over `steps`. */
+/** Rises linearly, over `steps`, to the initial rate of `after`. */
 export function warmup(steps: number, after: Schedule | number): Schedule {
   checkArgument('warmup', 'steps', steps, count);
   checkArgument('warmup', 'after', after, either(nonNegative, callable));

@@ -27,11 +27,11 @@ import { type Equation, type Label, readEquation } from './equation.js';
 import { shapeOfInput } from './window.js';
 
 /**
- * Einstein's summation: the products of the operands' elements, summed over every axis that the output
- * lacks. `einsum('ij,jk->ik', a, b)` is a matrix product, `'ii->i'` a diagonal, `'bhqd,bhkd->bhqk'`
- * attention's scores. A letter names an axis, twice in one operand its diagonal; `...` stands for any
- * axes, which broadcast; an extent of 1 meets any other; without `->` the output is the ellipsis and
- * every letter that occurs once, alphabetically. As NumPy's, dtypes promote and stay what they are.
+ * Einstein summation: the products of the operands' elements, summed over every axis that the output lacks.
+ * `einsum('ij,jk->ik', a, b)` is a matrix product, `'ii->i'` a diagonal, `'bhqd,bhkd->bhqk'` attention
+ * scores. A letter names an axis, twice in one operand its diagonal; `...` stands for any axes, which
+ * broadcast, as extents of 1 do; without `->` the output is the ellipsis and every letter that occurs once,
+ * alphabetically. As in NumPy, dtypes are promoted, and sums keep the promoted dtype.
  *
  * Throws an `ArgumentError` for a malformed equation and a `ShapeError` where operands do not fit it.
  */
@@ -103,8 +103,8 @@ function termsOf<T extends Tensor>(
 }
 
 /**
- * The sum is linear in each operand, so its gradient is another sum of products: the output's gradient
- * takes the operand's place. Axes that the operand alone had, or had stretched, are repeated or summed.
+ * The sum is linear in each operand, so its gradient is another sum of products, with the output's gradient
+ * in the operand's place. Axes that only the operand has are repeated, broadcast ones summed.
  */
 function operandGradient<T extends Tensor>(
   { operands, output }: Equation,
@@ -155,8 +155,8 @@ const pairedAxes: ValueRule<number | readonly [readonly number[], readonly numbe
 );
 
 /**
- * The sums of products over axes of both: their number (the last ones of `x`, the first of `y`), or two
- * lists that are taken in pairs. The result has the other axes of `x`, then those of `y`. Default 2.
+ * Contraction of axes of both operands: their number (the last ones of `x`, the first of `y`), or two lists
+ * of axes to pair. The result has the other axes of `x`, then those of `y`. Default 2.
  */
 export function tensordot<T extends Tensor = DefaultTensor>(
   x: Input<T>,
@@ -190,8 +190,8 @@ export function tensordot<T extends Tensor = DefaultTensor>(
 }
 
 /**
- * NumPy's `dot`: of vectors their inner product, of matrices their product, with a scalar `mul`; else the
- * sums over the last axis of `x` and the one before the last of `y` (or its only one).
+ * NumPy's `dot`: the inner product of vectors, the product of matrices, `mul` with a scalar; otherwise the
+ * contraction of the last axis of `x` and the second to last of `y` (or its only one).
  */
 export const dot: Binary = (x, y) => {
   const [left, right] = [x, y].map((operand) => shapeOfInput(operand, 'dot').length);

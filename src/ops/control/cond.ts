@@ -16,8 +16,8 @@ const op = 'cond';
 const attributes = {} as const;
 
 /**
- * Runs one of two programs, which take the same operands and give results of the same dtypes and ranks.
- * Where their sizes differ, the result's is a new dimension.
+ * Runs one of two programs, which take the same operands and return results of the same dtypes and ranks.
+ * Where their sizes differ, the result has a fresh dimension.
  */
 export const cond: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
@@ -60,7 +60,7 @@ function condGradient<T extends Tensor>({
     const { types: made, dims } = instanceOf(op, branch, types, requireNow);
     return made.map(({ shape }, k) =>
       shape.flatMap((dim, axis) => {
-        // A size that the branch itself introduces takes whatever the gradient has.
+        // A size that the branch itself introduces takes the gradient's size.
         const isOwn = [...symbolsOf(branch.outputs[k].value.type.shape[axis])].some(
           (name) => !dims.has(name),
         );
@@ -133,7 +133,7 @@ function inferCond({ inputs, regions, fresh, require }: InferContext): readonly 
   });
 }
 
-/** Whether a size is one of the surroundings, rather than one that a branch introduces. */
+/** True for a size of the enclosing program, false for one that a branch introduces. */
 function isKnown(dim: Dim, dims: ReadonlyMap<string, Dim>): boolean {
   const outside = new Set<string>();
   for (const value of dims.values()) symbolsOf(value, outside);

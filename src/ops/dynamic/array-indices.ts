@@ -22,30 +22,30 @@ import { extents, knownSizes, sizesOf } from './extents.js';
  * whose length only the data decides.
  */
 
-/** An end of a range. */
+/** A bound of a range. */
 export type RangeBound = Dim | null | undefined | Tensor;
 
-/** A range that an array takes part in. */
+/** A range of which some parts are arrays. */
 export type ArrayRange = readonly [start?: RangeBound, stop?: RangeBound, step?: number];
 
-/** The one position of `x` along an axis that an array holds; the axis is dropped. */
+/** Selects one index of an axis, given by an array; the axis is dropped. */
 export function takeOne<T extends Tensor>(x: T, index: T, axis: number): T {
   return take(x, oneInteger(index), { axis });
 }
 
-/** A position that an array holds, where captured code knows it. */
+/** The index in an array, where captured code knows it. */
 export function knownPosition(index: Tensor): Dim | undefined {
   return knownBound(index, false) ?? undefined;
 }
 
-/** A range that an array takes part in, where captured code knows its bounds. */
+/** The bounds of a range with arrays, where captured code knows them. */
 export function knownRange([start, stop, step = 1]: ArrayRange):
   readonly [Dim | null, Dim | null, number] | undefined {
   const [from, to] = [knownBound(start, false), knownBound(stop, false)];
   return from === undefined || to === undefined ? undefined : [from, to, step];
 }
 
-/** What Python's `start:stop:step` takes of `x` along an axis, where some of it are arrays. */
+/** Python's `start:stop:step` along an axis, where some of it are arrays. */
 export function takeRange<T extends Tensor>(x: T, range: ArrayRange, axis: number): T {
   const [start, stop, step = 1] = range;
   if (!Number.isSafeInteger(step) || step === 0) {
@@ -77,13 +77,13 @@ export function takeRange<T extends Tensor>(x: T, range: ArrayRange, axis: numbe
     : strided(x, first, step, length, axis);
 }
 
-/** Every `step`-th sub-array from `first` on. */
+/** Every `step`-th sub-array, starting with `first`. */
 function strided<T extends Tensor>(x: T, first: T, step: number, length: Dim, axis: number): T {
   const numbers = sub(cumsum(fullLike(first, 1, { shape: [length] }), 0), 1);
   return take(x, add(mul(numbers, step), first), { axis, mode: 'valid' });
 }
 
-/** Where a range begins and how long it is, as `resolveRange` says of numbers. */
+/** Start and length of a range, as `resolveRange` computes them for numbers. */
 function resolved<T extends Tensor>(
   [start, stop]: ArrayRange,
   step: number,
@@ -107,12 +107,12 @@ function resolved<T extends Tensor>(
   return { first, count: maximum(floorDivide(add(span, stride - 1), stride), 0) };
 }
 
-/** A bound as a size or an end, where that is known; undefined otherwise. */
+/** A bound as a size or an open end, where it is known; undefined otherwise. */
 function knownBound(bound: RangeBound, eagerly: boolean): Dim | null | undefined {
   if (bound === null || bound === undefined) return null;
   if (!(bound instanceof Tensor)) return bound;
   const [known] = knownSizes(oneInteger(bound), eagerly) ?? [];
-  // A symbolic bound counts from the front, an element from where its sign says.
+  // A symbolic bound counts from the front, an element by its sign.
   return known === undefined || isStatic(known) || boundsOf(known).min >= 0 ? known : undefined;
 }
 

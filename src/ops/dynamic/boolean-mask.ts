@@ -18,10 +18,10 @@ import { asRows } from './onnx.js';
 import { countedPositions, rowsAt, rowsBack } from './positions.js';
 
 /**
- * The parts of `x` where `mask` is true, in row-major order: the mask covers the leading axes, in whose
- * place stands one axis of as many elements as are true. A mask of rank 0 puts a new axis of 1 or 0
- * elements in front. A `DTypeError` for a mask of another dtype than bool, a `ShapeError` where its
- * extents are not those of the leading axes.
+ * The sub-arrays of `x` where `mask` is true, in row-major order: the mask covers the leading axes, which
+ * become one axis with as many elements as are true. A mask of rank 0 adds a leading axis of 1 or 0 elements.
+ * A `DTypeError` for a mask that is not bool, a `ShapeError` where its extents are not those of the leading
+ * axes.
  */
 export const booleanMask: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, mask: Input<T>) => T

@@ -21,10 +21,10 @@ import { writeRepeated } from './onnx.js';
 import { countedPositions } from './positions.js';
 
 /**
- * Every element of `x` along an axis as many times in a row as `counts` says, an integer array of one
- * count for each, or of one for all; without an axis (or with null) the elements of the flattened `x`.
- * What `repeat` does with an array of counts. Negative counts are an `ArgumentError` where they are known,
- * and mean 0 where they are not.
+ * Repeats every element of `x` along an axis as many times as `counts` says, an integer array of one count
+ * for each, or of one for all; without an axis (or with null) the elements of the flattened `x`. The
+ * implementation of `repeat` with an array of counts. Negative counts are an `ArgumentError` where they are
+ * known, and mean 0 otherwise.
  */
 export const repeatEach: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, counts: Input<T>, axis?: number | null) => T,
@@ -97,7 +97,7 @@ export const repeatEach: OperatorFunction<
   ],
 });
 
-/** The number of elements that are repeated, and their axis in what they are taken from. */
+/** Number of repeated elements, and their axis. */
 function along(shape: Shape, axis: number | null): readonly [Dim, number] {
   if (axis === null) return [sizeOf(shape), 0];
   const at = normalizeAxis('repeatEach', axis, shape.length);

@@ -29,11 +29,11 @@ import { argsortRows, runStarts } from './sorted-rows.js';
 export interface UniqueOptions {
   /** The axis whose sub-arrays are compared; null, the default, compares single elements. */
   readonly axis?: number | null;
-  /** Also `index`: where each value occurs first, along the axis or in the flattened array. */
+  /** Also return `index`: the first occurrence of each value, along the axis or in the flattened array. */
   readonly returnIndex?: boolean;
-  /** Also `inverse`: which value each element (or sub-array) of the array is. */
+  /** Also return `inverse`: for each element (or sub-array), the number of its value. */
   readonly returnInverse?: boolean;
-  /** Also `counts`: how often each value occurs. */
+  /** Also return `counts`: the number of occurrences of each value. */
   readonly returnCounts?: boolean;
 }
 
@@ -47,7 +47,7 @@ type Asked<O> = {
   [K in keyof Parts]: K extends keyof O ? (true extends O[K] ? Parts[K] : never) : never;
 }[keyof Parts];
 
-/** The values alone, or a record of them and whatever else the options ask for. */
+/** The values alone, or a record of them and the requested results. */
 export type UniqueResult<T, O> = [Asked<O>] extends [never]
   ? T
   : { readonly [K in 'values' | Asked<O>]: T };
@@ -76,7 +76,7 @@ interface UniqueAttributes {
   readonly counts: boolean;
 }
 
-/** The values, then the other results that were asked for, in the order of the options. */
+/** The values, then the other requested results, in the order of the options. */
 const uniqueParts: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, options?: UniqueOptions) => readonly T[]
 > = operator({
@@ -115,7 +115,7 @@ const uniqueParts: OperatorFunction<
       const count = outputTypes[0].shape[axisOf(x.type, axis)];
       const { order, starts } = grouped(x, axis);
       const index = firstOf(x, axis, count);
-      // Which value stands at each place of the order.
+      // Number of the value at each position of the order.
       const numbers = sub(cumsum(starts, 0), 1);
       const values = take(axis === null ? flatten(x) : x, index, {
         axis: axis ?? 0,
@@ -145,7 +145,7 @@ const uniqueParts: OperatorFunction<
     },
     { args: [tensor([3, 'n'], { dtype: 'bool' }), { axis: 1, returnInverse: true }] },
     { args: [tensor(['n', 3]), { axis: 0, returnIndex: true }] },
-    // Equal values: moving one of them makes them two.
+    // Equal values: perturbing one of them makes them two.
     {
       args: [tensor([7], { values: [2, NaN, -1, 2, NaN, 0, -0] }), { returnCounts: true }],
       differentiable: false,
@@ -154,13 +154,12 @@ const uniqueParts: OperatorFunction<
 });
 
 /**
- * The values of `x` without repetitions, sorted: flattened, or the sub-arrays along `axis` in
- * lexicographic order. NaNs equal one another and come last. With `returnIndex`, `returnInverse` or
- * `returnCounts` the result is a record `{ values, index, inverse, counts }` of what was asked for:
- * int64 arrays, `index` and `counts` as long as there are values, `inverse` of the shape of `x`, or with
- * an axis as long as that. Any dtype.
+ * The distinct values of `x`, sorted: flattened, or the sub-arrays along `axis` in lexicographic order. NaNs
+ * are equal and sort last. With `returnIndex`, `returnInverse` or `returnCounts` the result is a record `{
+ * values, index, inverse, counts }` of the requested results: int64 arrays, `index` and `counts` with one
+ * element for each value, `inverse` of the shape of `x`, or with an axis of its length. Any dtype.
  *
- * The gradient of a value goes to where it occurs first.
+ * The gradient of a value goes to its first occurrence.
  */
 export const unique: Unique = Object.assign(
   (x: Input<Tensor>, options: UniqueOptions = {}): unknown => {
@@ -199,7 +198,7 @@ function writeUnique({
   ];
 }
 
-/** Where the axis of different values stands in the result. */
+/** Axis of the distinct values in the result. */
 function axisOf({ shape }: TensorType, axis: number | null): number {
   return axis === null ? 0 : normalizeAxis('unique', axis, shape.length);
 }
@@ -222,7 +221,7 @@ function inferUnique({
   ];
 }
 
-/** The order of what is compared, and where in it another value begins. */
+/** The sorting order, and the mask of positions where another value begins. */
 function grouped<T extends Tensor>(
   x: T,
   axis: number | null,
@@ -232,7 +231,7 @@ function grouped<T extends Tensor>(
   return { order, starts: runStarts(rows, order) };
 }
 
-/** What is compared, along the first of one or two axes. */
+/** The compared elements or sub-arrays, along the first of one or two axes. */
 function rowsOf<T extends Tensor>(x: T, axis: number | null): T {
   if (axis === null) return flatten(x);
   if (x.type.shape.length === 1) return x;
@@ -241,7 +240,7 @@ function rowsOf<T extends Tensor>(x: T, axis: number | null): T {
   return reshape(front, [length, sizeOf(rest)]);
 }
 
-/** Where each value occurs first: the order is stable. */
+/** Index of the first occurrence of each value: the order is stable. */
 function firstOf<T extends Tensor>(x: T, axis: number | null, count: Dim): T {
   const { order, starts } = grouped(x, axis);
   return take(order, countedPositions(starts, count), { axis: 0, mode: 'valid' });

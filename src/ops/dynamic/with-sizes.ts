@@ -13,8 +13,8 @@ import { checkRank } from '../declare/infer.js';
 import { example } from '../declare/law.js';
 
 /**
- * `x` itself, whose sizes are required to be those of a shape: some of either are not known yet. `op` names
- * the operator that wants it.
+ * `x` itself, with the requirement that its sizes are those of a shape: some of either are not known yet.
+ * `op` names the operator in errors.
  */
 export const withSizes: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, shape: Shape, op: string) => T,

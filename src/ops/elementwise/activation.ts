@@ -46,7 +46,7 @@ export const softsign: OperatorFunction<Unary> = unary({
   name: 'softsign',
   operands: 'float',
   value: (x) => {
-    // The same quotient in a form that survives infinities.
+    // An equivalent form that handles infinities.
     const inverse = e.div(1, e.abs(x));
     const far = e.div(e.select(e.gt(x, 0), e.constant(x.type.scalar, 1), -1), e.add(inverse, 1));
     return e.select(e.gt(e.abs(x), 1), far, e.div(x, e.add(e.abs(x), 1)));
@@ -67,7 +67,7 @@ export const mish: OperatorFunction<Unary> = unary({
     const dividend = e.add(e.add(e.add(excess, excess), square), 2);
     const n = scaledBy(dividend, powers);
     const isNegative = e.lt(x, 0);
-    // Below 0 the power of two comes last: what is denormal is rounded once.
+    // For negative x the power of two is applied last, so that denormals are rounded once.
     const tangent = e.div(e.select(isNegative, dividend, n), e.add(n, 2));
     const product = e.mul(e.max(x, leastArgument(x)), tangent);
     return withPlainForm(e.select(isNegative, scaledBy(product, powers), product), () => {
@@ -108,7 +108,7 @@ export const hardSwish: OperatorFunction<Unary> = unary({
     const bent = add(mul(x, 1 / 3), 0.5);
     return where(insideBend(x), mul(g, bent), where(greater(x, 0), g, 0));
   },
-  // The slope is a float32 there.
+  // HardSwish has a float32 slope.
   onnx: ({ onnx, inputs: [x] }) => (x.dtype === 'float64' ? null : onnx.node('HardSwish', [x])),
   samples: [
     { args: [tensor(['n', 3], { low: -2.9, high: 2.9 })] },
@@ -122,9 +122,9 @@ export const selu: OperatorFunction<Unary> = unary({
   operands: 'float',
   value: (x) =>
     e.select(e.gt(x, 0), e.mul(x, seluScale), e.mul(exponentialMinusOne(e.min(x, 0)), seluScale * seluAlpha)), // prettier-ignore
-  // From `x`: the result and its limit cancel.
+  // Computed from `x`: result and limit cancel.
   gradient: (g, x) => mul(g, where(greater(x, 0), seluScale, mul(decay(x), seluScale * seluAlpha))),
-  // The scales are float32 there.
+  // Selu has float32 scales.
   onnx: ({ onnx, inputs: [x] }) => (x.dtype === 'float64' ? null : onnx.node('Selu', [x])),
   samples: bothSides,
 });

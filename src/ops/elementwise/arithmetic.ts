@@ -14,7 +14,7 @@ import type { Binary, Unary } from '../signatures.js';
 import { everywhere, isAll, isNeutralOfSum, stretched } from '../uniform.js';
 import { binary, unary } from './point.js';
 
-/** `x + y`, element by element. Of bool: whether either is true. */
+/** `x + y`, elementwise. For bool: logical or. */
 export const add: OperatorFunction<Binary> = binary({
   name: 'add',
   value: (x, y) => (x.type.scalar === 'bool' ? e.or(x, y) : e.add(x, y)),
@@ -59,7 +59,7 @@ export const add: OperatorFunction<Binary> = binary({
   ],
 });
 
-/** `x - y`, element by element. Not for bool. */
+/** `x - y`, elementwise. Not for bool. */
 export const sub: OperatorFunction<Binary> = binary({
   name: 'sub',
   domain: 'number',
@@ -105,7 +105,7 @@ export const sub: OperatorFunction<Binary> = binary({
   ],
 });
 
-/** `x * y`, element by element. Of bool: whether both are true. */
+/** `x * y`, elementwise. For bool: logical and. */
 export const mul: OperatorFunction<Binary> = binary({
   name: 'mul',
   value: (x, y) => (x.type.scalar === 'bool' ? e.and(x, y) : e.mul(x, y)),
@@ -169,8 +169,8 @@ export const mul: OperatorFunction<Binary> = binary({
 });
 
 /**
- * `x / y`, element by element: true division. Integers become float32; a zero divisor gives an
- * infinity or NaN. See `floorDivide` for whole quotients.
+ * `x / y`, elementwise true division. Integers become float32; a zero divisor gives an infinity or NaN. See
+ * `floorDivide` for whole quotients.
  */
 export const div: OperatorFunction<Binary> = binary({
   name: 'div',
@@ -233,7 +233,7 @@ export const neg: OperatorFunction<Unary> = unary({
   samples: [{ args: [tensor(['n', 2])] }, { args: [tensor(['n'], { dtype: 'int8' })] }],
 });
 
-/** `+x`: the elements as they are. Not for bool. */
+/** `+x`: the elements unchanged. Not for bool. */
 export const positive: OperatorFunction<Unary> = unary({
   name: 'positive',
   domain: 'number',

@@ -117,7 +117,7 @@ const shiftSamples: readonly Sample[] = [
   { args: [tensor(['n'], { dtype: 'uint8', low: 0, high: 255 }), 3] },
 ]; // prettier-ignore
 
-/** Hardware takes shift counts modulo the width; NumPy shifts everything out. Negative counts too. */
+/** Hardware takes shift counts modulo the width; NumPy shifts everything out, also for negative counts. */
 const withinWidth = (count: Expr): Expr =>
   e.and(e.ge(count, 0), e.lt(count, count.type.scalar === 'i64' ? 64 : 32));
 

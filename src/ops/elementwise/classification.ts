@@ -12,7 +12,7 @@ const samples: readonly Sample[] = [
 const holdsFractions = (x: Expr): boolean => x.type.scalar === 'f32' || x.type.scalar === 'f64';
 const always = (x: Expr, value: 0 | 1): Expr => e.constant('bool', value, x.type.lanes);
 
-/** Whether the element is NaN. Never so for integers. */
+/** True where an element is NaN; false for integers. */
 export const isNaN: OperatorFunction<Unary> = unary({
   name: 'isNaN',
   result: 'bool',
@@ -21,7 +21,7 @@ export const isNaN: OperatorFunction<Unary> = unary({
   samples,
 });
 
-/** Whether the element is neither NaN nor infinite. Always so for integers. */
+/** True where an element is neither NaN nor infinite; true for integers. */
 export const isFinite: OperatorFunction<Unary> = unary({
   name: 'isFinite',
   result: 'bool',
@@ -30,7 +30,7 @@ export const isFinite: OperatorFunction<Unary> = unary({
   samples,
 });
 
-/** Whether the element is infinite, of either sign. Never so for integers. */
+/** True where an element is infinite, of either sign; false for integers. */
 export const isInf: OperatorFunction<Unary> = unary({
   name: 'isInf',
   result: 'bool',

@@ -8,7 +8,7 @@ import type { Binary } from '../signatures.js';
 import { everywhere } from '../uniform.js';
 import { binary } from './point.js';
 
-/** Comparisons promote their operands, then compare. Whatever is compared with NaN is unequal. */
+/** Comparisons promote their operands, then compare. NaN is unequal to everything. */
 
 const samples: readonly Sample[] = [
   { args: [tensor(['n', 3]), tensor([3])] },
@@ -19,7 +19,7 @@ const samples: readonly Sample[] = [
 /** bool has no order in the loop IR; as numbers, false is less than true. */
 const ordered = (x: Expr): Expr => (x.type.scalar === 'bool' ? e.cast('i32', x) : x);
 
-/** What a comparison with itself says; of floats only where NaN says the same. */
+/** Laws of a comparison with itself; for floats only where NaN gives the same. */
 function ofItself(
   words: string,
   holds: boolean,
@@ -38,7 +38,7 @@ function ofItself(
   };
 }
 
-/** Whether `x === y`. */
+/** True where `x === y`. */
 export const equal: OperatorFunction<Binary> = binary({
   name: 'equal',
   result: 'bool',
@@ -48,7 +48,7 @@ export const equal: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether `x !== y`; true when either is NaN. */
+/** True where `x !== y`, or either is NaN. */
 export const notEqual: OperatorFunction<Binary> = binary({
   name: 'notEqual',
   result: 'bool',
@@ -58,7 +58,7 @@ export const notEqual: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether `x < y`. */
+/** True where `x < y`. */
 export const less: OperatorFunction<Binary> = binary({
   name: 'less',
   result: 'bool',
@@ -68,7 +68,7 @@ export const less: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether `x <= y`. */
+/** True where `x <= y`. */
 export const lessEqual: OperatorFunction<Binary> = binary({
   name: 'lessEqual',
   result: 'bool',
@@ -78,7 +78,7 @@ export const lessEqual: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether `x > y`. */
+/** True where `x > y`. */
 export const greater: OperatorFunction<Binary> = binary({
   name: 'greater',
   result: 'bool',
@@ -88,7 +88,7 @@ export const greater: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether `x >= y`. */
+/** True where `x >= y`. */
 export const greaterEqual: OperatorFunction<Binary> = binary({
   name: 'greaterEqual',
   result: 'bool',

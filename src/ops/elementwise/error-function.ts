@@ -18,7 +18,7 @@ export const erf: OperatorFunction<Unary> = unary({
   samples,
 });
 
-/** `1 - erf(x)`, accurate also where that is small. Integers become float32. */
+/** `1 - erf(x)`, accurate also for small results. Integers become float32. */
 export const erfc: OperatorFunction<Unary> = unary({
   name: 'erfc',
   operands: 'float',

@@ -90,7 +90,7 @@ export const acosh: OperatorFunction<Unary> = unary({
     const near = logarithmOfOnePlus(e.add(t, e.sqrt(e.add(e.add(t, t), e.mul(t, t)))));
     return e.select(e.gt(x, limit), doubleLogarithm(x), e.select(e.lt(x, 1), NaN, near));
   },
-  // In two factors, of which one is NaN where there is no result.
+  // In two factors, of which one is NaN outside of the domain.
   gradient: (g, x) => mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))),
   onnx: 'Acosh',
   samples: [

@@ -14,20 +14,20 @@ import { binary } from './point.js';
 import { where } from './selection.js';
 
 /**
- * `log(exp(x) + exp(y))` without overflow. Integers become float32. The gradient is shared out by
- * sigmoid(x - y), so that shares add up to 1 however large the operands are; equal infinities share evenly.
+ * `log(exp(x) + exp(y))` without overflow. Integers become float32. The gradient is weighted by sigmoid(x -
+ * y), so that the weights add up to 1 however large the operands are; equal infinities share evenly.
  */
 export const logaddexp: OperatorFunction<Binary> = binary({
   name: 'logaddexp',
   operands: 'float',
   value: (x, y) => {
     const [greater, lesser] = [e.max(x, y), e.min(x, y)];
-    // The exponential magnifies what rounding takes from the distance; of an infinite one that is nothing.
+    // The exponential magnifies the rounding error of the distance, which is none for an infinite one.
     const [distance, lost] = exactSum(lesser, e.neg(greater));
     const error = e.select(e.gt(distance, -Infinity), lost, 0);
     const share = exponentialOfSum(distance, error, e.constant(x.type.scalar, 1));
     const sum = e.add(greater, logarithmOfOnePlus(share));
-    // Equal infinities have no distance.
+    // The distance of equal infinities is NaN.
     return e.select(e.eq(x, y), e.add(x, Math.LN2), sum);
   },
   gradient: [
@@ -37,7 +37,7 @@ export const logaddexp: OperatorFunction<Binary> = binary({
   samples: [{ args: [tensor(['n', 3]), tensor([3])] }],
 });
 
-/** x - y, and 0 for equal infinities: only those, for where finite numbers are equal it varies, too. */
+/** x - y, and 0 for equal infinities: only those, because for equal finite numbers it has a derivative. */
 function distanceOf<T extends Tensor>(x: T, y: T): T {
   const isUndefined = logicalAnd(equal(x, y), logicalNot(isFinite(x)));
   return where(isUndefined, 0, sub(x, y));

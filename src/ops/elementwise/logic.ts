@@ -53,7 +53,7 @@ const absorbing = (words: string, constant: number, build: LawCase['build']): La
     inEitherOrder(inputs, (x, y) => (isAll(y, constant) ? everywhere(constant, type, x) : null)),
 });
 
-/** Whether both are true; bool. Of other dtypes, whatever is not 0 is true. */
+/** Logical and, as bool. For other dtypes, any value but 0 is true. */
 export const logicalAnd: OperatorFunction<Binary> = binary({
   name: 'logicalAnd',
   operands: toBool,
@@ -67,7 +67,7 @@ export const logicalAnd: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether at least one is true; bool. Of other dtypes, whatever is not 0 is true. */
+/** Logical or, as bool. For other dtypes, any value but 0 is true. */
 export const logicalOr: OperatorFunction<Binary> = binary({
   name: 'logicalOr',
   operands: toBool,
@@ -81,7 +81,7 @@ export const logicalOr: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether exactly one is true; bool. Of other dtypes, whatever is not 0 is true. */
+/** Logical exclusive or, as bool. For other dtypes, any value but 0 is true. */
 export const logicalXor: OperatorFunction<Binary> = binary({
   name: 'logicalXor',
   operands: toBool,
@@ -106,7 +106,7 @@ export const logicalXor: OperatorFunction<Binary> = binary({
   samples,
 });
 
-/** Whether `x` is false. */
+/** Logical not: true where `x` is false. */
 export const logicalNot: OperatorFunction<Unary> = unary({
   name: 'logicalNot',
   operands: toBool,
@@ -167,7 +167,7 @@ export const logicalNot: OperatorFunction<Unary> = unary({
   samples: samples.map(({ args }) => ({ args: args.slice(0, 1) })),
 });
 
-/** The comparison that says the contrary of `x`, by pairs of contraries. */
+/** The comparison that negates `x`, by pairs of opposites. */
 function opposite(
   x: Value,
   pairs: readonly (readonly [OperatorFunction<Binary>, OperatorFunction<Binary>])[],

@@ -6,7 +6,7 @@ import { callOf, example, floatDTypes, integerDTypes, type Law } from '../declar
 import type { Unary } from '../signatures.js';
 import { unary } from './point.js';
 
-/** Integers and bool are whole already and come back as they are. */
+/** Lowering for floats; integers and bool are returned unchanged. */
 const fractional =
   (round: (x: Expr) => Expr) =>
   (x: Expr): Expr =>
@@ -37,7 +37,7 @@ const simplify: readonly Law[] = [
   },
 ];
 
-/** The greatest whole number not above. */
+/** The greatest whole number that is not greater than the element. */
 export const floor: OperatorFunction<Unary> = unary({
   name: 'floor',
   value: fractional(e.floor),
@@ -46,7 +46,7 @@ export const floor: OperatorFunction<Unary> = unary({
   samples,
 });
 
-/** The least whole number not below. */
+/** The least whole number that is not less than the element. */
 export const ceil: OperatorFunction<Unary> = unary({
   name: 'ceil',
   value: fractional(e.ceil),
@@ -64,7 +64,7 @@ export const round: OperatorFunction<Unary> = unary({
   samples,
 });
 
-/** The whole part: the fraction is dropped, towards zero. */
+/** The integer part: rounds towards zero. */
 export const trunc: OperatorFunction<Unary> = unary({
   name: 'trunc',
   value: fractional(e.trunc),

@@ -33,9 +33,9 @@ export type Where = <T extends Tensor = DefaultTensor>(
 ) => T;
 
 /**
- * `x` where the condition holds, `y` elsewhere; all three broadcast. The condition is converted to
- * bool (`!= 0`), `x` and `y` to their common dtype. The element not chosen has no influence at all:
- * its gradient is zero, and a NaN in it does not spread.
+ * `x` where the condition holds, `y` elsewhere; all three broadcast. The condition is converted to bool (`!=
+ * 0`), `x` and `y` to their common dtype. The element that is not chosen has no influence: its gradient is
+ * zero, and its NaN does not spread.
  */
 export const where: OperatorFunction<Where> = operator({
   name: 'where',
@@ -120,7 +120,7 @@ export const where: OperatorFunction<Where> = operator({
   ],
 });
 
-/** What replaces NaN and the infinities; null stands for the greatest and least finite value. */
+/** Replacements of NaN and the infinities; null stands for the greatest and least finite value. */
 export interface Replacements {
   /** Default 0. */
   readonly nan?: number;
@@ -132,8 +132,8 @@ export interface Replacements {
 export type NanToNum = <T extends Tensor = DefaultTensor>(x: Input<T>, options?: Replacements) => T;
 
 /**
- * Finite numbers in place of NaN and the infinities: 0, and the ends of the dtype's finite range unless
- * others are given. Nothing flows back through what was replaced. Integers stay as they are.
+ * Replaces NaN by 0 and infinities by the ends of the dtype's finite range, or by other numbers. Replaced
+ * elements have no gradient. Integers stay unchanged.
  */
 export const nanToNum: OperatorFunction<NanToNum> = operator({
   name: 'nanToNum',

@@ -74,13 +74,13 @@ export const sign: OperatorFunction<Unary> = unary({
 });
 
 function signOf(x: Expr): Expr {
-  // The last choice keeps NaN and turns -0 into 0.
+  // The last select keeps NaN and turns -0 into 0.
   return e.select(e.gt(x, 0), 1, e.select(e.lt(x, 0), -1, e.select(e.eq(x, 0), 0, x)));
 }
 
 /**
- * The magnitude of `x` with the sign of `y`, also where `y` is a zero. NaN counts as positive: processors
- * give it a sign by the order of operands, which code that computes the same may change.
+ * The magnitude of `x` with the sign of `y`, also where `y` is a zero. NaN counts as positive: its sign on a
+ * processor depends on the order of operands, which equivalent code may change.
  */
 export const copysign: OperatorFunction<Binary> = binary({
   name: 'copysign',

@@ -61,7 +61,7 @@ export const sinc: OperatorFunction<Unary> = unary({
     return e.cast(x.type.scalar, value);
   },
   gradient: (g, x, y) => {
-    // The cosine and the result cancel near 0. What is not chosen is made of harmless operands.
+    // The cosine and the result cancel near 0. Operands of the branch not chosen are harmless.
     const near = less(abs(x), 0.5);
     const far = where(near, 1, x);
     const angle = mul(sub(far, mul(round(mul(far, 0.5)), 2)), Math.PI); // less whole turns, exactly
@@ -73,7 +73,7 @@ export const sinc: OperatorFunction<Unary> = unary({
   ],
 });
 
-/** The derivative of sin(pi x) / (pi x) up to 1/2, by its series: one that can be differentiated again. */
+/** The derivative of sin(pi x) / (pi x) up to 1/2, by its series, which can be differentiated again. */
 function slopeOfSinc<T extends Tensor>(x: T): T {
   const z = square(x);
   const [last, ...others] = slopeSeries.toReversed();
@@ -88,14 +88,14 @@ const slopeSeries: readonly number[] = Array.from({ length: 12 }, (_, i) => {
   return factor * 2 * (i + 1);
 });
 
-/** A quotient by the rounded product of pi with `x`, with what rounding has changed put right. */
+/** A quotient by the rounded product of pi and `x`, corrected for the rounding error. */
 function correctedQuotient(x: Expr, quotient: Expr, divisor: Expr): Expr {
   const [, rounded] = exactProduct(x, e.constant('f64', Math.PI));
   const error = e.add(rounded, e.mul(x, piError));
   const corrected = e.sub(quotient, e.mul(quotient, e.div(error, divisor)));
-  // Beyond, the sine is 0, and the product may overflow.
+  // Beyond this the sine is 0, and the product may overflow.
   return e.select(e.lt(e.abs(x), 2 ** 53), corrected, quotient);
 }
 
-/** pi less its double. */
+/** pi minus its double. */
 const piError = 1.2246467991473532e-16;

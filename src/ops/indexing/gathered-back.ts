@@ -7,8 +7,8 @@ import { cumsum } from '../reduction/cumulative.js';
 import { scatterAdd } from './gather.js';
 
 /**
- * The adjoint of anything that only takes elements, in operators: what becomes of the numbers of the
- * elements of an array of this shape says where each of `g` is added.
+ * The adjoint of any gathering operation, in operators: `taken`, applied to the numbers of the elements of an
+ * array of this shape, shows where each element of `g` is added.
  */
 export function gatheredBack<T extends Tensor>(g: T, shape: Shape, taken: (numbers: T) => T): T {
   const count = sizeOf(shape);

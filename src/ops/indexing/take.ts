@@ -31,7 +31,7 @@ import { gatheredBack } from './gathered-back.js';
 import type { OnnxValue } from '../declare/onnx.js';
 
 export interface TakeOptions {
-  /** Default null: positions in the flattened array. */
+  /** Default null: indices into the flattened array. */
   readonly axis?: number | null;
   readonly mode?: IndexMode;
 }
@@ -44,8 +44,8 @@ interface TakeAttributes {
 const operands: Conversion = ([x, indices]) => [promoteAll([x]), indexDType(indices)];
 
 /**
- * The elements, or the sub-arrays along an axis, at the positions in `indices`, whose shape takes the
- * place of the axis. `indices` is an integer array of any shape, or plain data.
+ * The elements, or the sub-arrays along an axis, at `indices`, whose shape replaces the axis. `indices` is an
+ * integer array of any shape, or plain data.
  */
 export const take: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, indices: Input<T>, options?: TakeOptions) => T
@@ -110,7 +110,7 @@ export const take: OperatorFunction<
   ],
 }); // prettier-ignore
 
-/** The adjoint of `take`: an array of a shape that sums up, at every position, what was taken from there. */
+/** The adjoint of `take`: adds each element to the index that it was taken from, in zeros of a shape. */
 export const takeAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,
@@ -189,7 +189,7 @@ function takenShape(op: string, shape: Shape, indices: Shape, axis: number | nul
     : shape.toSpliced(normalizeAxis(op, axis, shape.length), 1, ...indices);
 }
 
-/** Where the element at an index of the result comes from. */
+/** Source index of a result element. */
 function sourceOf(
   index: readonly Expr[],
   shape: readonly Expr[],

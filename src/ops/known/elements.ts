@@ -21,13 +21,13 @@ import { Extents } from '../../loop/language/extents.js';
 import type { KnownArray } from './facets.js';
 import { sizeOfExpr } from './size.js';
 
-/** Arrays of sizes and positions have no more elements than this. */
+/** Size limit of arrays whose elements are tracked. */
 const mostElements = 256;
 
-/** How many calls one after the other are looked through. */
+/** Depth limit of the search through calls. */
 const deepest = 256;
 
-/** One entry for each element in row-major order, null where it is not known. Empty where nothing is. */
+/** One entry for each element in row-major order, null where it is unknown. Empty when all are unknown. */
 export type Elements = readonly (Dim | null)[];
 
 const nothing: Elements = [];
@@ -39,12 +39,12 @@ export interface MadeBy<T extends Tensor> {
   readonly operands: readonly T[];
 }
 
-/** Where an array comes from: its elements, or the call whose only result it is; null where nobody knows. */
+/** Definition of an array: its elements, or the call whose only result it is; null when unknown. */
 export type Making<T extends Tensor> = (tensor: T) => ConstantData | MadeBy<T> | null;
 
 /**
- * What is known of single elements of small arrays of integers, above all of those that hold sizes: numbers, and
- * sizes that follow from shapes by arithmetic. Found by running the lowerings of operators on what is known of their
+ * Known elements of small integer arrays, above all of those that hold sizes: numbers, and sizes derived from
+ * shapes by arithmetic. Found by evaluating the lowerings of operators on the known elements of their
  * operands, so that `reshape(x, concat([shapeOf(x).slice([0, 2]), [h, d]]))` has the sizes of `x`.
  */
 export class KnownElements<T extends Tensor> {
@@ -56,7 +56,7 @@ export class KnownElements<T extends Tensor> {
     this.#making = making;
   }
 
-  /** The elements of an array that are known. */
+  /** The known elements of an array. */
   of(tensor: T, depth: number = 0): Elements {
     if (depth > deepest || smallShape(tensor.type) === null) return nothing;
     let known = this.#known.get(tensor);
@@ -73,17 +73,17 @@ export class KnownElements<T extends Tensor> {
     return known;
   }
 
-  /** All elements of an array; null where one is not known. */
+  /** All elements of an array; null when one is unknown. */
   all(tensor: T): readonly Dim[] | null {
     return complete(tensor.type, this.of(tensor));
   }
 
-  /** Notes the elements of an array that stands for one of another program. */
+  /** Records the elements of an array that stands for one of another program. */
   learn(tensor: T, elements: readonly Dim[]): void {
     this.#known.set(tensor, elements);
   }
 
-  /** What is known of the elements of a call's result. */
+  /** The known elements of a call's result. */
   ofResult(type: TensorType, made: MadeBy<T>, depth: number = 0): Elements {
     const shape = smallShape(type);
     if (shape === null) return nothing;
@@ -146,7 +146,7 @@ export class KnownElements<T extends Tensor> {
     });
   }
 
-  /** A reduction to one element, one after the other. */
+  /** Reduction to one element, by iteration. */
   #fold(
     dtype: DType,
     { attributes, operands: [operand] }: MadeBy<T>,
@@ -174,7 +174,7 @@ export class KnownElements<T extends Tensor> {
     return [this.#size(settle(dtype, result)) ?? null];
   }
 
-  /** Known elements as expressions; nothing is known of the others. */
+  /** Known elements as expressions; others are unknown. */
   #access(operand: T, known: (operand: T) => Elements): Access {
     const { dtype, shape } = operand.type;
     return {
@@ -210,18 +210,18 @@ export class KnownElements<T extends Tensor> {
 
 const knownOfPrograms: WeakMap<Program, KnownElements<Value>> = new WeakMap();
 
-/** What is known of the values of a program that may still grow. */
+/** The known elements of a program that may still grow. */
 export function knownElementsOf(program: Program): KnownElements<Value> {
   let known = knownOfPrograms.get(program);
   if (known === undefined) knownOfPrograms.set(program, (known = new KnownElements(makingOfValue)));
   return known;
 }
 
-/** Where the values of programs come from. */
+/** Definitions of program values. */
 const makingOfValue: Making<Value> = ({ program, node: id }) => {
   const node = program.node(id);
   if (node.kind === 'constant') return node.data;
-  if (node.kind === 'variable' || node.types.length !== 1 || node.regions.length > 0) return null;
+  if (node.kind !== 'call' || node.types.length !== 1 || node.regions.length > 0) return null;
   return {
     declaration: declarationOf(node.op),
     attributes: node.attributes,
@@ -229,13 +229,13 @@ const makingOfValue: Making<Value> = ({ program, node: id }) => {
   };
 };
 
-/** The shape of an array of few integers or truth values. */
+/** The shape of a small array of integers or booleans; null for others. */
 function smallShape({ dtype, shape }: TensorType): readonly number[] | null {
   if (isFloat(dtype) || !shape.every(isStatic)) return null;
   return Number(sizeOf(shape)) <= mostElements ? shape : null;
 }
 
-/** The elements of an array of integers, where all are known. */
+/** The elements of an integer array, when all are known. */
 export function complete(type: TensorType, elements: Elements): readonly Dim[] | null {
   const shape = smallShape(type);
   const isComplete =
@@ -243,7 +243,7 @@ export function complete(type: TensorType, elements: Elements): readonly Dim[] |
   return isComplete ? (elements as readonly Dim[]) : null;
 }
 
-/** Numbers as the elements of an array of integers or truth values. */
+/** A constant of integers or booleans. */
 export function constantOf({ dtype, shape }: TensorType, numbers: readonly number[]): ConstantData {
   const data = allocate(dtype, numbers.length);
   numbers.forEach((number, i) => {
@@ -260,7 +260,7 @@ function arrayOf({ type: { shape } }: Tensor, elements: Elements): KnownArray {
   };
 }
 
-/** Numbers that lose bits are not known. */
+/** Elements as numbers; unsafe integers are unknown. */
 function numbersOf({ type: { dtype }, data }: ConstantData): Elements {
   return Array.from({ length: data.length }, (_, i) => {
     const number = Number(readElement(dtype, data, i));

@@ -13,14 +13,14 @@ import {
 import type { Shape } from '../../ir/types.js';
 import { shapeToString } from '../declare/infer.js';
 
-/** What indices of `slice` mean, for symbolic extents too. */
+/** Meaning of the indices of `slice`, also for symbolic extents. */
 
-/** An index in its full form: one position, a new axis, all axes left over, or `[start, stop, step]`. */
+/** A normalized index: one index, a new axis, all remaining axes, or `[start, stop, step]`. */
 export type SliceEntry = Dim | null | '...' | readonly [Dim | null, Dim | null, number];
 
 const bound = attr.optional(attr.dim);
 
-/** How an index travels. A range is a list, so a dimension's text never meets `'...'`. */
+/** Attribute codec of an entry. A range is a list, so a dimension's text is never taken for `'...'`. */
 export const sliceEntry: Attribute<SliceEntry> = {
   expected: "an integer, [start, stop, step], null or '...'",
   accepts: (value): value is SliceEntry =>
@@ -52,7 +52,7 @@ export const sliceEntry: Attribute<SliceEntry> = {
   },
 };
 
-/** The positions `start + k * step` for `0 <= k < length`, all within the extent. */
+/** The indices `start + k * step` for `0 <= k < length`, all within the extent. */
 export interface Range {
   readonly start: Dim;
   readonly step: number;
@@ -60,7 +60,7 @@ export interface Range {
 }
 
 export interface Selection {
-  /** What is taken of each axis of the operand; one position where the axis is dropped. */
+  /** The range of each axis of the operand; one index where the axis is dropped. */
   readonly ranges: readonly Range[];
   /** For each axis of the result the operand's axis, or -1 for a new one. */
   readonly kept: readonly number[];

@@ -66,9 +66,9 @@ const reshapings: readonly Law[] = [
 const restoreShape: Gradient = ({ inputs: [x], grads: [g] }) => [reshape(g!, x.type.shape)];
 
 /**
- * The same elements in row-major order under another shape. One extent may be -1: it is computed.
- * A `ShapeError` where the number of elements would change; what symbolic extents leave open is required
- * of the sizes of a run. The shape may be an integer array, with -1 in it as well.
+ * The same elements in row-major order with another shape. One extent may be -1, which is inferred. A
+ * `ShapeError` where the number of elements would change; conditions on symbolic extents become requirements.
+ * The shape may be an integer array, with -1 in it as well.
  */
 export const reshape: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, shape: ShapeArgument) => T
@@ -94,13 +94,13 @@ export const reshape: OperatorFunction<
   ],
 });
 
-/** The shape that an array holds. Where it is not known yet, what -1 stands for is worked out with it. */
+/** The shape held by an array. Where it is not known yet, -1 is inferred at run time. */
 function shapeIn(shape: Tensor, x: Input<Tensor>): readonly Dim[] {
   const from = x instanceof Tensor ? x.type.shape : describeHost(x, 'reshape').shape;
   return sizesOf(shape, () => openExtents(shape, sizeOf(from)).type.shape);
 }
 
-/** The shape with its -1 replaced, when it holds as many elements as `from`. */
+/** The shape with its -1 inferred, when it has as many elements as `from`. */
 function resolveShape(from: Shape, shape: Shape, require: Require): Shape {
   const unknown = shape.flatMap((dim, axis) => (dim === -1 ? [axis] : []));
   if (unknown.length > 1) {
@@ -132,7 +132,7 @@ function resolveShape(from: Shape, shape: Shape, require: Require): Shape {
 }
 
 /**
- * `x` with new axes of size 1. `axis` gives their places in the result: one, or several distinct ones;
+ * `x` with new axes of size 1. `axis` gives their positions in the result: one, or several distinct ones;
  * negative ones count from the end of the result's shape.
  */
 export const expandDims: OperatorFunction<
@@ -159,8 +159,8 @@ export const expandDims: OperatorFunction<
 });
 
 /**
- * `x` without axes of size 1: those named, or by default all whose size is known to be 1. A
- * `ShapeError` when a named axis has another size.
+ * `x` without axes of size 1: the named ones, or by default all whose size is known to be 1. A `ShapeError`
+ * when a named axis has another size.
  */
 export const squeeze: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, axis?: Axes) => T

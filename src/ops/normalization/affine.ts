@@ -18,10 +18,10 @@ export interface NormalizationOptions {
   readonly epsilon?: number;
 }
 
-/** What normalizations add to the variance unless they are told otherwise. */
+/** Default of the number added to the variance. */
 export const defaultEpsilon = 1e-5;
 
-/** Which parameters an operator's operands hold. */
+/** Parameters among an operator's operands. */
 export interface Affine {
   readonly scaled: boolean;
   readonly shifted: boolean;
@@ -33,7 +33,7 @@ export const affineAttributes: {
   readonly shifted: Attribute<boolean>;
 } = { epsilon: attr.number, scaled: attr.bool, shifted: attr.bool };
 
-/** The operands that are there, and which they are. */
+/** The operands that are present, and their roles. */
 export function affineCall(
   x: Input<Tensor>,
   gamma: Input<Tensor> | null | undefined,
@@ -76,7 +76,7 @@ export function checkParameters(
   }
 }
 
-/** `normal * gamma + beta`; `along` is the shape in which the parameters meet `normal`. */
+/** `normal * gamma + beta`; `along` is the shape in which the parameters broadcast. */
 export function applyAffine<T extends Tensor>(
   normal: T,
   parameters: readonly T[],
@@ -88,7 +88,7 @@ export function applyAffine<T extends Tensor>(
   return shifted ? add(result, scaled ? second : first) : result;
 }
 
-/** The normal form of `x`, computed only where it is asked for, and how gradients get through it. */
+/** The normalized form of `x`, computed lazily, and its backward function. */
 interface Normal<T> {
   of(): T;
   through(g: T): T;

@@ -21,7 +21,7 @@ export type RandomBits = <T extends Tensor = DefaultTensor>(
   shape: ShapeArgument,
 ) => T;
 
-/** 32 independent random bits an element, as int32. */
+/** 32 independent random bits for each element, as int32. */
 export const randomBits: OperatorFunction<RandomBits, false> = operator({
   name: 'randomBits',
   family: 'random',
@@ -42,7 +42,7 @@ export const randomBits: OperatorFunction<RandomBits, false> = operator({
 export interface IntegerOptions {
   /** The least value. Default 0. */
   readonly low?: number;
-  /** Values stay below. */
+  /** Exclusive upper bound. */
   readonly high: number;
   /** An integer dtype. Default int32. */
   readonly dtype?: DType;
@@ -57,7 +57,7 @@ export type RandomInteger = <T extends Tensor = DefaultTensor>(
 
 const span = { shape: attr.dims, low: attr.int, high: attr.int, dtype: attr.dtype };
 
-/** From where to where the bounds may lie, which are numbers; null for what is no integer dtype. */
+/** Range of the bounds, which are numbers; null for a dtype that is not an integer. */
 function boundsRange(dtype: DType): readonly [number, number] | null {
   const range = integerRange(dtype);
   if (range === null) return null;
@@ -68,8 +68,8 @@ function boundsRange(dtype: DType): readonly [number, number] | null {
 }
 
 /**
- * Integers spread evenly over low, ..., high - 1: 63 random bits modulo the count n, so that probabilities
- * differ by a factor of at most 1 + n / 2^63 (2^-32 off for the whole of int32).
+ * Integers distributed uniformly over low, ..., high - 1: 63 random bits modulo the count n, so that
+ * probabilities differ by a factor of at most 1 + n / 2^63 (2^-32 off for the whole of int32).
  */
 export const randomInteger: OperatorFunction<RandomInteger, false> = operator({
   name: 'randomInteger',

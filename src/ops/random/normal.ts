@@ -36,8 +36,9 @@ export type RandomNormal = <T extends Tensor = DefaultTensor>(
 const bell = { shape: attr.dims, mean: attr.number, std: attr.number, dtype: attr.dtype };
 
 /**
- * Normally distributed numbers, by inverting the distribution at a random probability (Wichura 1988): of
- * 32 bits for float32 and narrower, whose tails end at 6.3 standard deviations; of 53 for float64 (8.2).
+ * Normally distributed numbers, by inverting the distribution function at a random probability (Wichura
+ * 1988): of 32 bits for float32 and narrower, whose tails end at 6.3 standard deviations; of 53 for float64
+ * (8.2).
  */
 export const randomNormal: OperatorFunction<RandomNormal, false> = operator({
   name: 'randomNormal',
@@ -79,7 +80,7 @@ export const randomNormal: OperatorFunction<RandomNormal, false> = operator({
   ],
 });
 
-/** One bit is the sign; the others, and a half so that it is never 0, the probability of its tail. */
+/** One bit is the sign; the others, plus a half so that it is never 0, the probability of its tail. */
 function standardNormal([first, second]: Words, dtype: DType): Expr {
   const scalar = computeScalar(dtype);
   const rest = e.cast(scalar, e.and(first, 0x7fffffff));

@@ -15,7 +15,7 @@ import { randomWords, type Words } from './threefry.js';
  * fresh numbers on replay: whoever calls counts up. Equal states give equal numbers on every target.
  */
 
-/** A state for samples. */
+/** A random state for samples. */
 export const sampleState: SampleArray = tensor([2], { dtype: 'int64', values: [42, 7] });
 
 /** The conversion of the one operand. */
@@ -51,7 +51,7 @@ export function fromWords<A>(
   };
 }
 
-/** Refuses dtypes that hold no fractions. */
+/** Refuses dtypes that are not floats. */
 export function checkFloat(op: string, dtype: DType): void {
   if (isFloat(dtype)) return;
   throw new DTypeError('draws fractions', {
@@ -62,7 +62,7 @@ export function checkFloat(op: string, dtype: DType): void {
   });
 }
 
-/** Refuses numbers that are beyond a float dtype: what is computed of them would be infinite. */
+/** Refuses numbers beyond the range of a float dtype: results would be infinite. */
 export function checkHolds(
   op: string,
   dtype: DType,

@@ -29,7 +29,7 @@ type Span = AttributesOf<typeof span>;
 export interface UniformOptions {
   /** The least value. Default 0. */
   readonly low?: number;
-  /** Values stay below. Default 1. */
+  /** Exclusive upper bound. Default 1. */
   readonly high?: number;
   /** A float dtype. Default float32. */
   readonly dtype?: DType;
@@ -43,8 +43,8 @@ export type RandomUniform = <T extends Tensor = DefaultTensor>(
 ) => T;
 
 /**
- * Numbers spread evenly over [low, high): multiples of 2^-p of the span, with as many bits p as the dtype
- * has (24 for float32, 53 for float64), moved to `low`. `high` itself is never drawn.
+ * Numbers distributed uniformly over [low, high): multiples of 2^-p of the span, with as many bits p as the
+ * dtype has (24 for float32, 53 for float64), shifted to `low`. `high` itself is never drawn.
  */
 export const randomUniform: OperatorFunction<RandomUniform, false> = operator({
   name: 'randomUniform',
@@ -90,7 +90,7 @@ function fraction([first, second]: Words, dtype: DType): Expr {
   return e.mul(e.add(e.mul(high, 2 ** 26), low), 2 ** -53);
 }
 
-/** The greatest number of a precision below `x`: what rounding must not pass. */
+/** The greatest number of a precision below `x`: an upper bound that rounding must not exceed. */
 function justBelow(x: number, bits: number): number {
   if (x === 0) return -(2 ** -1000);
   let exponent = Math.floor(Math.log2(Math.abs(x)));

@@ -25,12 +25,12 @@ import { type Scan, scanLoops } from './scan.js';
 import { totalDType } from './sum.js';
 import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 
-/** Running folds, and the linear recurrence that their gradients are made of. */
+/** Cumulative reductions, and the linear recurrence of their gradients. */
 
 export interface CumulativeOptions {
-  /** Leave the element itself out: the first result is 0 for sums, 1 for products. Default false. */
+  /** Exclude the element itself: the first result is 0 for sums, 1 for products. Default false. */
   readonly exclusive?: boolean;
-  /** From the end to the beginning. Default false. */
+  /** Iterate from the end. Default false. */
   readonly reverse?: boolean;
 }
 
@@ -52,24 +52,24 @@ const cumulativeSamples: readonly Sample[] = [
 
 interface CumulativeSpec {
   readonly name: string;
-  /** What stands before the first element. */
+  /** Value before the first element. */
   readonly neutral: number;
   combine(a: Expr, b: Expr): Expr;
-  /** True of sums, which carry what floats round away. Default false. */
+  /** True for sums, which are compensated for rounding. Default false. */
   readonly isSum?: boolean;
   /** The gradient of `x`, whose axis is `along`; `x` and `g` are flat where the result is. */
   gradient<T extends Tensor>(g: T, x: T, along: number, options: Required<CumulativeOptions>): T;
-  /** How the elements of `x`, of the result's dtype, are folded along an axis in ONNX. */
+  /** Cumulative reduction of `x`, of the result's dtype, along an axis in ONNX. */
   onnx(
     onnx: OnnxWriter,
     x: OnnxValue,
     along: { readonly axis: number; readonly shape: Shape } & Required<CumulativeOptions>,
   ): OnnxValue;
-  /** Besides the common ones. */
+  /** In addition to the common ones. */
   readonly samples?: readonly Sample[];
 }
 
-/** Declares a running fold. */
+/** Declares a cumulative reduction. */
 export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
   const { name, neutral, combine } = spec;
   return operator({
@@ -129,8 +129,8 @@ export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
 }
 
 /**
- * A running sum of floats: a total, and what has been added since the total was made. What the total then
- * rounds away is the first that is added next.
+ * A compensated running sum of floats: a total, and the sum of recent terms. The rounding error of updating
+ * the total becomes the first recent term.
  */
 function runningSum(
   dtype: DType,
@@ -150,8 +150,8 @@ function runningSum(
 }
 
 /**
- * Running sums along an axis. Integers and bool add up as int64. Without an axis the result is the
- * running sum of all elements in row-major order, of rank 1.
+ * Cumulative sum along an axis. Integers and bool are summed as int64. Without an axis the result is the
+ * cumulative sum of all elements in row-major order, of rank 1.
  */
 export const cumsum: OperatorFunction<Cumulative> = cumulative({
   name: 'cumsum',
@@ -206,7 +206,7 @@ export const recurrence: OperatorFunction<
   gradient: ({ inputs: [a], outputs: [y], grads: [g], attributes: { axis, reverse } }) => {
     const back = reverse ? 1 : -1;
     const behind = recurrence(shift(a, back, axis), g!, axis, { reverse: !reverse });
-    // The product is made before it is moved: what has no predecessor must not meet an infinity as a zero.
+    // Multiplied before the shift: an element without predecessor must not meet an infinity as a zero.
     const factors = shift(mul(shift(behind, back, axis), y), -back, axis);
     return [
       sameShape(a.type.shape, y.type.shape) ? factors : reshape(factors, a.type.shape),
@@ -224,7 +224,7 @@ export const recurrence: OperatorFunction<
         exclusive: false,
         initial: [e.constant(computeScalar(dtype), 0)],
         dtypes: [wideDType(dtype)],
-        // The first factor meets no predecessor, and must not turn an infinity into NaN.
+        // The first factor has no predecessor, and must not turn an infinity into NaN.
         step: ([y], index, isFirst) => {
           const term = b.at(index);
           const next =

@@ -9,8 +9,8 @@ import type { ReductionAttributes } from './reduce.js';
 /** Laws that several reductions share. */
 
 /**
- * A reduction of one element at a time gives that element, as the result's dtype. Each operator says for
- * which dtypes that is so: `0 + -0` is not `-0`.
+ * A reduction over axes of extent 1 is the element itself, in the result's dtype. Each operator names the
+ * dtypes for which that holds: `0 + -0` is not `-0`.
  */
 export function overOnes(
   name: string,

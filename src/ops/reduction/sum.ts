@@ -23,14 +23,14 @@ import { reduction } from './reduce.js';
  * Summing and broadcasting are each other's adjoint, so they are declared together.
  */
 
-/** The dtype in which elements add up and multiply: integers and bool as int64. */
+/** The dtype in which elements are summed and multiplied: int64 for integers and bool. */
 export function totalDType(dtype: DType): DType {
   return isFloat(dtype) ? dtype : 'int64';
 }
 
 /**
- * The sum over axes, all by default. Integers and bool add up as int64; an empty sum is 0.
- * `sum(x, axis?, { keepdims })`; the result lacks the axes, or has them with size 1.
+ * The sum over axes, all by default. Integers and bool are summed as int64; an empty sum is 0. `sum(x, axis?,
+ * { keepdims })`; the result lacks the axes, or has them with size 1.
  */
 export const sum: OperatorFunction<Reduction> = reduction({
   name: 'sum',
@@ -53,9 +53,8 @@ export const sum: OperatorFunction<Reduction> = reduction({
 });
 
 /**
- * `x` stretched to a shape: extents of 1 repeat and missing leading axes are added, as in NumPy's
- * broadcasting. A `ShapeError` where another extent would have to change. The shape may be an integer
- * array.
+ * `x` broadcast to a shape: extents of 1 repeat and missing leading axes are added, as in NumPy. A
+ * `ShapeError` where another extent would have to change. The shape may be an integer array.
  */
 export const broadcastTo: OperatorFunction<
   <T extends Tensor = DefaultTensor>(x: Input<T>, shape: ShapeArgument) => T
@@ -79,7 +78,7 @@ export const broadcastTo: OperatorFunction<
     const stretched = shape.map((dim, axis): Dim => {
       const extent = x.shape[axis - lead] ?? 1;
       if (extent === 1) return dim;
-      // A symbolic extent that turns out to be 1 would stretch, which `stretchTo` is for.
+      // A symbolic extent that may turn out to be 1 needs `stretchTo`.
       require(isStatic(extent) ? equal(extent, dim) : sameDim(extent, dim), refusal);
       return extent;
     });
@@ -119,7 +118,7 @@ export const broadcastTo: OperatorFunction<
   ],
 });
 
-/** The adjoint of broadcasting: `x` summed over whatever axes `shape` had stretched or lacked, rounded once. */
+/** The adjoint of broadcasting: `x` summed over the axes that `shape` broadcasts or lacks, rounded once. */
 export function sumTo<T extends Tensor>(x: T, shape: Shape): T {
   const from = x.type.shape;
   const lead = from.length - shape.length;
@@ -133,7 +132,7 @@ export function sumTo<T extends Tensor>(x: T, shape: Shape): T {
   return lead === 0 ? kept : reshape(kept, kept.type.shape.slice(lead));
 }
 
-/** What a reduction of `shape` over `axes` gave, with the reduced axes back at size 1. */
+/** Restores the reduced axes of a reduction of `shape` over `axes`, with size 1. */
 export function restoreAxes<T extends Tensor>(
   reduced: T,
   shape: Shape,
@@ -143,7 +142,7 @@ export function restoreAxes<T extends Tensor>(
   return kept.length === reduced.type.shape.length ? reduced : reshape(reduced, kept);
 }
 
-/** What a reduction of `shape` over `axes` gave, repeated along the reduced axes. */
+/** Broadcasts the result of a reduction of `shape` over `axes` along the reduced axes. */
 export function unreduce<T extends Tensor>(
   reduced: T,
   shape: Shape,

@@ -7,7 +7,7 @@ import type { Accepted } from '../../ops/declare/check.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import * as ops from '../../ops/index.js';
 import { controlOf } from '../lower/main/control.js';
-import { carryRequirements, instantiate } from '../rewrite/transform.js';
+import { instantiate } from '../rewrite/transform.js';
 import { viewed } from '../rewrite/views.js';
 
 /*
@@ -93,7 +93,10 @@ export function watching(
       const node = program.node(id);
       if (node.kind === 'variable') results.push([into.variable(node.name, node.type)]);
       else if (node.kind === 'constant') results.push([into.constant(node.data)]);
-      else {
+      else if (node.kind === 'check') {
+        into.require(node.requirement);
+        results.push([]);
+      } else {
         const operands = program.operands(id).map(moved);
         const inside = watchingRegions(node, operands, into, report);
         results.push(inside?.results ?? into.appendNode(node, operands));
@@ -115,7 +118,6 @@ export function watching(
       ...outputs,
       ...reports.map((value, k) => ({ name: unused(`foreign_${k}`, taken), value })),
     ]);
-    carryRequirements(program, into);
   });
   return watched.length === 0 ? null : { program: made, watched };
 }

@@ -5,15 +5,15 @@ import { build, editLoops, type Entry, type Loop, mayStoreRows } from './loop.js
 import { type Outside, Rows } from './rows.js';
 
 /**
- * Computes before a loop, for all rows at once, what depends on rows of the data and not on earlier
- * iterations: `for t: f(x_t @ w, s)` becomes `y = x @ w; for t: f(y_t, s)`, where the T products are one.
- * Rows of results that depend on nothing else need no loop at all. Each element is what it was, up to the
- * order in which a product or a reduction takes its sums.
+ * Hoists row-parallel work before a loop: computes for all rows at once whatever depends on rows of the data
+ * and not on earlier iterations: `for t: f(x_t @ w, s)` becomes `y = x @ w; for t: f(y_t, s)`, where the T
+ * products are one. Rows of results that depend on nothing else need no loop at all. Results are equal up to
+ * the order of summation in products and reductions.
  *
- * What is stored for the loop to read are results of products, reductions and other kernels, and what
- * is computed from those element by element as long as it takes no more memory than they do. Element by
- * element work on the data alone stays: inside, it costs nothing but itself. Loops over a count of rows
- * stay as they are: beyond the count there would be work for nothing.
+ * Values stored for the loop are results of products, reductions and other kernels, and elementwise values
+ * derived from those as long as they need no more memory. Elementwise work on the data alone stays inside,
+ * where it costs only itself. Loops over a count of rows stay unchanged: rows beyond the count would be
+ * wasted work.
  */
 export function batchAheadOfLoops(program: Program): Program {
   return editLoops(program, batchAhead);
@@ -59,7 +59,7 @@ function batchAhead(loop: Loop): readonly Value[] | undefined {
   ];
 }
 
-/** What of a loop is known outside before it runs. */
+/** Loop values available before it starts. */
 export function rowsOf(
   { body, into, dims, lead, data, captures }: Loop,
   given: ReadonlyMap<Value, Outside> = new Map(),
@@ -73,11 +73,11 @@ export function rowsOf(
   return new Rows(body, into, dims, lead ?? 0, known);
 }
 
-/** The values that are better read than computed again in every iteration. */
+/** The values that are cheaper to read than to recompute in every iteration. */
 function storedValues(loop: Loop, isRow: (value: Value) => boolean): ReadonlySet<Value> {
   const { body } = loop;
   const stored = new Set<Value>();
-  /** By value: the bytes that are read of what is stored, to compute it inside. */
+  /** By value: bytes of stored values that recomputing it reads. */
   const read = new Map<Value, number>();
   for (const id of body.graph.nodes()) {
     if (body.node(id).kind !== 'call') continue;

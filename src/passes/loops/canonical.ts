@@ -11,18 +11,18 @@ import type { Make } from './carve.js';
 import { editLoops, type Entry, type Loop, loopAt, replace, type State } from './loop.js';
 import { specialized } from './specialize.js';
 
-/** Constants of more elements are read from outside. */
+/** Size limit of constants that are copied into regions. */
 const mostElements = 64;
 
 /**
- * One form for loops that do the same. No result changes a bit.
+ * Canonicalizes loops. No result changes a bit.
  *
- * - symbols of a region that are one number, or one size, at its only call become that: `m = 3`, `m = n`;
- * - a state that the body passes through is read as it was before the loop: `s' = s` gives `s = s_0`;
- * - states that begin and go on equal are one: `a_0 = b_0` and `a' = b'` give `a = b`;
- * - captures, and data, that are one array are one; so are rows that are one value;
- * - small constants, and arrays of nothing but their shape, are made inside;
- * - the stacked rows of data that are iterated over are that data: `rows(x_t) = x`.
+ * - symbols of a region that are one number, or one size, at its only call are replaced: `m = 3`, `m = n`;
+ * - a state that the body passes through is read from outside: `s' = s` gives `s = s_0`;
+ * - states that start and stay equal are merged: `a_0 = b_0` and `a' = b'` give `a = b`;
+ * - captures, and data, that are one array are merged; so are rows that are one value;
+ * - small constants, and arrays determined by their shape, are made inside;
+ * - stacked rows of unchanged data are that data: `rows(x_t) = x`.
  */
 export function canonicalLoops(program: Program): Program {
   return editLoops(program, (original) => {
@@ -58,7 +58,7 @@ function operandsOf({ data, states, captures, count }: Loop): readonly Value[] {
   return count === null ? entries : [...entries, count];
 }
 
-/** The call with regions in which no symbol stands for a number, nor two for one size. */
+/** The call with regions in which no symbol stands for a number, nor two for the same size. */
 function specializedNode({ node, body, condition, dims, conditionDims }: Loop): CallNode {
   const regions = [
     ...(condition === null ? [] : [specialized(condition, conditionDims)]),
@@ -93,7 +93,7 @@ function asCapture({ operand, name, stands }: Entry): Entry {
   return { operand, name, stands };
 }
 
-/** Entries of one array as one. */
+/** Merges entries of the same array. */
 function merged(entries: readonly Entry[]): readonly Entry[] {
   const kept: Entry[] = [];
   const places = new Map<Value, number[]>();
@@ -110,7 +110,7 @@ function merged(entries: readonly Entry[]): readonly Entry[] {
   return kept;
 }
 
-/** Whether one input can take the place of both: of one array, and of one type in every region. */
+/** True when one input can replace both: the same array, with the same type in every region. */
 function areOne(a: Entry, b: Entry): boolean {
   return (
     a.operand === b.operand &&
@@ -122,7 +122,7 @@ function areOne(a: Entry, b: Entry): boolean {
   );
 }
 
-/** How the elements of a capture can be had inside at no cost; null where they cannot. */
+/** Constructor of a capture's elements inside the region at no cost; null where there is none. */
 function makerOf({ operand, stands }: Entry): Make | null {
   const node = operand.program.node(operand.node);
   if (!stands.every(({ type }) => sameType(type, operand.type))) return null;
@@ -131,7 +131,7 @@ function makerOf({ operand, stands }: Entry): Make | null {
       ? null
       : (into) => into.constant(node.data);
   }
-  if (node.kind === 'variable' || operand.program.operands(operand.node).length > 0) return null;
+  if (node.kind !== 'call' || operand.program.operands(operand.node).length > 0) return null;
   const isStatic = operand.type.shape.every((dim) => typeof dim === 'number');
   if (!isStatic || declarationOf(node.op).lowering.kind !== 'point') return null;
   return (into) => into.appendTyped(node.op, [], node.attributes, node.types, node)[0];

@@ -10,10 +10,10 @@ import { build, editLoopSites, type Entry, type Loop, type State } from './loop.
 import { liveStates, sizeCarriers, valuesBehind } from './liveness.js';
 
 /**
- * Dead code elimination through loops, until nothing is left to drop: rows that nobody reads, states
- * that only feed themselves and whose final value nobody reads, and operands that no iteration reads. What
- * a condition reads is alive. One array to iterate over always stays, since it says how often; where
- * it is not read, one of nothing but its length takes its place. Results that are read do not change.
+ * Dead code elimination through loops, to a fixed point: unread rows, states that only feed themselves and
+ * whose final value is not read, and operands that no iteration reads. Operands of a condition are live. One
+ * data array always stays, since it determines the trip count; where it is not read, an array of just its
+ * length replaces it. Results that are read do not change.
  */
 export function eliminateDeadLoopParts(program: Program): Program {
   let current = program;
@@ -24,7 +24,7 @@ export function eliminateDeadLoopParts(program: Program): Program {
       return ({ loop, id }) => withoutDead(loop, inner, id, read);
     });
     if (edited === current) return current;
-    // What a loop reads no more is dead outside, which may be the inside of another loop.
+    // Operands that a loop no longer reads are dead outside, possibly inside another loop.
     current = eliminateDeadCode(edited);
   }
 }
@@ -38,7 +38,7 @@ function withoutDead(
   const results = inner.results(id);
   const isRead = results.map((value) => read.has(value));
   if (!isRead.includes(true)) return undefined;
-  // What iterations must agree on is checked whether or not anybody reads it.
+  // Sizes that iterations must agree on are checked even if they are not read.
   const isWanted = loop.rows.map((row, k) => isRead[k] || loop.agreed.has(row.value));
   const rows = loop.rows.filter((_, k) => isWanted[k]);
   const isLive = liveStates({ ...loop, data: loop.data.length, states: loop.states.length }, [
@@ -68,12 +68,12 @@ function withoutDead(
   ];
 }
 
-/** Something of a type, for a result that nobody reads. */
+/** A placeholder of a type, for a result that is not read. */
 function unread(into: Program, { dtype, shape }: TensorType): Value {
   return into.append(fill.declaration, [], { shape, value: 0, dtype })[0];
 }
 
-/** By region of a loop, the nodes behind what is alive there. */
+/** By region of a loop, the nodes that live values need. */
 function nodesRead(
   { body, condition }: Loop,
   rows: readonly Output[],
@@ -96,9 +96,9 @@ function keptOperands(
     stands.some(({ program, node }) => read.get(program)?.has(node));
   const dead = loop.states.filter((state) => !states.includes(state));
   let data = loop.data.filter(isReached);
-  // What reads a dead state is dead, but dies only when its turn comes: any value will do until then.
+  // A reader of a dead state is dead itself, but removed later: until then any value will do.
   let captures = [...loop.captures, ...dead].filter(isReached);
-  // Dimensions that the regions speak of must still be found from what they are given.
+  // Dimensions in the regions must still be determined by their inputs.
   const dropped = [...loop.data, ...dead, ...loop.captures].filter((entry) => !isReached(entry));
   for (const [region, nodes] of read) {
     const inputsOf = (entries: readonly Entry[]): readonly Value[] =>
@@ -117,8 +117,8 @@ function keptOperands(
 }
 
 /**
- * What to iterate over where nothing of it is read: something that costs nothing to have, if its length
- * follows from the sizes of inputs; else the first of the data, which say how often the loop runs.
+ * Data for the trip count when none is read: a free array, if its length follows from the sizes of inputs;
+ * else the first data array.
  */
 function shortest({ data, into }: Loop): Entry {
   const [first] = data;

@@ -1,6 +1,6 @@
 import { InternalError } from '../../base/errors.js';
 
-/** Every region starts at a multiple of this: a cache line, and more than any vector needs. */
+/** Alignment of every region: a cache line, and more than any vector needs. */
 export const alignment = 64;
 
 function aligned(bytes: number): number {
@@ -13,8 +13,8 @@ interface Region {
 }
 
 /**
- * Regions of one linear memory. Best fit: the smallest free region that is large enough; when there is
- * none, the memory is extended at its end. Neighboring free regions are joined, and a free region at
+ * Allocator of regions in one linear memory. Best fit: the smallest free region that is large enough; when
+ * there is none, the memory grows at its end. Neighboring free regions are coalesced, and a free region at
  * the end is given back.
  */
 export class Regions {
@@ -29,17 +29,17 @@ export class Regions {
     this.#peak = start;
   }
 
-  /** The first offset behind all regions. */
+  /** The first offset after all regions. */
   get end(): number {
     return this.#end;
   }
 
-  /** The greatest `end` there ever was. */
+  /** The greatest `end` so far. */
   get peak(): number {
     return this.#peak;
   }
 
-  /** The offset of a new region. Empty ones take a place too, so that offsets are distinct. */
+  /** Allocates a region and returns its offset. Empty ones have distinct offsets, too. */
   take(bytes: number): number {
     const wanted = Math.max(aligned(bytes), alignment);
     let best = -1;
@@ -100,7 +100,7 @@ export class Regions {
   }
 }
 
-/** Something that must lie in memory from one step of a schedule to another, both included. */
+/** Live range of an allocation in steps of a schedule, both ends included. */
 export interface Lifetime {
   readonly bytes: number;
   readonly first: number;
@@ -108,12 +108,12 @@ export interface Lifetime {
 }
 
 export interface MemoryPlan {
-  /** One offset for every lifetime, in order. */
+  /** One offset for every live range, in order. */
   readonly offsets: readonly number[];
   readonly bytes: number;
 }
 
-/** Offsets such that no two things that live at the same step overlap. */
+/** Assigns offsets such that no two allocations that are live at the same step overlap. */
 export function planMemory(lifetimes: readonly Lifetime[]): MemoryPlan {
   const regions = new Regions();
   const offsets: number[] = [];

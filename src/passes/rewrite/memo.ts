@@ -1,9 +1,9 @@
 import type { Program } from '../../ir/program.js';
 
-/** Answers to questions about programs, for as long as the programs live. */
+/** A cache of values derived from programs, for as long as the programs live. */
 export type Memo<A> = WeakMap<Program, Map<string, A>>;
 
-/** The answer to a question about a program, which is any plain data; derived the first time. */
+/** The cached value for a program and a key of plain data; computed the first time. */
 export function remembered<A>(
   memo: Memo<A>,
   program: Program,

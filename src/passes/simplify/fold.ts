@@ -8,18 +8,18 @@ import { complete, constantOf, knownElementsOf } from '../../ops/known/elements.
 import { throughRegions, transform } from '../rewrite/transform.js';
 
 export interface FoldOptions {
-  /** Given by a floor that can run programs. */
+  /** Supplied by a floor that can run programs. */
   readonly evaluate: Evaluate;
-  /** Results with more elements stay calls: a program should not carry what is cheap to make. Default 4096. */
+  /** Limit of result elements: a program should not carry constants that are cheap to compute. Default 4096. */
   readonly limit?: number;
 }
 
 /**
- * Constant folding: a call whose operands are all constants and whose results are small becomes
- * constants, and so does one of few integers whose elements are known although its operands are not
- * constants, such as the size of a static axis beside symbolic ones. Sizes that an array holds become what is
- * known of its elements, numbers or other sizes, everywhere. Calls without operands stay, since
- * they are compact already, and so do random ones, whose operand stands for their numbers.
+ * Constant folding: a call whose operands are all constants and whose results are small becomes constants,
+ * and so does an integer call with known elements although its operands are not constants, such as the size
+ * of a static axis beside symbolic ones. Sizes held by an array are replaced everywhere by the known
+ * elements, numbers or other sizes. Calls without operands stay, since they are compact already, and so do
+ * random ones, whose operand stands for their numbers.
  */
 export function foldConstants(program: Program, { evaluate, limit = 4096 }: FoldOptions): Program {
   return throughRegions(program, (inner, region) => {
@@ -59,7 +59,7 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
   });
 }
 
-/** Whether there is a call at all of which something may be known: by constants, or by symbolic sizes. */
+/** True when a call may be folded: by constants, or by symbolic sizes. */
 function mayFold(program: Program): boolean {
   const isConstant = new Uint8Array(program.graph.nodeCount);
   for (const id of program.graph.nodes()) {

@@ -1,3 +1,4 @@
+import { onCpu } from '../../kernels/cpu/index.js';
 import { type CallNode, Program } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
 import type { Evaluate } from '../../passes/rewrite/pass.js';
@@ -107,7 +108,14 @@ function executor(
   const made = new Executor(program, planned, device, entry);
   if (target !== 'wasm') return made;
   return new Tiered(made, device, tier, (other) =>
-    lowerProgram(planned.program, planned.groups, other, replaced, device.division, 'many runs'),
+    lowerProgram(
+      planned.program,
+      planned.groups,
+      onCpu(other),
+      replaced,
+      device.division,
+      'many runs',
+    ),
   );
 }
 
@@ -124,7 +132,7 @@ function plan(
   const planned = stage(
     log,
     'lower',
-    () => lowerProgram(lowest, order, target, replaced, device.division, 'many runs'),
+    () => lowerProgram(lowest, order, onCpu(target), replaced, device.division, 'many runs'),
     ({ module, places }) =>
       `${counted(module.kernels.length, 'kernel')}, ${counted(places.length, 'place')}`,
   );

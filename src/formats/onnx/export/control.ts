@@ -9,7 +9,7 @@ import type { Subgraph, TypedValue } from './parts.js';
 import { Sizes } from './sizes.js';
 import type { Writer } from './writer.js';
 
-/** Writes a region whose symbols are those of `scope` on operands, and gives its outputs. */
+/** Writes a region whose symbols are those of `scope` on operands, and returns its outputs. */
 export type WriteRegion = (
   onnx: Writer,
   region: Program,
@@ -18,8 +18,8 @@ export type WriteRegion = (
 ) => readonly OnnxValue[];
 
 /**
- * Branches as If, loops over rows as Scan where there is at least one, which onnxruntime demands, and as
- * Loop elsewhere. What a region reads from outside, its graph reads by name.
+ * Writes branches as If, loops over at least one row as Scan (which onnxruntime requires), other loops as
+ * Loop. Values that a region captures are read by name.
  */
 export function writeControl(
   onnx: Writer,
@@ -63,7 +63,7 @@ interface Rows {
   readonly first: readonly OnnxValue[];
   readonly stateTypes: readonly TensorType[];
   readonly captures: readonly OnnxValue[];
-  /** Of the stacked results. */
+  /** Types of the stacked results. */
   readonly stackTypes: readonly TensorType[];
   readonly region: Program;
   readonly scope: Sizes;
@@ -119,7 +119,7 @@ function writeScan(
   return [...made.slice(first.length), ...made.slice(0, first.length)];
 }
 
-/** A loop over rows that a number counts. */
+/** A loop over rows whose number is a value. */
 function writeRows(
   onnx: Writer,
   form: ForeachForm,
@@ -206,7 +206,7 @@ function writeWhile(
 
 const countType: TensorType = { dtype: 'int64', shape: [] };
 
-/** The graph of a Loop: what it is given, and what it makes of that. */
+/** The body graph of a Loop. */
 function loopBody(
   onnx: Writer,
   given: {
@@ -237,8 +237,8 @@ function loopBody(
 }
 
 /**
- * Rows of a loop that may have none, in their full shape: without iterations onnxruntime takes sizes that
- * it does not know for 0. So it does where only an iteration could have told them.
+ * Restores the full shape of rows of a loop that may have no iterations: without iterations onnxruntime takes
+ * unknown sizes for 0, also those that only an iteration determines.
  */
 function withTrailing(onnx: Writer, rows: OnnxValue, { shape }: TensorType): OnnxValue {
   const trailing = shape.slice(1);
@@ -248,7 +248,7 @@ function withTrailing(onnx: Writer, rows: OnnxValue, { shape }: TensorType): Onn
   return onnx.node('Reshape', [rows, whole], { allowzero: 1 });
 }
 
-/** The leading rows of a result whose other rows are zero; from `last` down if they were made backwards. */
+/** The leading rows of a result whose other rows are zero; counted down from `last` when written in reverse. */
 function padded(
   onnx: Writer,
   rows: OnnxValue,
@@ -271,14 +271,14 @@ function reversed(onnx: Writer, rows: OnnxValue): OnnxValue {
   return onnx.node('Slice', [rows, start, end, onnx.ints([0]), onnx.ints([-1])]);
 }
 
-/** Something of one element as rank 0. */
+/** Reshapes a single element to rank 0. */
 function scalarOf(onnx: Writer, x: OnnxValue, { shape }: TensorType): OnnxValue {
   return shape.length === 0 ? x : onnx.reshape(x, []);
 }
 
 /**
- * What the symbols of a region are: sizes of the surroundings, computed there and not in each iteration.
- * Whatever else is symbolic in it, it finds by itself.
+ * Values for the symbols of a region: sizes of the enclosing graph, computed once there. Other symbolic sizes
+ * are computed inside the region.
  */
 function scopeOf(onnx: Writer, region: Program, operands: readonly TensorType[]): Sizes {
   const scope = new Sizes(onnx.scope);
@@ -287,7 +287,7 @@ function scopeOf(onnx: Writer, region: Program, operands: readonly TensorType[])
   return scope;
 }
 
-/** The outputs of a graph: each made by a node of its own, since nothing else may be one. */
+/** The outputs of a graph: each is made by a node of its own, as ONNX requires. */
 function results(
   onnx: Writer,
   values: readonly OnnxValue[],

@@ -5,15 +5,15 @@ import type { GraphProtoSchema, NodeProtoSchema, TensorProtoSchema } from '../pr
 
 /** The parts of a model while it is written, before they become messages. */
 
-/** Who refuses what cannot be written. */
+/** Public function named in errors. */
 export const op = 'toOnnx';
 
-/** A value whose name may still change: that of an output is given when all nodes are there. */
+/** A value whose name may still change: outputs are named after all nodes are written. */
 export interface NamedValue extends OnnxValue {
   name: string;
 }
 
-/** A node; its regions are graphs that may read what surrounds them. */
+/** A node; its regions are graphs that may capture outer values. */
 export interface Node {
   readonly type: string;
   readonly inputs: readonly (OnnxValue | null)[];
@@ -22,7 +22,7 @@ export interface Node {
   readonly graphs: Readonly<Record<string, Subgraph>>;
 }
 
-/** What a region becomes: a graph with inputs and outputs of its own. */
+/** The graph of a region, with inputs and outputs of its own. */
 export interface Subgraph {
   readonly name: string;
   readonly nodes: readonly Node[];
@@ -30,13 +30,13 @@ export interface Subgraph {
   readonly outputs: readonly TypedValue[];
 }
 
-/** A value with its sizes as a model states them: numbers, names, or nothing of one, or of all. */
+/** A value with its declared sizes: numbers, names, or nothing for one of them or for the whole shape. */
 export interface TypedValue {
   readonly value: OnnxValue;
   readonly shape: readonly (number | string | null)[] | null;
 }
 
-/** Elements that the model holds. */
+/** A tensor stored in the model. */
 export interface Stored {
   readonly value: OnnxValue;
   readonly shape: readonly number[];

@@ -1,9 +1,9 @@
 import type { OnnxValue } from '../../../ops/declare/onnx.js';
 import type { Node, Subgraph } from './parts.js';
 
-/** What outputs depend on. */
+/** The live part of a graph: everything that outputs depend on. */
 export interface Used {
-  /** In the order in which they were; in graphs of nodes, too, only what is used. */
+  /** In their original order, with dead nodes removed from nested graphs as well. */
   readonly nodes: readonly Node[];
   readonly values: ReadonlySet<OnnxValue>;
 }
@@ -13,7 +13,7 @@ export function usedFor(outputs: readonly OnnxValue[], nodes: readonly Node[]): 
   return { nodes: usedNodes(nodes, values), values };
 }
 
-/** Adds what the nodes read to `read`, which says what is wanted of them. */
+/** Removes dead nodes; adds the values that live ones read to `read`, which starts with the wanted values. */
 function usedNodes(nodes: readonly Node[], read: Set<OnnxValue>): readonly Node[] {
   return nodes
     .toReversed()

@@ -24,15 +24,15 @@ import { ruleFor } from '../rules/index.js';
 import { type Structure, structureFrom, structureKey } from '../structure.js';
 import { type DeclaredType, declaredType, Dimensions } from '../types.js';
 
-/** What is said of an input of a model beyond what the model says itself. */
+/** Request for an input, beyond the declarations of the model. */
 export interface InputRequest {
-  /** Sizes: numbers, or names of symbols. For inputs that the model gives no shape, or to fix sizes. */
+  /** Sizes: numbers, or names of symbols. For inputs without a declared shape, or to fix sizes. */
   readonly shape?: readonly (number | string)[];
-  /** Its elements, which become constants of the graph: it is no input of it then. */
+  /** Elements, which become constants of the graph; it is then not an input. */
   readonly value?: ConstantData;
 }
 
-/** Of a sequence a list, one for each of its entries; of an optional input null where it is left out. */
+/** A list for a sequence, one entry for each tensor; null for an omitted optional input. */
 export type InputRequests = InputRequest | readonly InputRequests[] | null;
 
 export interface ImportRequest {
@@ -41,14 +41,14 @@ export interface ImportRequest {
   readonly inputs: ReadonlyMap<string, InputRequests>;
 }
 
-/** Something that the program reads as an input: an initializer, or the state of the random generator. */
+/** An input of the program that the model supplies: an initializer, or the state of the random generator. */
 export type ImportedRead =
   { readonly kind: 'parameter'; readonly data: ConstantData } | { readonly kind: 'random' };
 
-/** What a file says of its model besides the graph. */
+/** Facts about a model's file. */
 export interface ModelFacts {
   readonly irVersion: number;
-  /** The versions of operators that it uses, by domain; ONNX's own is ''. */
+  /** Opset versions by domain; ONNX's own is ''. */
   readonly opsets: ReadonlyMap<string, number>;
   readonly producer: string;
   readonly producerVersion: string;
@@ -57,25 +57,28 @@ export interface ModelFacts {
   readonly description: string;
   readonly graphName: string;
   readonly metadata: ReadonlyMap<string, string>;
-  /** ONNX's names of the element types of the inputs and outputs, which a dtype of Kaon's may carry. */
+  /**
+   * ONNX names of the element types of the inputs and outputs, which may differ from the dtypes that carry
+   * them.
+   */
   readonly elements: ReadonlyMap<string, string>;
 }
 
 export interface ImportedModel {
-  /** Its inputs are those of the model, then what it reads. */
+  /** Its inputs are those of the model, then its reads. */
   readonly program: Program;
   readonly reads: readonly ImportedRead[];
-  /** The reads whose next values are the last outputs, in their order. */
+  /** The reads whose next values are the last outputs, in order. */
   readonly nexts: readonly number[];
-  /** How often it draws random numbers; null where only a run tells. */
+  /** Number of random draws; null when only a run decides it. */
   readonly draws: number | null;
   readonly facts: ModelFacts;
 }
 
 /**
  * Reads a model as a program.
- * @throws FormatError for damaged files, GraphError for ill-formed graphs, UnsupportedError for what has no
- * counterpart, which names operator and opset.
+ * @throws FormatError for damaged files, GraphError for ill-formed graphs, UnsupportedError for operators
+ * without a counterpart, naming operator and opset.
  */
 export function importModel(bytes: Uint8Array, request: ImportRequest): ImportedModel {
   const model = readModel(bytes);
@@ -135,13 +138,13 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
   return { program, reads, nexts, draws: importer.draws, facts };
 }
 
-/** What Kaon has written of a model's structure; null for a model of others. */
+/** Structure metadata written by Kaon; null for other models. */
 function structureOf({ metadataProps }: ModelProto): Structure | null {
   const text = metadataProps.find(({ key }) => key === structureKey)?.value;
   return text === undefined ? null : structureFrom(text);
 }
 
-/** Gives a program the outputs that it had when it was written, next values of its state behind the others. */
+/** Restores the outputs that a program had when it was written, followed by the next values of its state. */
 function restored(
   program: Program,
   named: readonly Output[],
@@ -179,7 +182,7 @@ function freeName(hint: string, taken: readonly { readonly name: string }[]): st
   return name;
 }
 
-/** The tensors that an output consists of: entries of sequences are numbered. */
+/** The tensors of an output: entries of sequences are numbered. */
 function namedTensors(
   name: string,
   operand: Operand,
@@ -202,7 +205,7 @@ function defineInputs(
   },
 ): void {
   const { input, initializer, sparseInitializer } = graph!;
-  // Before version 4 of the format what is stored is listed among the inputs.
+  // Before version 4 of the format initializers are also listed as inputs.
   const stored = new Set([
     ...initializer.map(({ name }) => name),
     ...sparseInitializer.map(({ values }) => values?.name ?? ''),
@@ -231,7 +234,7 @@ function defineInputs(
   });
 }
 
-/** Named sizes come first: nameless ones get names that are left. */
+/** Named sizes come first: unnamed ones get unused names. */
 function nameDimensions(type: DeclaredType, dimensions: Dimensions): void {
   if (type.kind !== 'tensor') nameDimensions(type.of, dimensions);
   else {

@@ -4,7 +4,7 @@ import * as ops from '../../../ops/index.js';
 import type { ImportedNode, Rule } from '../node.js';
 import { rule, type Rules, unary } from './rule.js';
 
-/** An operator on the last axes before opset 13, which count as one, and on a single axis since. */
+/** An operator on the flattened last axes before opset 13, and on a single axis since. */
 function alongAxis(f: (x: Value, axis: number) => Value): Rule {
   return rule((node) => {
     const x = node.value(0);
@@ -17,7 +17,7 @@ function alongAxis(f: (x: Value, axis: number) => Value): Rule {
   });
 }
 
-/** One where the first greatest element is, zero elsewhere. */
+/** One at the first maximum, zero elsewhere. */
 function hardmax(x: Value, axis: number): Value {
   const { shape, dtype } = x.type;
   const at = axis < 0 ? axis + shape.length : axis;
@@ -25,7 +25,7 @@ function hardmax(x: Value, axis: number): Value {
   return ops.cast(ops.equal(places, along(x, at, shape.length)), dtype);
 }
 
-/** The positions along an axis, of a rank at which they broadcast. */
+/** Indices along an axis, shaped for broadcasting. */
 function along(x: Value, axis: number, rank: number): Value {
   const length = x.type.shape[axis];
   const row = x.program.append(ops.iota.declaration, [], {
@@ -37,7 +37,7 @@ function along(x: Value, axis: number, rank: number): Value {
   );
 }
 
-/** A slope for the channels: of lower rank it begins at the second axis before opset 7. */
+/** A slope for each channel: if of lower rank, it starts at the second axis before opset 7. */
 function parametricRelu(node: ImportedNode): Value {
   const [x, slope] = [node.value(0), node.value(1)];
   const rank = x.type.shape.length;

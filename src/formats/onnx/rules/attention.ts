@@ -16,7 +16,7 @@ export function byHeads(x: Value, heads: number): Value {
   );
 }
 
-/** The heads of keys and values, each for as many heads of queries as share it. */
+/** Repeats the heads of keys and values for the query heads that share them. */
 export function shared(x: Value, queryHeads: Dim): Value {
   const [images, heads, ...rest] = x.type.shape;
   if (heads === queryHeads || !isStatic(heads) || !isStatic(queryHeads)) return x;
@@ -25,7 +25,7 @@ export function shared(x: Value, queryHeads: Dim): Value {
   return ops.reshape(spread, [images, queryHeads, ...rest]);
 }
 
-/** Which keys each query sees, [queries, keys] or [N, 1, queries, keys]; null for all. */
+/** Mask of the keys that each query attends to, [queries, keys] or [N, 1, queries, keys]; null for all. */
 function visible(
   node: ImportedNode,
   queries: Dim,
@@ -38,7 +38,7 @@ function visible(
   const isCausal = node.attributes.flag('is_causal');
   const rows = ops.reshape(node.iota(queries), [queries, 1]);
   const columns = node.iota(keys);
-  // The first query stands behind what the cache holds.
+  // The first query comes after the contents of the cache.
   const start =
     lengths === null
       ? ops.dimLike(rows, past)
@@ -54,7 +54,7 @@ function visible(
   return conditions.length === 0 ? null : conditions.reduce((a, b) => ops.logicalAnd(a, b));
 }
 
-/** A mask of fewer keys than there are does not let the others be seen. */
+/** Pads a mask that covers fewer keys; the others are hidden. */
 function widened(mask: Value, keys: Dim): Value {
   const own = mask.type.shape.at(-1)!;
   if (!isStatic(own) || !isStatic(keys) || own >= keys) return mask;
@@ -67,7 +67,7 @@ function widened(mask: Value, keys: Dim): Value {
     : ops.pad(mask, widths, { value: -Infinity });
 }
 
-/** Softmax over the last axis, where rows of which nothing is seen are zero. */
+/** Softmax over the last axis; fully masked rows are zero. */
 function weights(scores: Value): Value {
   const greatest = ops.max(scores, -1, { keepdims: true });
   const isHidden = ops.equal(greatest, -Infinity);
@@ -76,7 +76,7 @@ function weights(scores: Value): Value {
   return ops.div(powers, ops.where(isHidden, 1, total));
 }
 
-/** Attention of opset 23 and later: [N, heads, T, size], or heads side by side in the last axis. */
+/** Attention of opset 23 and later: [N, heads, T, size], or heads concatenated in the last axis. */
 function attended(node: ImportedNode): readonly Value[] {
   const is3d = node.rank(0) === 3;
   for (const index of [0, 1, 2]) node.expectRank(index, is3d ? 3 : 4);
@@ -128,7 +128,7 @@ function attended(node: ImportedNode): readonly Value[] {
   return [flat, k, v, ops.cast(shown, dtype)];
 }
 
-/** Attention with graphs between its steps. */
+/** Attention with custom graphs between its steps. */
 function flexible(node: ImportedNode): Value {
   for (const index of [0, 1, 2]) node.expectRank(index, 4);
   const [q, k, v] = [0, 1, 2].map((index) => node.value(index));
@@ -157,7 +157,7 @@ function flexible(node: ImportedNode): Value {
   return ops.cast(ops.matmul(probabilities, ops.cast(shared(v, heads), wide)), v.type.dtype);
 }
 
-/** Turns pairs of elements by angles that grow with the position. */
+/** Rotary embedding: rotates pairs of elements by angles that grow with the position. */
 function rotated(node: ImportedNode): Value {
   node.expectRank(0, 3, 4);
   const given = node.value(0);

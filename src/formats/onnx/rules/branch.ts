@@ -7,7 +7,7 @@ import type { GraphProto } from '../proto/onnx_pb.js';
 import { Region } from '../region.js';
 import { anyElement, type Rules } from './rule.js';
 
-/** Makes inputs of a region of everything that graphs read from outside, in one order for them all. */
+/** Captures every outer value that some of the graphs read, in the same order for all regions. */
 function captureFor(
   node: ImportedNode,
   graphs: readonly GraphProto[],
@@ -28,7 +28,7 @@ function captureFor(
   }
 }
 
-/** The tensors in operands, and the operands again with others in their places. */
+/** The tensors in operands, and a function that rebuilds the operands from others. */
 function flattened(operands: readonly Operand[]): readonly TensorOperand[] {
   return operands.flatMap((operand): readonly TensorOperand[] => {
     if (operand.kind === 'tensor') return [operand];
@@ -46,7 +46,7 @@ function rebuilt(operand: Operand, next: () => TensorOperand): Operand {
   return { kind: 'optional', entry: rebuilt(operand.entry, next) as TensorOperand };
 }
 
-/** Whether operands are made alike: as many tensors in the same nesting. */
+/** True when operands have the same nesting with the same number of tensors. */
 function sameNesting(a: Operand, b: Operand): boolean {
   if (a.kind === 'tensor' || b.kind === 'tensor') {
     return a.kind === b.kind && (a as TensorOperand).element === (b as TensorOperand).element;
@@ -59,7 +59,7 @@ function sameNesting(a: Operand, b: Operand): boolean {
   return sameNesting(a.entry, b.entry);
 }
 
-/** One of two graphs: at once where the condition is known. */
+/** Selects one of two graphs: at import when the condition is known. */
 function branch(node: ImportedNode): readonly Operand[] {
   const outputs = node.proto.output.length;
   const graphs = [node.attributes.graph('then_branch'), node.attributes.graph('else_branch')];
@@ -101,7 +101,7 @@ function branch(node: ImportedNode): readonly Operand[] {
   );
 }
 
-/** The regions of one operator read the same values in the same order. */
+/** Asserts that the regions of one operator capture the same values in the same order. */
 function checkCaptures(node: ImportedNode, regions: readonly Region[]): void {
   const [first, ...others] = regions.map(({ captures }) => [...captures.keys()]);
   const isSame = others.every((each) => each.length === first.length && each.every((value, k) => value === first[k])); // prettier-ignore

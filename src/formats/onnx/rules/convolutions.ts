@@ -6,7 +6,7 @@ import { cornersAt } from './sampling.js';
 import { rule, type Rules } from './rule.js';
 import { knownPadding, windowsOf, windowsOfAnySize } from './windows.js';
 
-/** A number for each channel, beside the spatial axes. */
+/** Reshapes one number for each channel to broadcast over the spatial axes. */
 export function perChannel(bias: Value, axes: number): Value {
   return ops.reshape(bias, [sizeOf(bias.type.shape), ...Array.from({ length: axes }, () => 1)]);
 }
@@ -23,7 +23,7 @@ function withBias(node: ImportedNode, index: number, y: Value): Value {
   return bias === null ? y : ops.add(y, perChannel(bias, y.type.shape.length - 2));
 }
 
-/** The sizes of the result may be given; then the padding is what is left over. */
+/** Transposed convolution. Output sizes may be given; then they determine the padding. */
 function transposed(node: ImportedNode): Value {
   node.expectRank(1, Math.max(node.rank(0), 3));
   const [x, w] = [node.value(0), node.value(1)];
@@ -57,7 +57,7 @@ function transposed(node: ImportedNode): Value {
   return withBias(node, 2, y);
 }
 
-/** Only what lies before a position counts; what lay before the input may be given, and is handed on. */
+/** Causal convolution: only earlier positions count. State before the input may be given, and is returned. */
 function causal(node: ImportedNode): readonly Value[] {
   for (const index of [0, 1, 3]) node.expectRank(index, 3);
   const [x, w] = [node.value(0), node.value(1)];
@@ -74,7 +74,7 @@ function causal(node: ImportedNode): readonly Value[] {
   return [activation === 'none' ? made : ops.silu(made), state];
 }
 
-/** Elements of windows back in their places, added up where windows overlap. */
+/** Col2Im: puts the elements of windows back, adding where windows overlap. */
 function columnsToImage(node: ImportedNode): Value {
   node.expectRank(0, 3);
   const x = node.value(0);
@@ -97,7 +97,7 @@ function columnsToImage(node: ImportedNode): Value {
   return ops.slidingWindowsAdjoint(windows, size, { kernel, strides, dilation, padding });
 }
 
-/** Each element of each window is taken from a place that an operand moves. */
+/** Deformable convolution: each element of each window is sampled at an offset position. */
 function deformable(node: ImportedNode): Value {
   const rank = node.rank(0);
   for (const index of [0, 1, 2, 4]) node.expectRank(index, Math.max(rank, 3));
@@ -139,7 +139,7 @@ function deformable(node: ImportedNode): Value {
     );
     return ops.add(ops.slice(moved, ':', ':', ':', axis), ops.add(window, tap));
   });
-  // Elements of a group share their places.
+  // The elements of a group share their positions.
   const grouped = ops.reshape(x, [
     sizeOf([images, offsetGroups]),
     channels / offsetGroups,

@@ -7,7 +7,7 @@ import type { ImportedNode, Rule } from '../node.js';
 import { logicalShift, ordered, truncated, wrapped } from './carriers.js';
 import { anyElement, rule, type Rules, unary } from './rule.js';
 
-/** Arithmetic of two operands, brought back into the range of the element type. */
+/** Binary arithmetic, wrapped to the range of the element type. */
 function arithmetic(f: (a: Value, b: Value, node: ImportedNode) => Value): Rule {
   return anyElement((node) => {
     const [a, b] = aligned(node);
@@ -15,7 +15,7 @@ function arithmetic(f: (a: Value, b: Value, node: ImportedNode) => Value): Rule 
   });
 }
 
-/** The operands of a binary operator; before opset 7 the second names the axis it begins at. */
+/** The operands of a binary operator; before opset 7 an attribute aligns the second to an axis. */
 function aligned(node: ImportedNode): readonly [Value, Value] {
   const [a, b] = [node.value(0), node.value(1)];
   const axis = node.version < 7 ? node.attributes.int('axis', null) : null;
@@ -36,7 +36,7 @@ function logical(f: (a: Value, b: Value) => Value): Rule {
   return rule((node) => f(...aligned(node)));
 }
 
-/** Any number of operands, taken together two by two. */
+/** Reduces any number of operands pairwise. */
 function variadic(f: (a: Value, b: Value) => Value): Rule {
   return anyElement((node) => {
     const element = node.element(0);
@@ -48,7 +48,7 @@ function variadic(f: (a: Value, b: Value) => Value): Rule {
   });
 }
 
-/** The extremum of values whose carriers may have another order. */
+/** Extremum of values whose carriers may have another order. */
 function extremum(f: (a: Value, b: Value) => Value, isBetter: (a: Value, b: Value) => Value): Rule {
   return anyElement((node) => {
     const element = node.element(0);
@@ -64,15 +64,15 @@ function extremum(f: (a: Value, b: Value) => Value, isBetter: (a: Value, b: Valu
   });
 }
 
-/** Integers divide towards zero. */
+/** Integer division truncates. */
 function quotient(a: Value, b: Value, node: ImportedNode): Value {
   if (isFloat(a.type.dtype)) return ops.div(a, b);
   return dividesSizes(node) ? ops.floorDivide(a, b) : truncated(node.element(0), a, b).quotient;
 }
 
 /**
- * Whether sizes are divided by one number, so that the quotient is a size. That none of them is negative is
- * required of a run: then the truncated quotient is the floored one.
+ * True when sizes are divided by one number, so that the quotient is a size. A run requires that none is
+ * negative: then truncation equals floor.
  */
 function dividesSizes(node: ImportedNode): boolean {
   const [sizes, [divisor, ...others] = []] = [node.operand(0).known, node.operand(1).known ?? []];
@@ -101,7 +101,7 @@ function remainder(a: Value, b: Value, node: ImportedNode): Value {
   return isFloat(a.type.dtype) ? ops.fmod(a, b) : truncated(node.element(0), a, b).rest;
 }
 
-/** The result has the type of the base, whatever the exponent's is. */
+/** The result has the dtype of the base. */
 function power(node: ImportedNode): Value {
   const [a, b] = aligned(node);
   const { dtype } = a.type;
@@ -122,7 +122,7 @@ function shifted(node: ImportedNode): Value {
   return element.name === 'uint64' ? logicalShift(x, by) : ops.rightShift(x, by);
 }
 
-/** Bounds are attributes before opset 11, operands since; either may be absent. */
+/** Clip: bounds are attributes before opset 11, operands since; either may be absent. */
 function clipped(node: ImportedNode): Value {
   const x = node.value(0);
   const bound = (name: string, index: number): Value | null => {

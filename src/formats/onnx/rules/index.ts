@@ -58,7 +58,7 @@ const own: Rules = {
   ...ngrams,
 };
 
-/** The rules by the domains of operators. */
+/** Rules by operator domain. */
 const rules: ReadonlyMap<string, Rules> = new Map([
   ['', own],
   ['ai.onnx.ml', machineLearning],
@@ -67,7 +67,7 @@ const rules: ReadonlyMap<string, Rules> = new Map([
   ['ai.onnx.training', training],
 ]);
 
-/** @throws UnsupportedError for an operator that has no rule. */
+/** @throws UnsupportedError for an operator without a rule. */
 export function ruleFor(node: ImportedNode): Rule {
   const { domain, opType } = node.proto;
   const table = rules.get(domain === 'ai.onnx' ? '' : domain);

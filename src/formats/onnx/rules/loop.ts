@@ -11,10 +11,10 @@ import { foreachRow, keepsType, type LoopResults } from './loops.js';
 import { type RowReads, rowReads } from './row-reads.js';
 import { anyElement, type Rules } from './rule.js';
 
-/** Loops whose length is known are written out where a state is no array, up to so many iterations. */
+/** Iteration limit for unrolling loops whose state is not an array. */
 const mostUnrolled = 256;
 
-/** A loop that counts, and ends when its condition does. */
+/** Loop: counts iterations, and ends when its condition does. */
 function loop(node: ImportedNode): readonly Operand[] {
   const body = node.attributes.graph('body');
   const initial = node.inputs.slice(2).map((operand, k): Operand => operand ?? node.operand(k + 2));
@@ -28,7 +28,7 @@ function loop(node: ImportedNode): readonly Operand[] {
       const whole = counted ?? whileLoop(node, body, states);
       if (whole !== null) return whole;
     } catch (error) {
-      // A shape may change from one iteration to the next, or depend on data. Written out, sizes are known.
+      // Shapes may change between iterations, or depend on data. Unrolled, sizes are static.
       if (!isAboutShapes(error)) throw error;
     }
   }
@@ -65,7 +65,10 @@ function evaluatedIn(
   return made === null ? operand.data : node.importer.evaluated(made);
 }
 
-/** A loop that never starts gives its states, and rows of no length where those of the body are known. */
+/**
+ * A loop without iterations returns its states, and empty rows of the body's row shapes where these are
+ * known.
+ */
 function withoutIterations(
   node: ImportedNode,
   body: GraphProto,
@@ -81,7 +84,7 @@ const truth = (isTrue: boolean): TensorOperand =>
     data: Uint8Array.of(Number(isTrue)),
   });
 
-/** A loop whose condition always holds, as one over its numbers; null where it is not of that kind. */
+/** A loop whose condition always holds, as one over its iteration numbers; null for other loops. */
 function countedLoop(
   node: ImportedNode,
   { body, data, elements: rowElements, reverse }: RowReads,
@@ -92,7 +95,7 @@ function countedLoop(
   const yielded: TensorOperand[] = [];
   let fits = true;
   const given = states.map((state) => state.valueIn(node.region));
-  // Iterations count up, and stack what they yield, whichever row they read.
+  // Iterations count up, and stack results in that order, whichever row they read.
   const turned = (rows: Value): Value => (reverse ? ops.flip(rows, 0) : rows);
   const build = (region: Region, rows: readonly Value[], before: readonly Value[]): LoopResults => {
     const made = node.importer.subgraph(
@@ -139,7 +142,7 @@ function countedLoop(
   ];
 }
 
-/** A loop that its condition or its number of iterations ends; null where a state changes its shape. */
+/** A loop ended by its condition or iteration count; null when a state changes its shape. */
 function whileLoop(
   node: ImportedNode,
   body: GraphProto,
@@ -194,7 +197,7 @@ function whileLoop(
   ];
 }
 
-/** A loop written out, iteration by iteration, where sequences or shapes change from one to the next. */
+/** Unrolls a loop whose sequences or shapes change between iterations. */
 function unrolled(
   node: ImportedNode,
   body: GraphProto,

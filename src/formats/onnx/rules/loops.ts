@@ -6,10 +6,10 @@ import type { Operand, TensorOperand } from '../operand.js';
 import { Region } from '../region.js';
 
 export interface LoopOperands {
-  /** Iterated over along their first axes. */
+  /** Arrays to iterate over along their first axes. */
   readonly data: readonly Value[];
   readonly states: readonly Value[];
-  /** From the last row to the first. */
+  /** Iterate from the last row to the first. */
   readonly reverse?: boolean;
 }
 
@@ -18,14 +18,14 @@ export interface LoopResults {
   readonly states: readonly Value[];
 }
 
-/** What one iteration is given, and how it reads what lies outside of the loop. */
+/** Body of a loop: arguments of one iteration, and access to captured values. */
 export type LoopBody = (
   given: LoopResults,
   outer: (value: Value) => Value,
   region: Region,
 ) => LoopResults;
 
-/** A loop over rows: the rows of the body's results, stacked, and the last states. */
+/** A loop over rows: returns the stacked results and the final states. */
 export function foreachRow(
   { region: outside }: Pick<ImportedNode, 'region'>,
   { data, states, reverse = false }: LoopOperands,
@@ -46,7 +46,7 @@ export function foreachRow(
   return { rows: results.slice(0, count), states: results.slice(count) };
 }
 
-/** Whether a state keeps its type, as loops demand. */
+/** True when a state keeps its type, as loops require. */
 export function keepsType(before: TensorOperand, after: Operand): boolean {
   return (
     after.kind === 'tensor' &&

@@ -3,7 +3,7 @@ import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { rule, type Rules } from './rule.js';
 
-/** What each place costs given logarithms of probabilities, `[N, C, ...]`, and the classes, `[N, ...]`. */
+/** Loss of each position from log-probabilities, `[N, C, ...]`, and classes, `[N, ...]`. */
 function likelihoodLoss(node: ImportedNode, logs: Value): Value {
   node.expectRank(1, node.rank(0) - 1);
   const target = ops.cast(node.value(1), 'int64');

@@ -12,7 +12,7 @@ function row(node: ImportedNode, values: readonly number[], dtype: 'float32' | '
   });
 }
 
-/** Keys or values of a table, from whichever attribute holds them. */
+/** Keys or values of a table, from the attribute of the right kind. */
 function table(
   node: ImportedNode,
   what: 'keys' | 'values',
@@ -30,7 +30,7 @@ function table(
   return { numbers: elementsOf(operand.data!), dtype };
 }
 
-/** Each element is looked up among keys; what is not found becomes the default. */
+/** LabelEncoder: maps keys to values; unknown keys become the default. */
 function labels(node: ImportedNode): Value {
   const x = node.value(0);
   const keys = table(node, 'keys');
@@ -55,7 +55,7 @@ function labels(node: ImportedNode): Value {
   return ops.take(found, place, { axis: 0, mode: 'clip' });
 }
 
-/** Divides rows by their greatest element, their sum or their length. */
+/** Normalizer: divides rows by their maximum, sum or Euclidean norm. */
 function normalized(node: ImportedNode): Value {
   const x = ops.cast(node.value(0), 'float32');
   const kind = node.attributes.string('norm', 'MAX');

@@ -6,7 +6,7 @@ import type { ImportedNode, Results } from '../node.js';
 import { rule, type Rules } from './rule.js';
 import { coveringPadding, knownPadding, type Windows, windowsOf } from './windows.js';
 
-/** The axes of windows, after images and channels. */
+/** The window axes, after batch and channels. */
 function windowAxes({ kernel }: Windows): readonly number[] {
   return kernel.map((_, axis) => axis + 2);
 }
@@ -15,7 +15,7 @@ function spatialOf(node: ImportedNode): Shape {
   return node.shape(0).slice(2);
 }
 
-/** The windows with the padding that `ceil_mode` adds. */
+/** The windows with the extra padding of `ceil_mode`. */
 function covered(node: ImportedNode): Windows {
   const windows = windowsOf(node, spatialOf(node));
   if (!node.attributes.flag('ceil_mode')) return windows;
@@ -30,7 +30,7 @@ function greatest(node: ImportedNode): Results {
   return node.wants(1) ? [y, greatestPlaces(node, x, windows, y)] : y;
 }
 
-/** Where in the whole operand the greatest element of each window lies. */
+/** Flat index in the operand of the maximum of each window. */
 function greatestPlaces(node: ImportedNode, x: Value, windows: Windows, y: Value): Value {
   const { kernel, strides, dilation } = windows;
   const padding = knownPadding(node, windows);
@@ -68,7 +68,7 @@ function average(node: ImportedNode): Value {
   const windows = windowsOf(node, spatialOf(node));
   const countIncludePad = node.attributes.flag('count_include_pad');
   const { kernel, strides, dilation } = windows;
-  // Beyond the padding nothing counts, whatever `count_include_pad` says.
+  // The extra padding never counts, whatever `count_include_pad` says.
   const options = { strides, dilation, padding: covered(node).padding };
   const total = ops.sum(ops.slidingWindows(x, kernel, options), windowAxes(windows));
   const ones = ops.onesLike(x, { shape: [1, 1, ...spatialOf(node)] });
@@ -107,14 +107,14 @@ function normPool(node: ImportedNode): Value {
   );
 }
 
-/** Over all of space, which is kept with extents of 1. */
+/** Pooling over all spatial axes, which are kept with extent 1. */
 function overSpace(node: ImportedNode): { x: Value; axes: readonly number[] } {
   const x = node.value(0);
   if (x.type.shape.length < 3) throw node.refuse('the operand has no spatial axes');
   return { x, axes: x.type.shape.slice(2).map((_, axis) => axis + 2) };
 }
 
-/** Elements back at the places that a pool has taken them from. */
+/** MaxUnpool: puts elements back at the indices that a pool returned. */
 function unpooled(node: ImportedNode): Value {
   node.expectRank(1, node.rank(0));
   const [x, places] = [node.value(0), node.value(1)];
@@ -131,7 +131,7 @@ function unpooled(node: ImportedNode): Value {
   const flat = ops.fullLike(x, 0, { shape: [sizeOf(shape)] });
   const y = ops.reshape(ops.scatter(flat, ops.flatten(places), ops.flatten(x), 0), shape);
   if (!node.has(2)) return y;
-  // Places count in the shape that a pool would have had; a larger result is zero beyond.
+  // Indices refer to the shape that the pool would have had; a larger result is zero beyond it.
   const wanted = node.numbers(2).slice(2);
   return ops.pad(y, [[0, 0], [0, 0], ...wanted.map((size, axis) => [0, size - inferred[axis]])]);
 }

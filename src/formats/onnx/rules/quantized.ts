@@ -10,13 +10,13 @@ import { converted } from './conversions.js';
 import { convolved, perChannel } from './convolutions.js';
 import { anyElement, rule, type Rules } from './rule.js';
 
-/** The least and the greatest integer of an element type. */
+/** The range of an integer element type. */
 function rangeOf({ bits, isOwn, isSigned, carrier }: Element): readonly [number, number] {
   const hasSign = isOwn ? carrier.startsWith('int') : isSigned === true;
   return hasSign ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
 }
 
-/** Scales or zero points beside the operand: one, one for each position of an axis, or one for each block. */
+/** Broadcasts scales or zero points: one, one for each index of an axis, or one for each block. */
 function besides(node: ImportedNode, parameter: Value, x: Value): Value {
   const { shape } = x.type;
   const own = parameter.type.shape;
@@ -40,7 +40,7 @@ function besides(node: ImportedNode, parameter: Value, x: Value): Value {
   return ops.slice(whole, ...shape.map((_, k): ':' | readonly [number, Dim] => (k === axis ? [0, extent] : ':'))); // prettier-ignore
 }
 
-/** Numbers as integers of an element type: scaled, rounded to even, held to its range. */
+/** Quantizes to an integer element type: scaled, rounded to even, clamped. */
 function quantizedTo(element: Element, scaled: Value, zero: Value | null, saturate = true): Value {
   if (element.narrow !== undefined) {
     const moved = zero === null ? scaled : ops.add(scaled, ops.cast(zero, scaled.type.dtype));
@@ -75,7 +75,7 @@ function dequantize(node: ImportedNode): Value {
   return ops.cast(ops.mul(ops.cast(moved, 'float32'), ops.cast(scale, 'float32')), dtype);
 }
 
-/** By the range of the operand, which always holds zero. */
+/** DynamicQuantizeLinear: by the range of the operand, extended to include zero. */
 function dynamic(node: ImportedNode): Results {
   const x = node.value(0);
   const least = ops.minimum(ops.min(x), 0);
@@ -87,7 +87,7 @@ function dynamic(node: ImportedNode): Results {
   return [y, scale, ops.cast(zero, 'uint8')];
 }
 
-/** Integers less their zero point, where products add up without loss. */
+/** Integers minus their zero point, in a dtype in which sums of products are exact. */
 function centered(x: Value, zero: Value | null, beside: (zero: Value) => Value): Value {
   const wide = ops.cast(x, 'int32');
   return zero === null ? wide : ops.sub(wide, beside(ops.cast(zero, 'int32')));
@@ -108,7 +108,7 @@ function integerProduct(
   return ops.matmul(left, right);
 }
 
-/** An integer result at another scale. */
+/** Requantizes an integer result to another scale. */
 function requantized(
   node: ImportedNode,
   result: Value,
@@ -130,7 +130,7 @@ function quantizedProduct(node: ImportedNode): TensorOperand {
   return requantized(node, product, scale, 6);
 }
 
-/** Integers of convolutions, exact in float64. */
+/** Integer convolution, exact in float64. */
 function integerConvolution(node: ImportedNode, x: Value, w: Value): Value {
   return ops.cast(convolved(node, ops.cast(x, 'float64'), ops.cast(w, 'float64')), 'int32');
 }

@@ -32,7 +32,7 @@ const normal: Draw = (state, shape, dtype, { attributes }) =>
     dtype,
   });
 
-/** Numbers of a shape that an attribute has. */
+/** Random numbers of a shape given by an attribute. */
 function drawn(draw: Draw): Rule {
   return rule((node) => {
     const shape = node.attributes.ints('shape', null);
@@ -42,7 +42,7 @@ function drawn(draw: Draw): Rule {
   });
 }
 
-/** Numbers of the shape of the operand. */
+/** Random numbers of the operand's shape. */
 function drawnLike(draw: Draw): Rule {
   return rule((node) => {
     const { shape, dtype } = node.operand(0).type;
@@ -52,7 +52,7 @@ function drawnLike(draw: Draw): Rule {
   });
 }
 
-/** Truth by the probabilities in the operand. */
+/** Booleans with the operand's probabilities. */
 function bernoulli(node: ImportedNode): Value {
   const p = node.value(0);
   const code = node.attributes.int('dtype', null);
@@ -63,7 +63,7 @@ function bernoulli(node: ImportedNode): Value {
   return ops.cast(ops.less(numbers, p), dtype);
 }
 
-/** In training a part of the elements becomes zero, and the others grow as much. */
+/** Dropout: in training zeroes elements and scales the others. */
 function dropout(node: ImportedNode): Results {
   const x = node.value(0);
   const isTraining = node.version >= 12 && node.has(2) && node.number(2) !== 0;

@@ -8,7 +8,7 @@ import { rule, type Rules } from './rule.js';
 
 type Reduce = (x: Value, axes: readonly number[] | null, keepdims: boolean) => Value;
 
-/** The axes are attributes in older versions and operands in newer ones; the result keeps the dtype. */
+/** Axes are attributes in older opsets and operands in newer ones; the result keeps the dtype. */
 function reduction(reduce: Reduce, alone: (x: Value) => Value = (x) => x): Rule {
   return rule((node) => {
     const x = node.value(0);
@@ -24,12 +24,12 @@ const wide = (x: Value): Value => (isFloat(x.type.dtype) ? x : ops.cast(x, 'floa
 const sum: Reduce = (x, axes, keepdims) => ops.sum(x, axes, { keepdims });
 const sumOfSquares: Reduce = (x, axes, keepdims) => sum(ops.square(x), axes, keepdims);
 
-/** Integers before the logarithm are reduced as floats. */
+/** Converts integers to floats before a logarithm, and the result back. */
 function narrowed(x: Value, result: Value): Value {
   return ops.cast(result, x.type.dtype);
 }
 
-/** The first greatest or least element's position; with `select_last_index` the last one's. */
+/** Index of the first extremum; with `select_last_index` of the last one. */
 function position(find: (x: Value, axis: number) => Value): Rule {
   return rule((node) => {
     const x = node.value(0);
@@ -93,7 +93,7 @@ export const reductions: Rules = {
   CumProd: running((x, axis, options) => ops.cumprod(x, axis, options)),
 };
 
-/** The extremum of truth values is whether any or all hold. */
+/** The extremum of booleans is any or all. */
 function extreme(
   x: Value,
   axes: readonly number[] | null,
@@ -106,7 +106,7 @@ function extreme(
   const reduced =
     axes?.map((axis) => (axis < 0 ? axis + shape.length : axis)) ?? shape.map((_, axis) => axis);
   if (!reduced.some((axis) => shape[axis] === 0)) return ofNumbers(x);
-  // Of no elements it is the neutral one.
+  // The extremum of no elements is the neutral one.
   const left = shape.flatMap((dim, axis) =>
     reduced.includes(axis) ? (keepdims ? [1] : []) : [dim],
   );
@@ -119,7 +119,7 @@ function neutral(like: Value, isLeast: boolean, shape: readonly Dim[]): Value {
   if (range === null) return ops.fullLike(like, isLeast ? -Infinity : Infinity, { shape });
   const least = ops.fullLike(like, Number(range[0]), { shape });
   if (isLeast) return least;
-  // The greatest 64-bit integer is no number of JavaScript; it is the complement of the least one.
+  // The greatest int64 is not a JavaScript number; it is the complement of the least one.
   return isSigned(like.type.dtype)
     ? ops.bitwiseNot(least)
     : ops.fullLike(like, Number(range[1]), { shape });

@@ -6,7 +6,7 @@ import type { Region } from '../region.js';
 import { foreachRow, keepsType, type LoopResults } from './loops.js';
 import { anyElement, type Rules } from './rule.js';
 
-/** A loop over rows along axes and in directions that may differ from one operand to the next. */
+/** Scan: a loop over rows, with an axis and a direction for each operand. */
 function scan(node: ImportedNode): readonly Operand[] {
   const body = node.attributes.graph('body');
   const isOld = node.version < 9;
@@ -56,7 +56,7 @@ function scan(node: ImportedNode): readonly Operand[] {
   };
   const values = (list: readonly TensorOperand[]): readonly Value[] => list.map((each) => each.valueIn(node.region)); // prettier-ignore
   if (isOld) {
-    // The first axes are those of batches, which a loop of their own goes over.
+    // Before opset 9 the first axis is a batch, handled by an outer loop.
     const found = foreachRow(
       node,
       { data: [...values(states), ...values(data)], states: [] },

@@ -15,7 +15,7 @@ import { anyElement, type Rules } from './rule.js';
  * an optional value is there, must be known then.
  */
 
-/** Sequences are written out: longer ones are refused. */
+/** Length limit of sequences, which are unrolled. */
 const mostEntries = 65536;
 
 function sequence(node: ImportedNode, index: number): SequenceOperand {
@@ -41,14 +41,14 @@ const flag = (isTrue: boolean): TensorOperand =>
 function inserted(node: ImportedNode): SequenceOperand {
   const { entries } = sequence(node, 0);
   const given = node.has(2) ? node.number(2) : entries.length;
-  // As Python's lists: -1 is before the last one.
+  // As in Python's lists: -1 is before the last entry.
   const at = given < 0 ? given + entries.length : given;
   if (at < 0 || at > entries.length)
     throw node.refuse(`position ${given} is outside of the sequence`);
   return { kind: 'sequence', entries: entries.toSpliced(at, 0, node.operand(1)) };
 }
 
-/** Parts along an axis; without sizes they have one element, whose axis may be dropped. */
+/** SplitToSequence: parts along an axis; without sizes they have extent 1, and the axis may be dropped. */
 function split(node: ImportedNode): SequenceOperand {
   const x = node.value(0);
   const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
@@ -89,7 +89,10 @@ function joined(node: ImportedNode): TensorOperand {
   return TensorOperand.of(whole, (first as TensorOperand).element);
 }
 
-/** A graph for each entry of the first sequence, with the same entry of the others, or a tensor for all. */
+/**
+ * SequenceMap: runs a graph for each entry of the first sequence, with the entries of the others, or a tensor
+ * for all.
+ */
 function mapped(node: ImportedNode): readonly Operand[] {
   const body = node.attributes.graph('body');
   const { entries } = sequence(node, 0);

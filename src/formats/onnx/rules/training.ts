@@ -3,10 +3,7 @@ import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { rule, type Rules } from './rule.js';
 
-/**
- * The operands of an optimizer: rate, number of updates so far, then so many kinds of tensors, each kind for
- * all parameters after the other.
- */
+/** The operands of an optimizer: rate, update count, then each kind of tensor for all parameters. */
 function updated(
   node: ImportedNode,
   kinds: number,

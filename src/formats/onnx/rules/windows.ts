@@ -2,7 +2,7 @@ import { addDim, ceilDivDim, type Dim, floorDivDim, isStatic, maxDim, mulDim, su
 import type { Shape } from '../../../ir/types.js';
 import type { ImportedNode } from '../node.js';
 
-/** How windows of a convolution or a pool move, as Kaon's operators take it. */
+/** Windows of a convolution or pool, in the form of Kaon's operators. */
 export interface Windows<Size extends Dim = number> {
   readonly kernel: readonly Size[];
   readonly strides: readonly number[];
@@ -10,7 +10,7 @@ export interface Windows<Size extends Dim = number> {
   readonly padding: readonly (readonly [Dim, Dim])[];
 }
 
-/** The attributes that convolutions and pools share, where the sizes of windows must be known. */
+/** The common attributes of convolutions and pools, with static window sizes. */
 export function windowsOf(
   node: ImportedNode,
   spatial: Shape,
@@ -21,7 +21,7 @@ export function windowsOf(
   return { kernel, ...rest };
 }
 
-/** The same, where the sizes of windows may be symbols. */
+/** `windowsOf` for window sizes that may be symbolic. */
 export function windowsOfAnySize(
   node: ImportedNode,
   spatial: Shape,
@@ -66,7 +66,7 @@ export function windowsOfAnySize(
   return { kernel, strides, dilation, padding };
 }
 
-/** The widths of a border, where they must be known. */
+/** The widths of a static border. */
 export function knownPadding(
   node: ImportedNode,
   { padding }: Pick<Windows<Dim>, 'padding'>,
@@ -77,7 +77,7 @@ export function knownPadding(
   });
 }
 
-/** The padding that also covers windows which begin inside of the padded input and end beyond it. */
+/** The padding that also covers windows which start inside of the padded input and end beyond it. */
 export function coveringPadding(
   { kernel, strides, dilation, padding }: Windows,
   spatial: Shape,
@@ -86,7 +86,7 @@ export function coveringPadding(
     const padded = addDim(addDim(spatial[axis], before), after);
     const reach = (kernel[axis] - 1) * dilation[axis] + 1;
     let count = addDim(ceilDivDim(subDim(padded, reach), strides[axis]), 1);
-    // The last window must begin within the input or the padding before it.
+    // The last window must start within the input or the padding before it.
     const last = mulDim(subDim(count, 1), strides[axis]);
     const inside = addDim(spatial[axis], before);
     if (isStatic(last) && isStatic(inside) && last >= inside) count = subDim(count, 1);

@@ -3,9 +3,9 @@ import { InternalError } from '../../../base/errors.js';
 import type { NodeId } from '../../../graph/graph.js';
 import type { CallNode, Program } from '../../../ir/program.js';
 import type { Stmt } from '../../../loop/language/nodes.js';
-import type { Target } from '../../../loop/language/target.js';
 import { alone, type Team } from '../../../loop/language/team.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
+import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import type { Group } from '../../groups/group.js';
 import { isStaged } from '../../groups/rows.js';
 import { KernelBuilder, type LoweredKernel } from '../nests/builder.js';
@@ -28,7 +28,7 @@ export function lowerGroup(
   group: Group,
   placement: Placement,
   number: number,
-  target: Target,
+  target: DeviceTarget,
   division: Division = undivided,
   steady: Steady | null = null,
 ): LoweredKernel {
@@ -61,7 +61,7 @@ function groupBody(
   program: Program,
   group: Group,
   scope: Scope,
-  target: Target,
+  target: DeviceTarget,
   steady: Steady | null,
   team: (() => Team) | null,
 ): Stmt {

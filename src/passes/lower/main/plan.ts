@@ -6,7 +6,7 @@ import type { Operator, Program } from '../../../ir/program.js';
 import { moduleOf } from '../../../loop/language/build.js';
 import { liftConstants } from '../../../loop/optimize/lift.js';
 import type { Module, Var } from '../../../loop/language/nodes.js';
-import type { Target } from '../../../loop/language/target.js';
+import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import { bytesOf } from '../../../base/dtype.js';
 import type { Group } from '../../groups/group.js';
 import { fuse } from '../../fuse/fuse.js';
@@ -76,7 +76,7 @@ export type Lifetime = 'once' | 'many runs';
 export function lowerProgram(
   program: Program,
   groups: readonly Group[],
-  target: Target,
+  target: DeviceTarget,
   replaced: readonly (number | null)[] = [],
   division: Division = undivided,
   lifetime: Lifetime = 'once',
@@ -177,7 +177,7 @@ class PlanTable implements Table {
  */
 class Kernels {
   readonly all: LoweredKernel[] = [];
-  readonly #target: Target;
+  readonly #target: DeviceTarget;
   readonly #division: Division;
   readonly #lifetime: Lifetime;
   readonly #operators: Map<Operator, number> = new Map();
@@ -187,7 +187,7 @@ class Kernels {
     { readonly kernel: LoweredKernel; readonly places: readonly number[] }
   > = new Map();
 
-  constructor(target: Target, division: Division, lifetime: Lifetime) {
+  constructor(target: DeviceTarget, division: Division, lifetime: Lifetime) {
     this.#target = target;
     this.#division = division;
     this.#lifetime = lifetime;

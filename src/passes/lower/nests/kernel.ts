@@ -3,24 +3,28 @@ import type { NodeId } from '../../../graph/graph.js';
 import type { CallNode } from '../../../ir/program.js';
 import type { Stmt } from '../../../loop/language/nodes.js';
 import type { Team } from '../../../loop/language/team.js';
-import type { Target } from '../../../loop/language/target.js';
+import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import type { KernelLowering, Sink } from '../../../ops/declare/lowering.js';
 import type { Scope } from './scope.js';
 import type { Steady } from './steady.js';
 
-/** The nest that an operator makes itself, over operands and sinks of the compiler's choice. */
+/**
+ * The loops of an operator that is neither a point nor a reduction, over operands and sinks of the compiler's choice:
+ * those of the device where it has a kernel for the operator, else those of the declaration.
+ */
 export function kernelNest(
   scope: Scope,
   node: NodeId,
   call: CallNode,
   lowering: KernelLowering<Attributes>,
   sinks: readonly Sink[],
-  target: Target,
+  target: DeviceTarget,
   team: Team,
   steady: Steady | null,
 ): Stmt {
   const operands = scope.program.operands(node);
-  return lowering.kernel({
+  const kernel = target.kernels.get(call.op) ?? lowering.kernel;
+  return kernel({
     attributes: call.attributes,
     inputs: operands.map((operand) => scope.access(operand)),
     outputs: sinks,

@@ -1,0 +1,77 @@
+import * as e from '../../../loop/language/build.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { type Kept, type KeptRoom, keptStates } from '../../../ops/declare/lowering.js';
+import { packInterleaved, packTurned } from './panels.js';
+import { lanesOf } from './shape.js';
+import { lesser, product } from './sizes.js';
+import { type Contraction, sumDTypes } from './spec.js';
+import { along } from './tile.js';
+
+/** Neighboring columns, as many as a tile has, and a stretch of `k`. */
+export interface Panel {
+  readonly batch: Expr;
+  readonly start: Expr;
+  readonly width: number;
+  readonly from: Expr;
+  readonly to: Expr;
+}
+
+/** The right operand of a product, in panels. */
+export interface Right {
+  /** Comes before all else. */
+  readonly begin: Stmt;
+  /** Copies a panel. */
+  copy(panel: Panel): Stmt;
+  /** How tiles read it. */
+  read(panel: Panel): Contraction['b'];
+}
+
+export interface RightForm {
+  /** Whether columns lie along `k`, so that they have to be turned. */
+  readonly isTurned: boolean;
+  /** The widest panel, and the most of `k` in it. */
+  readonly width: number;
+  readonly depth: number;
+  /** Whether all panels have room, or one at a time. */
+  readonly isWhole: boolean;
+  /** Memory in which panels may be there already; null where they are not. */
+  readonly kept: Kept | null;
+}
+
+/** The elements of panels, all of them where they are kept or copied as a whole. */
+export function roomForPanels(
+  k: number,
+  n: number,
+  { width, depth, isWhole }: Pick<RightForm, 'width' | 'depth' | 'isWhole'>,
+): KeptRoom {
+  const whole = k * n;
+  return { whole, part: isWhole ? whole : Math.min(k, depth) * width };
+}
+
+export function rightOf(spec: Contraction, form: RightForm): Right {
+  const { n, k, scalar, context } = spec;
+  const { isTurned, width, depth, isWhole, kept } = form;
+  const size = isWhole ? product(k, n) : product(lesser(k, depth), width);
+  const copies = kept?.buffer ?? context.scratch('panels', sumDTypes[scalar], size);
+  /** 1 where panels are kept, so that each has its place; 0 where all are in the same. */
+  const stays = e.variable('stays', 'i32');
+  const place = ({ start, from, width }: Panel): Expr => {
+    const whole = e.add(e.mul(start, k), e.mul(from, width));
+    if (isWhole || kept?.isCertain === true) return whole;
+    return kept === null ? e.i32(0) : e.mul(whole, stays);
+  };
+  const copy = (panel: Panel): Stmt => {
+    const source = { ...panel, read: (j: Expr, at: Expr) => spec.b(panel.batch, at, j) };
+    if (isTurned) return packTurned(copies, place(panel), source);
+    return packInterleaved(copies, place(panel), source, lanesOf(spec));
+  };
+  return {
+    begin: kept === null ? e.block() : e.declare(stays, e.min(kept.state, 1)),
+    copy: (panel) =>
+      kept === null ? copy(panel) : e.ifThen(e.lt(kept.state, keptStates.full), copy(panel)),
+    read: (panel) => (_, at, j) => {
+      const row = e.add(place(panel), e.mul(e.sub(at, panel.from), panel.width));
+      return e.load(copies, along(e.sub(row, panel.start), j));
+    },
+  };
+}
