@@ -9,7 +9,7 @@ import {
 } from '../base/dim/index.js';
 import type { DType, HostArray } from '../base/dtype.js';
 import { ArgumentError } from '../base/errors.js';
-import type { GraphParts, Outside } from '../front/graphs/graph.js';
+import type { GraphParts, ExternalRef } from '../front/graphs/graph.js';
 import { withoutGradients } from '../front/graphs/graph-json.js';
 import { lowered } from '../front/graphs/lowered.js';
 import { checkGraph, type StaticGraph } from '../front/graphs/static-graph.js';
@@ -18,40 +18,40 @@ import { dimsOf, type Refusal, type Requirement } from '../ir/requirement.js';
 import type { Shape } from '../ir/types.js';
 import type { Module } from '../loop/language/nodes.js';
 import type { Target } from '../loop/language/target.js';
-import type { Place } from '../passes/groups/places.js';
+import type { PlannedBuffer } from '../passes/groups/places.js';
 import { inline } from '../passes/rewrite/inline.js';
-import { type Watched, watching, whether } from '../passes/host/watch.js';
+import { type Watched, watching, presenceReport } from '../passes/host/watch.js';
 import { Composer, withOwnOutputs } from './driver/composer.js';
-import { fromMost, type Most } from './driver/names.js';
+import { boundFrom, type UpperBound } from './driver/names.js';
 import { bytesAt, type Placement } from './driver/placement.js';
 import {
-  type Routine,
-  type Statement,
+  type PlacedRoutine,
+  type PlacedStatement,
   substituteValues,
   withoutUnused,
 } from './driver/statements.js';
 import { stateArrayOf } from './states.js';
 
 /** An array that is given at each run, or returned. */
-export interface Port {
+export interface ArtifactPort {
   readonly name: string;
   readonly dtype: DType;
   readonly shape: Shape;
 }
 
-export interface InputPort extends Port {
-  /** Where it is copied to; null where nothing reads it. */
+export interface InputPort extends ArtifactPort {
+  /** Address that it is copied to; null where nothing reads it. */
   readonly address: Dim | null;
 }
 
-export interface OutputPort extends Port {
+export interface OutputPort extends ArtifactPort {
   readonly address: Dim;
 }
 
-/** What stays in memory from run to run: constants of the code, weights and other state. */
-export interface Resident extends Port {
+/** An array that stays in memory from run to run: a constant of the code, weights or other state. */
+export interface Resident extends ArtifactPort {
   readonly shape: readonly number[];
-  /** Whether users know it by its name; constants of the code are nobody's. */
+  /** True if users know it by its name; constants of the code have none. */
   readonly isState: boolean;
   readonly data: HostArray;
   readonly address: number;
@@ -63,34 +63,34 @@ export interface Artifact {
   /** The sizes that the inputs of a run bring. */
   readonly symbols: ReadonlyMap<string, Bounds>;
   /** The sizes that the data of a run decides, as far as outputs speak of them, and what they are at most. */
-  readonly found: ReadonlyMap<string, Most>;
+  readonly found: ReadonlyMap<string, UpperBound>;
   readonly inputs: readonly InputPort[];
   /** The end of the memory that they are copied to. */
   readonly staged: Dim;
-  /** What parts of a run are done by routines of their own, each behind those that it calls. */
-  readonly routines: readonly Routine[];
+  /** Routines that a run calls, each behind those that it calls. */
+  readonly routines: readonly PlacedRoutine[];
   /** A run, from when the inputs are there to when the outputs are. */
-  readonly body: readonly Statement[];
+  readonly body: readonly PlacedStatement[];
   readonly outputs: readonly OutputPort[];
   readonly residents: readonly Resident[];
-  /** What the sizes of the inputs must satisfy. */
+  /** Conditions on the sizes of the inputs. */
   readonly requirements: readonly Requirement[];
   /** The most memory that a run needs. */
-  readonly bytes: Most;
+  readonly bytes: UpperBound;
 }
 
 export interface ArtifactRequest {
-  /** Who asks, for errors. */
+  /** The function that asks, for errors. */
   readonly op: string;
   readonly target: Target;
   /** The lowest address that may be used. */
   readonly base: number;
-  /** Whether the graph may change its own state. */
+  /** True if the graph may change its own state. */
   readonly train: boolean;
 }
 
 /**
- * What it takes to run a graph elsewhere.
+ * Compiles a graph to run elsewhere.
  * @throws UnsupportedError for what cannot leave this process, ArgumentError for a graph that changes
  * state where that is not wanted.
  */
@@ -107,7 +107,7 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     });
   }
   const own = withOwnOutputs(parts.program);
-  const telling = watching(inline(own), whether);
+  const telling = watching(inline(own), presenceReport);
   const program = telling?.program ?? own;
   const declared = namedInputs(program);
   const given = declared.length - parts.reads.length;
@@ -165,7 +165,7 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     outputs,
     residents: [...states, ...constants],
     requirements: program.requirements.filter((each) => dimsOf(each).every(isGiven)),
-    bytes: fromMost([placement.memory.bytes], (bytes) => addDim(composer.end, bytes)),
+    bytes: boundFrom([placement.memory.bytes], (bytes) => addDim(composer.end, bytes)),
   };
 }
 
@@ -195,7 +195,8 @@ function runWith(
   const inputs = placement.program.inputs.slice(0, given);
   const run = placement.onlyRun;
   if (run !== null) {
-    const isGiven = ({ role }: Place): boolean => role.kind === 'input' && role.index < given;
+    const isGiven = ({ role }: PlannedBuffer): boolean =>
+      role.kind === 'input' && role.index < given;
     const places = placement.runShared(run, isGiven);
     return {
       addresses: inputs.map((_, k) => places.get(k) ?? null),
@@ -215,7 +216,7 @@ function runWith(
 /** By state, the output that is its next value. State that is not read is an output like any other. */
 function updates({ reads, writes }: GraphParts, program: Program): ReadonlyMap<number, number> {
   const returned = program.outputs.length - writes.length;
-  const isSame = (a: Outside, b: Outside): boolean =>
+  const isSame = (a: ExternalRef, b: ExternalRef): boolean =>
     a.kind === b.kind && (a.kind !== 'array' || (b.kind === 'array' && a.of === b.of));
   const found = new Map<number, number>();
   writes.forEach((write, i) => {

@@ -24,12 +24,12 @@ function corner(x: number, y: number): number {
 }
 
 /** Interval of the minimum of two numbers. */
-export function lesser(x: Interval, y: Interval): Interval {
+export function minInterval(x: Interval, y: Interval): Interval {
   return { min: Math.min(x.min, y.min), max: Math.min(x.max, y.max) };
 }
 
 /** Interval of the maximum of two numbers. */
-export function greater(x: Interval, y: Interval): Interval {
+export function maxInterval(x: Interval, y: Interval): Interval {
   return { min: Math.max(x.min, y.min), max: Math.max(x.max, y.max) };
 }
 

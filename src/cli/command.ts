@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { KaonError } from '../base/errors.js';
 import { printable, printableLines } from '../base/escape.js';
-import { convert, save } from './convert.js';
+import { converterFor, graphWriterFor } from './convert.js';
 import { diffGraphs } from './diff.js';
 import { readGraph } from './graphs.js';
 import { inspect } from './inspect.js';
@@ -124,7 +124,7 @@ async function carryOut(
     case 'run': {
       const [path] = take(1, 'one graph');
       const write = values.out === undefined ? null : writerFor(values.out);
-      const keep = values.save === undefined ? null : save(values.save);
+      const keep = values.save === undefined ? null : graphWriterFor(values.save);
       const graph = await graphIn(path);
       write?.check(graph);
       const outputs = runGraph(graph, await readInputs(values.input ?? []));
@@ -136,7 +136,7 @@ async function carryOut(
     case 'convert': {
       const [from, to] = take(2, 'a graph and the file to write');
       const { train = false, external = false, opset, states, input } = values;
-      const write = convert(to, { train, external, opset, states });
+      const write = converterFor(to, { train, external, opset, states });
       const check = input === undefined ? undefined : await readInputs(input);
       const written = await write(await graphIn(from), check);
       console.out(`${written.join('\n')}\n`);

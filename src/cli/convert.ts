@@ -24,7 +24,10 @@ export type Convert = (graph: StaticGraph, check?: Inputs) => Promise<readonly s
  * The converter for the format of a file name.
  * @throws UsageError for unknown formats, and for options that the format does not have.
  */
-export function convert(path: string, { train, external, opset, states }: ConvertOptions): Convert {
+export function converterFor(
+  path: string,
+  { train, external, opset, states }: ConvertOptions,
+): Convert {
   const extension = extname(path);
   const name = basename(path, extension);
   const refuse = (option: string, isGiven: boolean): void => {
@@ -96,11 +99,11 @@ export function convert(path: string, { train, external, opset, states }: Conver
  * The writer for files that `readGraph` reads.
  * @throws UsageError for other formats.
  */
-export function save(path: string): Convert {
+export function graphWriterFor(path: string): Convert {
   if (extname(path) !== '.json' && extname(path) !== '.onnx') {
     throw new UsageError(`--save ${path}: graphs are saved as .json and .onnx`);
   }
-  return convert(path, { train: false, external: false, opset: undefined, states: undefined });
+  return converterFor(path, { train: false, external: false, opset: undefined, states: undefined });
 }
 
 /** A check of its own, because the exporters' error mentions options of the API. */

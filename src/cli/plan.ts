@@ -2,7 +2,7 @@ import { type DimBindings, evaluateDim, symbolTable } from '../base/dim/index.js
 import { bytesOf } from '../base/dtype.js';
 import type { StaticGraph } from '../front/graphs/static-graph.js';
 import { planMemory } from '../passes/plan/memory.js';
-import type { Place } from '../passes/groups/places.js';
+import type { PlannedBuffer } from '../passes/groups/places.js';
 import { planParts } from '../runtime/compile/compile.js';
 import { bound, checkSizes } from './sizes.js';
 
@@ -11,7 +11,7 @@ interface Part {
   readonly title: string;
   readonly groups: number;
   readonly kernels: number;
-  readonly places: readonly Place[];
+  readonly places: readonly PlannedBuffer[];
 }
 
 function partsOf({ program }: StaticGraph): readonly Part[] {
@@ -49,7 +49,7 @@ function planned({ places }: Part, asked: DimBindings, otherwise: number): Plann
 const typical = [1, 64];
 
 /** Memory of each part, in lines. */
-export function memoryLines(graph: StaticGraph, asked: DimBindings): readonly string[] {
+export function memorySummary(graph: StaticGraph, asked: DimBindings): readonly string[] {
   const parts = partsOf(graph);
   checkSizes(asked, symbolsOf(parts));
   return parts.flatMap((part) => {

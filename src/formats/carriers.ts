@@ -28,7 +28,7 @@ const stored = {
  * Converts elements of a file, little-endian and aligned, to their carrier dtype.
  * @throws FormatError for uint64 elements beyond int64.
  */
-export function widened(
+export function widenElements(
   op: string,
   { name }: CarriedInteger,
   bytes: Uint8Array<ArrayBuffer>,

@@ -1,6 +1,6 @@
 import { bytesOf, type DType, type HostArray, viewOf } from '../base/dtype.js';
 import { FormatError, UnsupportedError } from '../base/errors.js';
-import { carriedIntegers, widened } from './carriers.js';
+import { carriedIntegers, widenElements } from './carriers.js';
 
 /** An array in a file. */
 export interface NpyArray {
@@ -106,7 +106,7 @@ export function decodeNpy(file: Uint8Array): NpyArray {
   const bytes = new Uint8Array(elements); // a Buffer's slice would share
   if (order === '>') swapBytes(bytes, size);
   const read: HostArray =
-    own === undefined ? widened(op, carried!, bytes) : viewOf(own, bytes.buffer, 0, count);
+    own === undefined ? widenElements(op, carried!, bytes) : viewOf(own, bytes.buffer, 0, count);
   const data = isColumnMajor ? rowMajor(read, shape) : read;
   return { dtype: own ?? carried!.carrier, shape, data };
 }

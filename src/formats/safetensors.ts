@@ -1,6 +1,6 @@
 import { bytesOf, type DType, dtypes, type HostArray, viewOf } from '../base/dtype.js';
 import { FormatError } from '../base/errors.js';
-import { carriedIntegers, type CarriedInteger, widened } from './carriers.js';
+import { carriedIntegers, type CarriedInteger, widenElements } from './carriers.js';
 
 /**
  * The safetensors container: eight bytes of little-endian header length, a JSON header that gives
@@ -116,7 +116,7 @@ export function decodeSafetensors(bytes: Uint8Array): TensorFile {
       name,
       typeof type === 'string'
         ? { dtype: type, shape, data: viewOf(type, copy.buffer, 0, copy.length / bytesOf(type)) }
-        : { dtype: type.carrier, shape, data: widened(op, type, copy) },
+        : { dtype: type.carrier, shape, data: widenElements(op, type, copy) },
     );
     ranges.push({ name, begin, end });
   }

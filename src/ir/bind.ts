@@ -135,7 +135,7 @@ interface Equation {
 }
 
 /** `scale * unknown + offset` in actual sizes; without an unknown, just `offset`. */
-export interface Linear {
+export interface LinearForm {
   readonly unknown: { readonly name: string; readonly bounds: Bounds } | null;
   readonly scale: Dim;
   readonly offset: Dim;
@@ -184,9 +184,9 @@ function settle(equation: Equation, bindings: Map<string, Dim>, op: string | und
 }
 
 /** A dimension as a linear form in its one unbound symbol; null when it has another form. */
-export function linearForm(dim: Dim, bindings: ReadonlyMap<string, Dim>): Linear | null {
-  const known = (offset: Dim): Linear => ({ unknown: null, scale: 0, offset });
-  return fold<Linear | null>(dim, {
+export function linearForm(dim: Dim, bindings: ReadonlyMap<string, Dim>): LinearForm | null {
+  const known = (offset: Dim): LinearForm => ({ unknown: null, scale: 0, offset });
+  return fold<LinearForm | null>(dim, {
     constant: known,
     symbol: (name, bounds) => {
       const value = bindings.get(name);

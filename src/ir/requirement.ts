@@ -28,16 +28,16 @@ export interface Comparison {
 export type Condition = boolean | Comparison;
 
 /** Template text: dimensions at the odd positions. */
-export type Words = readonly (string | Dim)[];
+export type MessageTemplate = readonly (string | Dim)[];
 
 /** Parts of the error for a condition that does not hold. */
 export interface Refusal {
   /** `internal` where only a fault in here can be the reason. */
   readonly error: 'shape' | 'argument' | 'internal';
   readonly op: string;
-  readonly problem: Words;
-  readonly expected: Words;
-  readonly actual: Words;
+  readonly problem: MessageTemplate;
+  readonly expected: MessageTemplate;
+  readonly actual: MessageTemplate;
   readonly advice?: string;
   /** The user's line; where absent, that of the call whose inference refuses. */
   readonly source?: string | undefined;
@@ -61,7 +61,7 @@ export function atLeast(dim: Dim, bound: Dim): Condition {
 }
 
 /** `a = b`. */
-export function equal(a: Dim, b: Dim): Condition {
+export function equalSizes(a: Dim, b: Dim): Condition {
   if (sameDim(a, b)) return true;
   const difference = subDim(a, b);
   if (typeof difference === 'number') return difference === 0;
@@ -74,14 +74,14 @@ export function equal(a: Dim, b: Dim): Condition {
 
 /** Condition that `dim` is a multiple of `by`, which must be 1 or more. */
 export function divisible(dim: Dim, by: Dim): Condition {
-  return equal(mulDim(floorDivDim(dim, by), by), dim);
+  return equalSizes(mulDim(floorDivDim(dim, by), by), dim);
 }
 
 /** A template tag: `` words`axis ${axis} of ${shape}` ``. Only symbolic sizes stay dimensions. */
 export function words(
   texts: TemplateStringsArray,
   ...holes: readonly (string | Dim | Shape)[]
-): Words {
+): MessageTemplate {
   const parts: (string | Dim)[] = [texts[0]];
   const say = (text: string): void => {
     parts[parts.length - 1] += text;
@@ -107,7 +107,7 @@ export function words(
 }
 
 /** Several words one after the other. */
-export function joinedWords(all: readonly Words[], separator: string): Words {
+export function joinedWords(all: readonly MessageTemplate[], separator: string): MessageTemplate {
   return all.reduce((before, [first, ...rest]) => {
     const seam = `${before.at(-1) as string}${separator}${first as string}`;
     return [...before.slice(0, -1), seam, ...rest];
@@ -142,7 +142,7 @@ export function requireAt(
   const { relation, dim } = requirement.condition;
   if (sizes.size === 0) return require(requirement.condition, () => requirement);
   const value = substituteDim(dim, sizes);
-  require(relation === '=' ? equal(value, 0) : atLeast(value, 0), () => {
+  require(relation === '=' ? equalSizes(value, 0) : atLeast(value, 0), () => {
     const { condition: _, ...refusal } = requirement;
     return refusalAt(refusal, sizes);
   });
@@ -163,15 +163,15 @@ export function refusalOver(refusal: Refusal, map: (dim: Dim) => Dim): Refusal {
   };
 }
 
-/** Words as text. */
-export function textOfWords(parts: Words): string {
+/** MessageTemplate as text. */
+export function textOfWords(parts: MessageTemplate): string {
   return parts.map(String).join('');
 }
 
 /** A requirement as JSON, without its source. */
 export function requirementToJSON(requirement: Requirement): { readonly [key: string]: Json } {
   const { condition, error, op, problem, expected, actual, advice } = requirement;
-  const json = (parts: Words): Json => parts.map(String);
+  const json = (parts: MessageTemplate): Json => parts.map(String);
   return {
     dim: condition.dim.key,
     is: condition.relation === '=' ? 'zero' : 'natural',
@@ -189,7 +189,7 @@ export function requirementFromJSON(
   json: JsonReader,
   dimOf: (json: JsonReader) => Dim,
 ): Requirement {
-  const read = (name: string): Words =>
+  const read = (name: string): MessageTemplate =>
     json
       .field(name)
       .list()
@@ -220,8 +220,8 @@ export function dimsOf({ condition, problem, expected, actual }: Requirement): r
   return [condition.dim, ...(said as Dim[])];
 }
 
-/** Words with each dimension in them replaced; numbers become text. */
-export function wordsOver(parts: Words, map: (dim: Dim) => Dim): Words {
+/** MessageTemplate with each dimension in them replaced; numbers become text. */
+export function wordsOver(parts: MessageTemplate, map: (dim: Dim) => Dim): MessageTemplate {
   const result: (string | Dim)[] = [parts[0]];
   for (let i = 1; i + 1 < parts.length; i += 2) {
     const dim = map(parts[i] as Dim);

@@ -1,35 +1,46 @@
-import type { Definition, Identifier, Node, Scope, SourceCode, Variable } from './linter.js';
+import type {
+  Definition,
+  Identifier,
+  SyntaxNode,
+  LinterScope,
+  SourceCode,
+  Variable,
+} from './linter.js';
 import { arrayFunctions, arrayMethods } from './vocabulary.js';
 
 /** Predicate: true for expressions that certainly are arrays. */
-export type ArrayTest = (node: Node) => boolean;
+export type ArrayTest = (node: SyntaxNode) => boolean;
 
 /** Node types that the analysis handles; others are unknown, so never arrays. */
 type Known =
   | Identifier
-  | Of<'CallExpression', { callee: Node }>
+  | Of<'CallExpression', { callee: SyntaxNode }>
   | Member
-  | Of<'ConditionalExpression', { consequent: Node; alternate: Node }>
-  | Of<'LogicalExpression', { left: Node; right: Node }>
-  | Of<'AssignmentExpression', { operator: string; left: Node; right: Node }>
+  | Of<'ConditionalExpression', { consequent: SyntaxNode; alternate: SyntaxNode }>
+  | Of<'LogicalExpression', { left: SyntaxNode; right: SyntaxNode }>
+  | Of<'AssignmentExpression', { operator: string; left: SyntaxNode; right: SyntaxNode }>
   | Of<'UpdateExpression', object>
-  | Of<'SequenceExpression', { expressions: readonly Node[] }>
-  | Of<'TSNonNullExpression' | 'TSSatisfiesExpression', { expression: Node }>
-  | Of<'TSAsExpression', { typeAnnotation: Node }>
-  | Of<'TSTypeReference', { typeName: Node }>
-  | Of<'TSQualifiedName', { left: Node; right: Identifier }>
-  | Of<'VariableDeclarator', { id: Node; init?: Node | null }>
+  | Of<'SequenceExpression', { expressions: readonly SyntaxNode[] }>
+  | Of<'TSNonNullExpression' | 'TSSatisfiesExpression', { expression: SyntaxNode }>
+  | Of<'TSAsExpression', { typeAnnotation: SyntaxNode }>
+  | Of<'TSTypeReference', { typeName: SyntaxNode }>
+  | Of<'TSQualifiedName', { left: SyntaxNode; right: Identifier }>
+  | Of<'VariableDeclarator', { id: SyntaxNode; init?: SyntaxNode | null }>
   | Of<'ImportDeclaration', { source: { readonly value: unknown } }>
   | Of<'ImportSpecifier', { imported: { readonly name?: string; readonly value?: string } }>
   | Of<'ImportNamespaceSpecifier', object>;
 
-type Of<T extends string, Fields> = { readonly type: T } & Readonly<Fields> & Omit<Node, 'type'>;
-type Member = Of<'MemberExpression', { object: Node; property: Node; computed: boolean }>;
+type Of<T extends string, Fields> = { readonly type: T } & Readonly<Fields> &
+  Omit<SyntaxNode, 'type'>;
+type Member = Of<
+  'MemberExpression',
+  { object: SyntaxNode; property: SyntaxNode; computed: boolean }
+>;
 
 /** Assignments that do not throw on arrays. */
 const assigning: ReadonlySet<string> = new Set(['=', '&&=', '||=', '??=']);
 
-const known = (node: Node): Known => node as Known;
+const known = (node: SyntaxNode): Known => node as Known;
 
 /**
  * Array test for files without type information, from the contents of one file: calls of functions imported
@@ -43,7 +54,11 @@ export function localArrayTest(sourceCode: SourceCode, modules: readonly string[
   const assumed = new Set<Variable>();
 
   const variableOf = (node: Identifier): Variable | undefined => {
-    for (let scope: Scope | null = sourceCode.getScope(node); scope !== null; scope = scope.upper) {
+    for (
+      let scope: LinterScope | null = sourceCode.getScope(node);
+      scope !== null;
+      scope = scope.upper
+    ) {
       const variable = scope.set.get(node.name);
       if (variable !== undefined) return variable;
     }
@@ -51,7 +66,7 @@ export function localArrayTest(sourceCode: SourceCode, modules: readonly string[
   };
 
   /** `['random', 'normal']` for `kn.random.normal` or an imported `random.normal`; undefined for all else. */
-  const pathOf = (given: Node): readonly string[] | undefined => {
+  const pathOf = (given: SyntaxNode): readonly string[] | undefined => {
     const node = known(given);
     switch (node.type) {
       case 'Identifier': {
@@ -84,7 +99,7 @@ export function localArrayTest(sourceCode: SourceCode, modules: readonly string[
     return [name ?? value!];
   };
 
-  const isArrayType = (annotation: Node): boolean => {
+  const isArrayType = (annotation: SyntaxNode): boolean => {
     const node = known(annotation);
     return node.type === 'TSTypeReference' && pathOf(node.typeName)?.join('.') === 'NDArray';
   };
@@ -115,7 +130,7 @@ export function localArrayTest(sourceCode: SourceCode, modules: readonly string[
   };
 
   /** True when a variable that holds an array still does after this write. */
-  const keepsArray = (identifier: Node): boolean => {
+  const keepsArray = (identifier: SyntaxNode): boolean => {
     const write = known(identifier.parent!);
     switch (write.type) {
       case 'VariableDeclarator':

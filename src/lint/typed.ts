@@ -1,5 +1,5 @@
 import type { ArrayTest } from './local.js';
-import type { Node } from './linter.js';
+import type { SyntaxNode } from './linter.js';
 
 /** The part of TypeScript's types that the rule uses. */
 interface Type {
@@ -23,7 +23,7 @@ interface TypedServices {
     getTypeChecker(): Checker;
     getCompilerOptions(): { readonly strict?: boolean; readonly strictNullChecks?: boolean };
   };
-  readonly esTreeNodeToTSNodeMap: { get(node: Node): object };
+  readonly esTreeNodeToTSNodeMap: { get(node: SyntaxNode): object };
 }
 
 /**

@@ -4,7 +4,7 @@ import { isCapturing, noteFields, withoutNotingSizes } from '../front/core/captu
 import { unobserved } from '../front/fields/watch.js';
 import { hybridize, type Hybridized } from '../front/hybrid/hybridize.js';
 import {
-  checkOptions as checkHybridizeOptions,
+  checkHybridizeOptions,
   type HybridizeOptions,
 } from '../front/options/hybridize-options.js';
 import type { Explanation } from '../front/caches/explain.js';
@@ -18,7 +18,7 @@ import {
   parametersToSafetensors,
   saveParameterFile,
 } from './persistence.js';
-import { Structure } from './structure.js';
+import { BlockStructure } from './structure.js';
 import { summarize } from './summary.js';
 
 /**
@@ -179,7 +179,7 @@ export abstract class Block implements Capturable {
 
   /** @internal Names of values that graphs captured from methods of the block read. */
   captureOptions(): ReturnType<Capturable['captureOptions']> {
-    const structure = new Structure(this);
+    const structure = new BlockStructure(this);
     return {
       nameOf: (array) => structure.nameOf(array),
       partsOf: () => structure.names,

@@ -1,6 +1,6 @@
 import { FormatError, UnsupportedError } from '../base/errors.js';
 import { loadNodeModules, type NodeModules } from '../base/node.js';
-import { checkArgument, rule, type ValueRule } from '../base/attributes/options.js';
+import { checkArgument, valueRule, type ValueRule } from '../base/attributes/options.js';
 
 /** The file system; without one, only the functions on bytes are available. */
 async function fileSystem(
@@ -17,7 +17,7 @@ async function fileSystem(
 }
 
 /** The name of a file. */
-export const fileName: ValueRule<string | URL> = rule(
+export const fileName: ValueRule<string | URL> = valueRule(
   'the name of a file, or its file: URL',
   (value): value is string | URL =>
     value instanceof URL ? value.protocol === 'file:' : typeof value === 'string' && value !== '',

@@ -6,7 +6,7 @@ import {
   checkOptions,
   flag,
   type OptionRules,
-  rule,
+  valueRule,
   unknownName,
 } from '../base/attributes/options.js';
 import type { NDArray } from '../front/core/ndarray.js';
@@ -56,7 +56,7 @@ export interface LoadReport {
 }
 
 const rules: OptionRules<LoadParametersOptions> = {
-  map: rule(
+  map: valueRule(
     'a function, or an object from names of the file to paths of parameters',
     (value): value is ParameterMap =>
       callable.accepts(value) || (typeof value === 'object' && value !== null),
@@ -66,8 +66,8 @@ const rules: OptionRules<LoadParametersOptions> = {
 };
 
 const mappedRules: OptionRules<MappedArray> = {
-  name: rule('a path', (value): value is string => typeof value === 'string'),
-  transpose: rule(
+  name: valueRule('a path', (value): value is string => typeof value === 'string'),
+  transpose: valueRule(
     'true, false, or the order of the axes',
     (value): value is boolean | readonly number[] =>
       typeof value === 'boolean' || (Array.isArray(value) && value.every(Number.isInteger)),

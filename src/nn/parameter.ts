@@ -7,7 +7,7 @@ import {
   dtypeName,
   flag,
   oneOfValues,
-  rule,
+  valueRule,
 } from '../base/attributes/options.js';
 import { guardByIdentity } from '../front/options/capturable.js';
 import { isCapturing, outsideCapture } from '../front/core/capture.js';
@@ -57,7 +57,7 @@ export function initializeAll(parameters: readonly Parameter[], options: Initial
 }
 
 /** Any value: wrong lists and extents are reported as shape errors. */
-const anyShape = rule(
+const anyShape = valueRule(
   'a shape',
   (value): value is ParameterOptions['shape'] => value !== undefined,
 );

@@ -12,7 +12,7 @@ function identityOf(member: object): number {
 }
 
 /** The blocks and parameters below a block by path: for names in graphs, and to report which were replaced. */
-export class Structure {
+export class BlockStructure {
   readonly #root: Block;
   #paths: ReadonlyMap<Parameter, string> | null = null;
 

@@ -1,6 +1,6 @@
 import { NDArray } from '../front/core/ndarray.js';
 import { predictMode, pause } from '../front/autograd/index.js';
-import { flatten } from '../base/attributes/tree.js';
+import { flattenTree } from '../base/attributes/tree.js';
 import type { Block } from './block.js';
 import { Parameter } from './parameter.js';
 
@@ -67,7 +67,7 @@ function observe(block: Block, report: (output: string) => void): () => void {
 }
 
 function shapes(output: unknown): string {
-  const { leaves } = flatten(output, (leaf): leaf is NDArray => leaf instanceof NDArray);
+  const { leaves } = flattenTree(output, (leaf): leaf is NDArray => leaf instanceof NDArray);
   return leaves.map((leaf) => `${leaf.dtype}[${leaf.shape.join(', ')}]`).join(', ');
 }
 

@@ -1,4 +1,4 @@
-import { difference, type Elements, type Feeds, feedsRule } from '../artifact/check.js';
+import { arrayDifference, type CheckedArray, type Feeds, feedsRule } from '../artifact/check.js';
 import { InternalError } from '../base/errors.js';
 import { generatorState, setGeneratorState } from '../front/dispatch/generator.js';
 import type { NDArray } from '../front/core/ndarray.js';
@@ -30,7 +30,7 @@ export function checkModel(graph: StaticGraph, model: WrittenModel, feeds: Feeds
     expected.forEach((array, i) => {
       const other = found[outputs[i]];
       const have = other === undefined ? undefined : elementsOf(other);
-      const problem = difference(array.dtype, elementsOf(array), have);
+      const problem = arrayDifference(array.dtype, elementsOf(array), have);
       if (problem === null) return;
       throw new InternalError(`output ${outputs[i]} of the model is not that of the graph`, {
         op: 'toOnnx',
@@ -47,6 +47,6 @@ function withoutWrites({ parts: { program, reads } }: StaticGraph): StaticGraph 
   return new StaticGraph({ program, reads, writes: [] });
 }
 
-function elementsOf(array: NDArray): Elements {
+function elementsOf(array: NDArray): CheckedArray {
   return { data: array.computed().storage.host, shape: array.shape };
 }

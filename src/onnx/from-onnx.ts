@@ -1,6 +1,12 @@
 import { describe } from '../base/attributes/attribute.js';
 import { ArgumentError } from '../base/errors.js';
-import { callable, checkOptions, either, rule, text } from '../base/attributes/options.js';
+import {
+  callable,
+  checkOptions,
+  eitherRule,
+  valueRule,
+  textRule,
+} from '../base/attributes/options.js';
 import { type ExternalData, externalFrom } from '../formats/onnx/external.js';
 import {
   importModel,
@@ -8,13 +14,13 @@ import {
   type ModelFacts,
 } from '../formats/onnx/import/import-model.js';
 import { arrayType } from '../front/core/array-type.js';
-import type { GraphParts, Outside } from '../front/graphs/graph.js';
+import type { GraphParts, ExternalRef } from '../front/graphs/graph.js';
 import { arrayOf, NDArray } from '../front/core/ndarray.js';
 import { recordRule } from '../front/graphs/records.js';
 import { StaticGraph } from '../front/graphs/static-graph.js';
 import { evaluateConstant } from '../runtime/compile/compile.js';
 import { folderOf } from './files.js';
-import { constantOf } from './state.js';
+import { constantView } from './state.js';
 
 export type { ModelFacts } from '../formats/onnx/import/import-model.js';
 
@@ -66,7 +72,7 @@ export class OnnxGraph extends StaticGraph {
  */
 export function fromOnnx(bytes: Uint8Array, options: FromOnnxOptions = {}): OnnxGraph {
   checkOptions<FromOnnxOptions>(op, options, {
-    externalData: either(text, callable),
+    externalData: eitherRule(textRule, callable),
     inputs: requestsRule,
   });
   const { program, reads, nexts, draws, facts } = importModel(bytes, {
@@ -76,7 +82,7 @@ export function fromOnnx(bytes: Uint8Array, options: FromOnnxOptions = {}): Onnx
       Object.entries(options.inputs ?? {}).map(([name, each]) => [name, requestOf(each)]),
     ),
   });
-  const outside = reads.map((read): Outside => {
+  const outside = reads.map((read): ExternalRef => {
     if (read.kind === 'random') return { kind: 'random', draws };
     const { type, data } = read.data;
     return { kind: 'array', of: arrayOf(arrayType(type.dtype, type.shape), data) };
@@ -86,7 +92,7 @@ export function fromOnnx(bytes: Uint8Array, options: FromOnnxOptions = {}): Onnx
 }
 
 const requestsRule = recordRule<OnnxInputs>('an object with a shape or value for each input');
-const sizesRule = rule(
+const sizesRule = valueRule(
   'a list of numbers and names of sizes',
   (value): value is NonNullable<OnnxInput['shape']> =>
     Array.isArray(value) &&
@@ -95,12 +101,12 @@ const sizesRule = rule(
     ),
 );
 /** Any value: a value that is not an array gets its own error later. */
-const valueRule = rule('an array', (value): value is NDArray => value !== undefined);
+const arrayValue = valueRule('an array', (value): value is NDArray => value !== undefined);
 
 function requestOf(input: OnnxInputs): InputRequests {
   if (input === null) return null;
   if (Array.isArray(input)) return (input as readonly OnnxInputs[]).map(requestOf);
-  checkOptions<OnnxInput>(op, input, { shape: sizesRule, value: valueRule });
+  checkOptions<OnnxInput>(op, input, { shape: sizesRule, value: arrayValue });
   const { shape, value } = input;
   if (value !== undefined && !(value instanceof NDArray)) {
     throw new ArgumentError('the value of an input is not an array', {
@@ -111,7 +117,7 @@ function requestOf(input: OnnxInputs): InputRequests {
   return {
     ...(shape !== undefined && { shape }),
     ...(value !== undefined && {
-      value: constantOf(value),
+      value: constantView(value),
     }),
   };
 }

@@ -2,7 +2,7 @@ import { UnsupportedError } from '../base/errors.js';
 import { arrayType } from '../front/core/array-type.js';
 import { numberArray } from '../front/core/capture.js';
 import { generatorState } from '../front/dispatch/generator.js';
-import type { GraphParts, Outside } from '../front/graphs/graph.js';
+import type { GraphParts, ExternalRef } from '../front/graphs/graph.js';
 import { arrayOf, type NDArray } from '../front/core/ndarray.js';
 import { checkGraph, type StaticGraph } from '../front/graphs/static-graph.js';
 import type { StructuredRead } from '../formats/onnx/structure.js';
@@ -28,7 +28,7 @@ export interface Laid {
  * Names the writes of a graph. The next value of `w` is `w.next`, and the gradient of `w` is `w.grad`.
  * @throws UnsupportedError for values that cannot leave this process.
  */
-export function layOut({ program, reads, writes }: GraphParts): Laid {
+export function layOutStates({ program, reads, writes }: GraphParts): Laid {
   const names = namedInputs(program).map(({ name }) => name);
   const given = names.length - reads.length;
   const returned = program.outputs.length - writes.length;
@@ -77,7 +77,7 @@ export function layOut({ program, reads, writes }: GraphParts): Laid {
  */
 export function statesOf(graph: StaticGraph): Record<string, NDArray> {
   checkGraph('statesOf', graph);
-  const states = layOut(graph.parts).reads.filter(({ mayBeGiven }) => mayBeGiven);
+  const states = layOutStates(graph.parts).reads.filter(({ mayBeGiven }) => mayBeGiven);
   return Object.fromEntries(
     // Copied: runs of the graph write into the elements.
     states.map(({ name, value: { type, data } }) => [
@@ -87,13 +87,13 @@ export function statesOf(graph: StaticGraph): Record<string, NDArray> {
   );
 }
 
-function isSame(a: Outside, b: Outside): boolean {
+function isSame(a: ExternalRef, b: ExternalRef): boolean {
   return a.kind === b.kind && (a.kind === 'random' || a.of === (b as typeof a).of);
 }
 
 /** The name of a gradient that a graph writes; null when the array has no name. */
 function writtenName(
-  write: Outside,
+  write: ExternalRef,
   {
     names,
     given,
@@ -101,7 +101,7 @@ function writtenName(
   }: {
     readonly names: readonly string[];
     readonly given: number;
-    readonly reads: readonly Outside[];
+    readonly reads: readonly ExternalRef[];
   },
 ): string | null {
   if (write.kind !== 'gradient') return null;
@@ -111,10 +111,10 @@ function writtenName(
 }
 
 /** The current value of something that a graph reads. */
-function valueOf(name: string, read: Outside): ConstantData {
+function valueOf(name: string, read: ExternalRef): ConstantData {
   switch (read.kind) {
     case 'array':
-      if (typeof read.of !== 'number') return constantOf(read.of);
+      if (typeof read.of !== 'number') return constantView(read.of);
       throw new UnsupportedError(`the graph reads argument ${read.of} as state`, {
         op,
         expected: 'state that belongs to the graph',
@@ -122,7 +122,7 @@ function valueOf(name: string, read: Outside): ConstantData {
         advice: 'return what the function assigns to its arguments',
       });
     case 'host':
-      return constantOf(numberArray(read.of));
+      return constantView(numberArray(read.of));
     case 'random': {
       const { seed, counter } = generatorState();
       return { type: { dtype: 'int64', shape: [2] }, data: BigInt64Array.of(seed, counter) };
@@ -137,7 +137,7 @@ function valueOf(name: string, read: Outside): ConstantData {
 }
 
 /** A constant that shares the memory of an array. */
-export function constantOf(array: NDArray): ConstantData {
+export function constantView(array: NDArray): ConstantData {
   return {
     type: { dtype: array.dtype, shape: array.shape },
     data: array.computed().storage.host,

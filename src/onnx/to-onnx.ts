@@ -3,10 +3,10 @@ import { ArgumentError } from '../base/errors.js';
 import {
   callable,
   checkOptions,
-  either,
+  eitherRule,
   integerFrom,
-  rule,
-  text,
+  valueRule,
+  textRule,
 } from '../base/attributes/options.js';
 import { exportProgram } from '../formats/onnx/export/export.js';
 import type { DataFile } from '../formats/onnx/export/external.js';
@@ -16,7 +16,7 @@ import { symbolsOfTypes } from '../ir/bind.js';
 import { namedInputs } from '../ir/program.js';
 import { checkModel, feedsRule, type Feeds, type WrittenModel } from './check.js';
 import { fileIn, type OpenFile } from './files.js';
-import { layOut, statesOf } from './state.js';
+import { layOutStates, statesOf } from './state.js';
 
 export type { Feeds } from './check.js';
 
@@ -55,13 +55,13 @@ export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Ar
     opset: integerFrom(1),
     check: feedsRule,
     states: anyStates,
-    externalData: either(text, callable),
-    dataFile: text,
+    externalData: eitherRule(textRule, callable),
+    dataFile: textRule,
   });
   const { opset = 18, check, externalData, dataFile = 'weights.bin' } = options;
   const isPlain = statesArePlain(options.states);
   const { program, writes } = graph.parts;
-  const { reads: all, outputs } = layOut(graph.parts);
+  const { reads: all, outputs } = layOutStates(graph.parts);
   const reads = all.filter(({ mayBeGiven }) => !(isPlain && mayBeGiven));
   const nexts = new Set(reads.flatMap(({ next }) => next ?? []));
   const returned = program.outputs.slice(0, program.outputs.length - writes.length);
@@ -92,7 +92,7 @@ export function toOnnx(graph: StaticGraph, options: ToOnnxOptions = {}): Uint8Ar
 const op = 'toOnnx';
 
 /** Any value: the choice is checked where it is interpreted. */
-const anyStates = rule(
+const anyStates = valueRule(
   'a way to write states',
   (value): value is 'defaults' => value !== undefined,
 );

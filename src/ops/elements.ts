@@ -1,13 +1,13 @@
 import type { DType } from '../base/dtype.js';
 import * as e from '../loop/language/build.js';
-import type { Buffer, Expr, Stmt, Storage } from '../loop/language/nodes.js';
+import type { Buffer, Expr, Stmt, ElementKind } from '../loop/language/nodes.js';
 
 /*
  * How elements of a dtype lie in memory, and how they come to and from the compute type in which
  * operators handle them. The bit patterns are those of `base/element.ts`.
  */
 
-const storages: Readonly<Record<DType, Storage>> = {
+const storages: Readonly<Record<DType, ElementKind>> = {
   bool: 'u8',
   uint8: 'u8',
   int8: 'i8',
@@ -20,7 +20,7 @@ const storages: Readonly<Record<DType, Storage>> = {
 };
 
 /** The element kind of a dtype in memory. */
-export function storageOf(dtype: DType): Storage {
+export function storageOf(dtype: DType): ElementKind {
   return storages[dtype];
 }
 

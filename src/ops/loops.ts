@@ -1,4 +1,4 @@
-import { sizeOf } from '../base/dim/index.js';
+import { elementCount } from '../base/dim/index.js';
 import type { DType } from '../base/dtype.js';
 import * as e from '../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../loop/language/nodes.js';
@@ -37,7 +37,7 @@ export function divisor(extent: Expr): Expr {
 }
 
 /** `x` modulo a positive extent. */
-export function wrapped(x: Expr, extent: Expr): Expr {
+export function wrappedIndex(x: Expr, extent: Expr): Expr {
   const remainder = e.rem(x, divisor(extent));
   return e.select(e.lt(remainder, 0), e.add(remainder, extent), remainder);
 }
@@ -79,7 +79,7 @@ export function workspace(context: KernelContext<unknown>): Workspace {
   const [sink] = context.outputs;
   const wide = wideDType(sink.dtype);
   if (sink.buffer !== null && wide === sink.dtype) return { buffer: sink.buffer, flush: e.block() };
-  const length = context.extent(sizeOf(context.outputTypes[0].shape));
+  const length = context.extent(elementCount(context.outputTypes[0].shape));
   const buffer = context.scratch('work', wide, length);
   const flush = overAll(sink.shape, (index) =>
     sink.store(index, e.cast(computeScalar(sink.dtype), e.load(buffer, ravel(index, sink.shape)))),

@@ -12,7 +12,7 @@ import { computeScalar } from './declare/lowering.js';
  * Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using rounding
  * to odd, IEEE Transactions on Computers 2008.
  */
-export function towards(dtype: DType, x: Expr): Expr {
+export function roundedToOdd(dtype: DType, x: Expr): Expr {
   const { scalar } = x.type;
   const isRounded =
     scalar === 'f64' || (dtype === 'bfloat16' && (scalar === 'i64' || scalar === 'i32'));

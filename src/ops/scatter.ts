@@ -1,4 +1,4 @@
-import { isStatic, sizeOf } from '../base/dim/index.js';
+import { isStatic, elementCount } from '../base/dim/index.js';
 import * as e from '../loop/language/build.js';
 import { fastTwoSum } from '../loop/language/compensation.js';
 import type { Buffer, Const, Expr, Scalar, Stmt } from '../loop/language/nodes.js';
@@ -82,7 +82,7 @@ function carryingOf(
   if (!domain.every(({ kind }) => kind === 'const')) return carriedByElement;
   const terms = countOf(domain);
   if (terms <= mostPlain) return null;
-  const isMany = !shape.every(isStatic) || terms >= Number(sizeOf(shape));
+  const isMany = !shape.every(isStatic) || terms >= Number(elementCount(shape));
   return isMany ? carriedByElement : carriedByTerm;
 }
 
@@ -95,7 +95,7 @@ function countOf(domain: readonly Expr[]): number {
 const carriedByElement: Carrying = (context, { domain, target, value, last }, buffer) => {
   const [{ shape }] = context.outputs;
   const scalar = e.loadedScalar(buffer.storage);
-  const lost = lostOf(context, buffer, context.extent(sizeOf(context.outputTypes[0].shape)));
+  const lost = lostOf(context, buffer, context.extent(elementCount(context.outputTypes[0].shape)));
   return e.block(
     overAll(shape, (index) => e.store(lost, ravel(index, shape), e.constant(scalar, -0))),
     overAll(
@@ -130,7 +130,7 @@ const carriedByTerm: Carrying = (context, { domain, target, value, last }, buffe
     : [e.i32(1), e.i32(1)];
   const outer = context.outputTypes[0].shape.slice(0, rows.length);
   // Numbers from 1; 0 where nothing has arrived.
-  const firsts = context.scratch('firsts', 'int32', context.extent(sizeOf(outer)));
+  const firsts = context.scratch('firsts', 'int32', context.extent(elementCount(outer)));
   const lost = lostOf(context, buffer, e.i32(countOf(domain)));
 
   const eachTerm = (
@@ -158,7 +158,7 @@ const carriedByTerm: Carrying = (context, { domain, target, value, last }, buffe
     e.add(e.mul(e.sub(number, 1), width), column);
 
   return e.block(
-    overAll([context.extent(sizeOf(outer))], ([at]) => e.store(firsts, at, e.i32(0))),
+    overAll([context.extent(elementCount(outer))], ([at]) => e.store(firsts, at, e.i32(0))),
     eachTerm((row, number, valueAt) => {
       const first = e.variable('first', 'i32');
       return e.block(

@@ -1,7 +1,7 @@
 import type { Dim } from '../base/dim/index.js';
 import { Tensor } from '../ir/types.js';
 import type { DefaultTensor, Input } from './declare/declare.js';
-import { sizesOf } from './dynamic/extents.js';
+import { sizesFromElements } from './dynamic/extents.js';
 
 /** `f(x)`, any shape; the result has the shape of `x`. */
 export type Unary = <T extends Tensor = DefaultTensor>(x: Input<T>) => T;
@@ -38,7 +38,7 @@ export const dimensions: unique symbol = Symbol('dimensions');
 
 /** The list behind a shape argument. */
 export function shapeList(shape: ShapeArgument): readonly Dim[] {
-  if (shape instanceof Tensor) return sizesOf(shape);
+  if (shape instanceof Tensor) return sizesFromElements(shape);
   // An invalid shape is refused later, as an attribute.
   const symbolic = (shape as { readonly [dimensions]?: readonly Dim[] } | undefined)?.[dimensions];
   if (symbolic !== undefined) return symbolic;

@@ -13,7 +13,7 @@ import { broadcastTo } from './reduction/sum.js';
 const mostElements = 16;
 
 /** True when every element is known to be this number; 0 and -0 are different floats. */
-export function isAll(value: Value, number: number): boolean {
+export function isFilledWith(value: Value, number: number): boolean {
   const element = elementOfAll(value);
   if (element === undefined) return false;
   return typeof element === 'number' ? Object.is(element, number) : Number(element) === number;
@@ -24,7 +24,7 @@ export function isAll(value: Value, number: number): boolean {
  * turn -0 into 0).
  */
 export function isNeutralOfSum(value: Value): boolean {
-  return isAll(value, isFloat(value.type.dtype) ? -0 : 0);
+  return isFilledWith(value, isFloat(value.type.dtype) ? -0 : 0);
 }
 
 function elementOfAll(value: Value): Element | undefined {
@@ -54,11 +54,11 @@ function rounded(value: number, dtype: DType): Element | undefined {
 }
 
 /** `x`, broadcast to the shape of a call's result. */
-export function stretched(x: Value, { shape }: TensorType): Value {
+export function broadcastLike(x: Value, { shape }: TensorType): Value {
   return sameShape(x.type.shape, shape) ? x : broadcastTo(x, shape);
 }
 
 /** An array of this type with the number everywhere; `like` determines the program. */
-export function everywhere(number: number, { dtype, shape }: TensorType, like: Value): Value {
+export function filledLike(number: number, { dtype, shape }: TensorType, like: Value): Value {
   return fullLike(like, number, { dtype, shape });
 }

@@ -7,7 +7,7 @@ import { inline } from './rewrite/inline.js';
 import { hasLoops, loopForms, loopPasses } from './loops/passes.js';
 import { mergeLoops } from './loops/merge-loops.js';
 import { simplify } from './simplify/simplify.js';
-import { turnProducts } from './rewrite/turn.js';
+import { pushTranspositions } from './rewrite/turn.js';
 import { InternalError } from '../base/errors.js';
 import { currentDebugging } from '../base/flags.js';
 import type { Program } from '../ir/program.js';
@@ -29,7 +29,11 @@ export const passes: readonly Pass[] = [
     doc: 'apply the laws of the operators',
     run: (program, { applied }) => simplify(program, applied),
   },
-  { name: 'turn', doc: 'make products in the order in which they are read', run: turnProducts },
+  {
+    name: 'turn',
+    doc: 'make products in the order in which they are read',
+    run: pushTranspositions,
+  },
   {
     name: 'fold',
     doc: 'compute what depends on constants only',

@@ -8,7 +8,7 @@ import { optimizeModule } from '../../src/loop/optimize/module.js';
 import type { Module } from '../../src/loop/language/nodes.js';
 import { avx512Target, type Target, wasmTarget } from '../../src/loop/language/target.js';
 import { moduleText } from '../../src/loop/language/text.js';
-import { lowerProgram, type Plan } from '../../src/passes/lower/main/plan.js';
+import { lowerProgram, type ProgramPlan } from '../../src/passes/lower/main/plan.js';
 import { planParts } from '../../src/runtime/compile/compile.js';
 import { refit } from './brackets.js';
 
@@ -36,7 +36,7 @@ function section(title: string, text: string): string {
   return `==== ${title} ====\n\n${text.trimEnd()}\n`;
 }
 
-function optimized({ program, groups }: Plan, target: Target): Module {
+function optimized({ program, groups }: ProgramPlan, target: Target): Module {
   return optimizeModule(lowerProgram(program, groups, onCpu(target)).module, target);
 }
 

@@ -3,7 +3,7 @@ import type { Program } from '../../src/ir/program.js';
 import { onCpu } from '../../src/kernels/cpu/index.js';
 import { wasmTarget } from '../../src/loop/language/target.js';
 import { fuse } from '../../src/passes/fuse/fuse.js';
-import { lowerProgram, type Plan } from '../../src/passes/lower/main/plan.js';
+import { lowerProgram, type ProgramPlan } from '../../src/passes/lower/main/plan.js';
 import { prepareControl } from '../../src/passes/lower/main/prepare.js';
 import { runPipeline } from '../../src/passes/pipeline.js';
 import { schedule } from '../../src/passes/plan/schedule.js';
@@ -16,7 +16,7 @@ import { runTeam } from './teams.js';
 const grain = 1;
 
 /** The plan of a program for a number of threads, each of which has something to do. */
-export function teamPlan(program: Program, threads: number): Plan {
+export function teamPlan(program: Program, threads: number): ProgramPlan {
   const lowest = prepareControl(runPipeline(program));
   const groups = schedule(lowest, fuse(lowest));
   const division = threads === 1 ? undefined : { threads, grain };

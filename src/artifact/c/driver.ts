@@ -2,33 +2,33 @@ import type { Dim, DimOperation } from '../../base/dim/index.js';
 import { commentText } from '../../base/escape.js';
 import { textOfWords } from '../../ir/requirement.js';
 import { type DimStyle, dimText } from '../dim-text.js';
-import type { Loaded, Require, Test } from '../../passes/host/statements.js';
-import type { Routine, Statement } from '../driver/statements.js';
+import type { HostStatementOf, LoadedDType, ZeroTest } from '../../passes/host/statements.js';
+import type { PlacedRoutine, PlacedStatement } from '../driver/statements.js';
 import { sourceLine } from '../source-line.js';
 import { Identifiers } from './names.js';
 
-/** What statements need to know of the file that they stand in. */
-export interface CSurroundings {
-  /** What a function returns where the data asks for what cannot be. */
+/** Context of statements in their file. */
+export interface CContext {
+  /** Return value of a function for invalid data. */
   readonly badData: string;
   /** The call of a `main` on the table at an address. */
   call(main: string, table: string): string;
 }
 
-/** Begins the names of sizes and addresses in functions, whose other names do not. */
+/** Prefix of the names of sizes and addresses in functions, which other names do not have. */
 const prefix = 'v_';
 
 /** One function of C: its names, and its statements as lines. */
 export class CFunction {
-  readonly #around: CSurroundings;
+  readonly #around: CContext;
   readonly #names: Identifiers = new Identifiers();
   readonly #known: Map<string, string> = new Map();
 
-  constructor(around: CSurroundings) {
+  constructor(around: CContext) {
     this.#around = around;
   }
 
-  /** What a name is called here. */
+  /** The C name of a name. */
   id(name: string): string {
     let id = this.#known.get(name);
     if (id === undefined) this.#known.set(name, (id = this.#names.of(prefix + name)));
@@ -47,15 +47,15 @@ export class CFunction {
     operation: (kind, a, b) => `size_${kind}(${a}, ${b})`,
   };
 
-  lines(body: readonly Statement[]): readonly string[] {
+  lines(body: readonly PlacedStatement[]): readonly string[] {
     return body.flatMap((statement) => this.#statement(statement));
   }
 
-  #inside(body: readonly Statement[]): readonly string[] {
+  #inside(body: readonly PlacedStatement[]): readonly string[] {
     return this.lines(body).map((line) => `  ${line}`);
   }
 
-  #statement(statement: Statement): readonly string[] {
+  #statement(statement: PlacedStatement): readonly string[] {
     switch (statement.kind) {
       case 'set':
         return [`int64_t ${this.id(statement.name)} = ${this.dim(statement.value)};`];
@@ -111,7 +111,10 @@ export class CFunction {
     }
   }
 
-  #require({ test, refusal: { op, problem, source } }: Require): readonly string[] {
+  #require({
+    test,
+    refusal: { op, problem, source },
+  }: HostStatementOf<'require'>): readonly string[] {
     const at = source === undefined ? '' : `, ${sourceLine(source)}`;
     return [
       `/* ${commentText(`${op}: ${textOfWords(problem)}${at}`)} */`,
@@ -119,7 +122,7 @@ export class CFunction {
     ];
   }
 
-  #test({ dim, relation }: Test): string {
+  #test({ dim, relation }: ZeroTest): string {
     return `${this.dim(dim)} ${relation === '=' ? '==' : '>='} 0`;
   }
 
@@ -140,7 +143,7 @@ export class CFunction {
     ];
   }
 
-  /** A call on a stretch of memory, where it is not empty. */
+  /** A call on a range of memory, if it is not empty. */
   #bytes(name: string, to: Dim, bytes: Dim, from: string): readonly string[] {
     if (bytes === 0) return [];
     const call = `${name}(memory + ${this.dim(to)}, ${from}, (size_t)${this.dim(bytes)});`;
@@ -148,14 +151,14 @@ export class CFunction {
   }
 }
 
-function loaded(from: string, dtype: Loaded): string {
+function loaded(from: string, dtype: LoadedDType): string {
   return dtype === 'bool' ? `memory[${from}]` : `load_${dtype}(memory + ${from})`;
 }
 
-/** A routine as a function: 0, or what is wrong. */
+/** A routine as a function that returns 0, or an error code. */
 export function routineToC(
-  { name, parameters, body, returns }: Routine,
-  around: CSurroundings,
+  { name, parameters, body, returns }: PlacedRoutine,
+  around: CContext,
 ): string {
   const scope = new CFunction(around);
   const params = parameters.map((parameter) => scope.id(parameter));
@@ -189,7 +192,7 @@ const realOperations: Readonly<Record<DimOperation, string>> = {
   min: 'a < b ? a : b',
 };
 
-/** The functions that a text calls on whole numbers and on doubles, and those that read memory. */
+/** The helper functions that a text calls on integers and on doubles, and those that read memory. */
 export function driverHelpers(text: string): readonly string[] {
   const helpers: string[] = [];
   const needs = (name: string, found = text): boolean => found.includes(`${name}(`);

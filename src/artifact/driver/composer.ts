@@ -12,19 +12,19 @@ import { partition, wholePartition } from '../../passes/host/partition.js';
 import { routineOf } from '../../passes/host/routine.js';
 import type * as host from '../../passes/host/statements.js';
 import { mainName } from '../../passes/lower/main/main.js';
-import { lowerProgram, type Plan } from '../../passes/lower/main/plan.js';
+import { lowerProgram, type ProgramPlan } from '../../passes/lower/main/plan.js';
 import { prepareControl } from '../../passes/lower/main/prepare.js';
 import { schedule } from '../../passes/plan/schedule.js';
 import { inline } from '../../passes/rewrite/inline.js';
 import { withOutputs } from '../../passes/rewrite/outputs.js';
 import { viewed } from '../../passes/rewrite/views.js';
-import type { Callee, Decides, Surroundings } from './callee.js';
+import type { PlacedCallee, Decides, RoutineContext } from './callee.js';
 import { aligned } from './layout.js';
 import { Placement } from './placement.js';
-import type { Routine } from './statements.js';
+import type { PlacedRoutine } from './statements.js';
 
 /** An array that is in memory from the beginning, at an address that no size moves. */
-export interface Kept {
+export interface InitialArray {
   readonly data: HostArray;
   readonly address: number;
 }
@@ -33,13 +33,13 @@ export interface Kept {
 export type Lower = (program: Program) => Program;
 
 /** The routines of an artifact, their kernels, and the constants that these read. */
-export class Composer implements Surroundings {
+export class Composer implements RoutineContext {
   readonly #target: Target;
   readonly #lower: Lower;
   readonly #kernels: Kernel[] = [];
-  readonly #constants: Map<HostArray, ConstantData & Kept> = new Map();
-  readonly #callees: Map<Program, Callee> = new Map();
-  readonly #routines: Routine[] = [];
+  readonly #constants: Map<HostArray, ConstantData & InitialArray> = new Map();
+  readonly #callees: Map<Program, PlacedCallee> = new Map();
+  readonly #routines: PlacedRoutine[] = [];
   #mains = 0;
   #end: number;
 
@@ -69,12 +69,12 @@ export class Composer implements Surroundings {
     return this.#end;
   }
 
-  get constants(): Iterable<ConstantData & Kept> {
+  get constants(): Iterable<ConstantData & InitialArray> {
     return this.#constants.values();
   }
 
   /** Each behind those that it calls. */
-  get routines(): readonly Routine[] {
+  get routines(): readonly PlacedRoutine[] {
     return this.#routines;
   }
 
@@ -83,12 +83,12 @@ export class Composer implements Surroundings {
   }
 
   /** On one thread, whatever the process uses. */
-  plan(program: Program, isWhole: boolean): Plan {
+  plan(program: Program, isWhole: boolean): ProgramPlan {
     const prepared = prepareControl(isWhole ? program : this.#lower(program));
     return lowerProgram(prepared, schedule(prepared, fuse(prepared)), onCpu(this.#target));
   }
 
-  code({ module }: Plan): string {
+  code({ module }: ProgramPlan): string {
     const name = this.#mains === 0 ? mainName : `${mainName}_${this.#mains}`;
     this.#mains++;
     for (const kernel of module.kernels) {
@@ -106,7 +106,7 @@ export class Composer implements Surroundings {
     return known.address;
   }
 
-  callee({ program, kind }: host.Callee): Callee {
+  callee({ program, kind }: host.HostCallee): PlacedCallee {
     let callee = this.#callees.get(program);
     if (callee === undefined) {
       callee = this.#routine(kind === 'region' ? withOwnOutputs(program) : program);
@@ -115,7 +115,7 @@ export class Composer implements Surroundings {
     return callee;
   }
 
-  #routine(program: Program): Callee {
+  #routine(program: Program): PlacedCallee {
     const placement = this.placement(program);
     const inputs = program.inputs.map((_, index) => {
       const at = placement.names.fresh('at');

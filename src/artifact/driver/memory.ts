@@ -1,7 +1,7 @@
 import { addDim, type Dim, type DimExpr, maxDim, subDim } from '../../base/dim/index.js';
 import { aligned } from './layout.js';
-import { fromMost, type Most, type Names } from './names.js';
-import type { Statement } from './statements.js';
+import { boundFrom, type UpperBound, type Names } from './names.js';
+import type { PlacedStatement } from './statements.js';
 
 /** The memory of a routine, from `base` on: what stays, in the order in which it is taken, and free memory behind it. */
 export class Memory {
@@ -9,11 +9,11 @@ export class Memory {
   /** Bytes of what stays. What is part of a statement sets it back behind it. */
   top: Dim;
   readonly #names: Names;
-  readonly #emit: (statement: Statement) => void;
-  readonly #ends: Most[] = [];
+  readonly #emit: (statement: PlacedStatement) => void;
+  readonly #ends: UpperBound[] = [];
   #reserved: Dim = 0;
 
-  constructor(names: Names, top: Dim, emit: (statement: Statement) => void) {
+  constructor(names: Names, top: Dim, emit: (statement: PlacedStatement) => void) {
     this.base = names.fresh('base');
     this.top = top;
     this.#names = names;
@@ -31,8 +31,8 @@ export class Memory {
   }
 
   /** Upper bound of all that is needed, in the sizes that the routine is given. */
-  get bytes(): Most {
-    return this.#ends.reduce<Most>((all, end) => fromMost([all, end], maxDim), 0);
+  get bytes(): UpperBound {
+    return this.#ends.reduce<UpperBound>((all, end) => boundFrom([all, end], maxDim), 0);
   }
 
   /** Address of memory that stays. */
@@ -42,7 +42,7 @@ export class Memory {
     return at;
   }
 
-  /** What stays, and so many bytes behind it, is there from here on. */
+  /** Makes memory available for what stays, and for so many bytes behind it. */
   reserve(bytes: Dim = 0): void {
     this.#reserved = addDim(this.end, bytes);
     this.#emit({ kind: 'reserve', end: this.#reserved });
@@ -50,14 +50,14 @@ export class Memory {
   }
 
   /** Somebody uses at most so many bytes behind what stays. Returns the upper bound of their end. */
-  use(bytes: Most): Most {
-    const end = fromMost([this.#names.most(this.top), bytes], addDim);
+  use(bytes: UpperBound): UpperBound {
+    const end = boundFrom([this.#names.most(this.top), bytes], addDim);
     this.#ends.push(end);
     return end;
   }
 
-  /** What stays ends at an address from here on, of which `most` is the upper bound behind `base`. */
-  goOnAt(end: DimExpr, most: Most): void {
+  /** Moves the end of what stays to an address, of which `most` is the upper bound behind `base`. */
+  goOnAt(end: DimExpr, most: UpperBound): void {
     const top = this.#names.fresh('top');
     this.#names.bound(top.key, most);
     this.#emit({ kind: 'set', name: top.key, value: subDim(end, this.base) });

@@ -1,5 +1,5 @@
 import { type Dim, type DimExpr, maxDim, symbol, symbolsOf } from '../../base/dim/index.js';
-import { roomFor } from '../../passes/groups/room.js';
+import { symbolicUpperBound } from '../../passes/groups/room.js';
 
 /** A size that nothing bounds, and where it comes from. */
 export class Unbounded {
@@ -15,10 +15,13 @@ export class Unbounded {
 }
 
 /** Upper bound of a value, or why there is none. */
-export type Most = Dim | Unbounded;
+export type UpperBound = Dim | Unbounded;
 
 /** An upper bound that follows from others, if there are all. */
-export function fromMost(bounds: readonly Most[], join: (...bounds: readonly Dim[]) => Most): Most {
+export function boundFrom(
+  bounds: readonly UpperBound[],
+  join: (...bounds: readonly Dim[]) => UpperBound,
+): UpperBound {
   const dims: Dim[] = [];
   for (const bound of bounds) {
     if (bound instanceof Unbounded) return bound;
@@ -30,7 +33,7 @@ export function fromMost(bounds: readonly Most[], join: (...bounds: readonly Dim
 /** The names of a routine, and upper bounds of those that memory depends on. */
 export class Names {
   readonly #taken: Set<string>;
-  readonly #most: Map<string, Most> = new Map();
+  readonly #most: Map<string, UpperBound> = new Map();
 
   constructor(taken: Iterable<string>) {
     this.#taken = new Set(taken);
@@ -44,26 +47,26 @@ export class Names {
     return symbol(name);
   }
 
-  bound(name: string, most: Most): void {
+  bound(name: string, most: UpperBound): void {
     this.#most.set(name, most);
   }
 
   /** Another upper bound for a name that has one of several values. */
-  boundAlso(name: string, most: Most): void {
+  boundAlso(name: string, most: UpperBound): void {
     const known = this.#most.get(name);
-    this.#most.set(name, known === undefined ? most : fromMost([known, most], maxDim));
+    this.#most.set(name, known === undefined ? most : boundFrom([known, most], maxDim));
   }
 
   /** Upper bound of a value, in what is known when the routine starts. */
-  most(value: Dim): Most {
+  most(value: Dim): UpperBound {
     const own = [...symbolsOf(value)].filter((name) => this.#most.has(name));
     if (own.length === 0) return value;
-    return fromMost(
+    return boundFrom(
       own.map((name) => this.#most.get(name)!),
       (...dims) => {
         const bounds = new Map(own.map((name, k) => [name, dims[k]]));
         const has = (name: string): boolean => bounds.has(name);
-        return roomFor(value, { has, most: (name) => bounds.get(name)! }) ?? new Unbounded(String(value), 'this graph'); // prettier-ignore
+        return symbolicUpperBound(value, { has, most: (name) => bounds.get(name)! }) ?? new Unbounded(String(value), 'this graph'); // prettier-ignore
       },
     );
   }

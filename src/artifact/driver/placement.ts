@@ -1,32 +1,32 @@
-import { addDim, type Bounds, type Dim, type DimExpr, maxDim, mulDim, sizeOf, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
+import { addDim, type Bounds, type Dim, type DimExpr, maxDim, mulDim, elementCount, substituteDim, symbol, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import { bytesOf } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
 import { bindTypes, symbolsOfTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import type { Place } from '../../passes/groups/places.js';
+import type { PlannedBuffer } from '../../passes/groups/places.js';
 import type * as host from '../../passes/host/statements.js';
 import { changingNames } from '../../passes/host/walk.js';
-import { type Plan, tableLength } from '../../passes/lower/main/plan.js';
-import type { Callee, Decides, Surroundings } from './callee.js';
-import { aligned, share } from './layout.js';
+import { type ProgramPlan, tableLength } from '../../passes/lower/main/plan.js';
+import type { PlacedCallee, Decides, RoutineContext } from './callee.js';
+import { aligned, shareMemory } from './layout.js';
 import { Memory } from './memory.js';
-import { fromMost, type Most, Names, Unbounded } from './names.js';
-import { type Statement, withoutUnused } from './statements.js';
+import { boundFrom, type UpperBound, Names, Unbounded } from './names.js';
+import { type PlacedStatement, withoutUnused } from './statements.js';
 
 /** Results of a call that lie in the memory that it worked in. */
 interface Floating {
   readonly handles: Set<host.Handle>;
   /** The end of that memory, and its upper bound behind `base`. */
   readonly end: DimExpr;
-  readonly most: Most;
+  readonly most: UpperBound;
 }
 
 /** Names that both sides of a choice give values to. */
 interface Shared {
   readonly names: Set<string>;
   readonly end: DimExpr;
-  readonly most: Most[];
+  readonly most: UpperBound[];
 }
 
 /**
@@ -36,18 +36,18 @@ interface Shared {
 export class Placement {
   readonly names: Names;
   readonly memory: Memory;
-  readonly #host: host.Routine;
-  readonly #around: Surroundings;
+  readonly #host: host.HostRoutine;
+  readonly #around: RoutineContext;
   readonly #decides: Decides;
-  readonly #plans: ReadonlyMap<host.Part, Plan>;
+  readonly #plans: ReadonlyMap<host.HostPart, ProgramPlan>;
   readonly #changing: ReadonlySet<string>;
   /** By the numbers of handles. */
   readonly #addresses: (Dim | undefined)[] = [];
-  #statements: Statement[] = [];
+  #statements: PlacedStatement[] = [];
   #floating: Floating | null = null;
   #shared: Shared | null = null;
 
-  constructor(routine: host.Routine, around: Surroundings, decides: Decides) {
+  constructor(routine: host.HostRoutine, around: RoutineContext, decides: Decides) {
     this.#host = routine;
     this.#around = around;
     this.#decides = decides;
@@ -86,7 +86,7 @@ export class Placement {
   }
 
   /** The code, where there is nothing else. */
-  get onlyRun(): host.Run | null {
+  get onlyRun(): host.HostStatementOf<'run'> | null {
     const [first, ...rest] = this.#host.body.filter(({ kind }) => kind !== 'drop');
     return rest.length === 0 && first?.kind === 'run' ? first : null;
   }
@@ -95,7 +95,10 @@ export class Placement {
    * Places the code that is all there is. The inputs that `isMovable` says share memory with what is computed; returns
    * where they lie, by their numbers, as far as anything reads them.
    */
-  runShared(run: host.Run, isMovable: (place: Place) => boolean): ReadonlyMap<number, Dim> {
+  runShared(
+    run: host.HostStatementOf<'run'>,
+    isMovable: (place: PlannedBuffer) => boolean,
+  ): ReadonlyMap<number, Dim> {
     const at = this.#run(run, isMovable);
     const { places } = this.#plans.get(run.part)!;
     return new Map(
@@ -108,24 +111,24 @@ export class Placement {
     return this.#host.outputs.map((stretch) => ({ at: this.#at(stretch), shape: stretch.shape }));
   }
 
-  emit(...statements: readonly Statement[]): void {
+  emit(...statements: readonly PlacedStatement[]): void {
     this.#statements.push(...statements);
   }
 
   /** A name for an element in memory. */
-  load(hint: string, from: Dim, dtype: host.Loaded): Dim {
+  load(hint: string, from: Dim, dtype: host.LoadedDType): Dim {
     const name = this.names.fresh(hint);
     this.emit({ kind: 'load', name: name.key, from, dtype });
     return name;
   }
 
   /** The statements so far. */
-  get statements(): readonly Statement[] {
+  get statements(): readonly PlacedStatement[] {
     return this.#statements;
   }
 
   /** The routine, and what its callers need to know of it. */
-  finish(name: string, inputs: readonly string[]): Callee {
+  finish(name: string, inputs: readonly string[]): PlacedCallee {
     const outputs = this.outputs();
     const returns = [...outputs.map(({ at }) => at), ...outputs.flatMap(({ shape }) => shape), this.memory.end]; // prettier-ignore
     const sizes = [...this.givenSizes.keys()];
@@ -221,7 +224,7 @@ export class Placement {
   }
 
   /** Statements that are part of another, and whose memory is free behind them. */
-  #inside(body: readonly host.HostStatement[]): readonly Statement[] {
+  #inside(body: readonly host.HostStatement[]): readonly PlacedStatement[] {
     const [around, top] = [this.#statements, this.memory.top];
     this.#statements = [];
     this.#place(body);
@@ -233,7 +236,7 @@ export class Placement {
   }
 
   /** Arrays that both sides make stay where they are made. */
-  #choose({ when, consequent, alternate }: host.Choose<host.HostStatement>): void {
+  #choose({ when, consequent, alternate }: host.HostStatementOf<'choose'>): void {
     this.#settle();
     const made = consequent.flatMap((each) =>
       each.kind === 'call' ? each.results.filter((result) => result.kind === 'own') : [],
@@ -255,12 +258,12 @@ export class Placement {
     const sides = [this.#inside(consequent), this.#inside(alternate)];
     this.emit({ kind: 'choose', when, consequent: sides[0], alternate: sides[1] });
     const shared = this.#shared as Shared | null;
-    if (shared !== null) this.memory.goOnAt(shared.end, fromMost(shared.most, maxDim));
+    if (shared !== null) this.memory.goOnAt(shared.end, boundFrom(shared.most, maxDim));
     this.#shared = around;
   }
 
   /** Rows that are there move up, those of the last array first. */
-  #grow({ stacks, rows, to, kept }: host.Grow): void {
+  #grow({ stacks, rows, to, kept }: host.HostStatementOf<'grow'>): void {
     this.#settle();
     const old = this.names.fresh('old');
     const before = new Map([[rows, old]]);
@@ -277,7 +280,10 @@ export class Placement {
   }
 
   /** Returns the addresses of the places of its plan. */
-  #run({ part, reads, gives }: host.Run, isMovable?: (place: Place) => boolean): readonly Dim[] {
+  #run(
+    { part, reads, gives }: host.HostStatementOf<'run'>,
+    isMovable?: (place: PlannedBuffer) => boolean,
+  ): readonly Dim[] {
     this.#settle();
     const plan = this.#plans.get(part)!;
     const { places, outputs } = plan;
@@ -294,7 +300,7 @@ export class Placement {
       addresses[source.place] ??= this.memory.take(mulDim(length, bytesOf(dtype)));
     });
     const moving = places.flatMap((_, id) => (addresses[id] === undefined ? [id] : []));
-    const shared = share(moving.map((id) => places[id]));
+    const shared = shareMemory(moving.map((id) => places[id]));
     moving.forEach((id, i) => (addresses[id] = addDim(this.memory.end, shared.offsets[i])));
     const at = addresses as readonly Dim[];
     this.memory.reserve(shared.bytes);
@@ -310,13 +316,13 @@ export class Placement {
   }
 
   /** The routine works behind all that stays; its results are moved, or stay there until something else is put there. */
-  #call({ callee: called, operands, results, site }: host.Call): void {
+  #call({ callee: called, operands, results, site }: host.HostStatementOf<'call'>): void {
     this.#settle();
     const callee = this.#around.callee(called);
     const types = operands.map(({ of: { dtype }, shape }) => ({ dtype, shape }));
     const sizes = bindTypes(callee.inputs, types);
-    const inNames = (bound: Most): Most =>
-      fromMost([bound], (most) => this.names.most(substituteDim(most, sizes)));
+    const inNames = (bound: UpperBound): UpperBound =>
+      boundFrom([bound], (most) => this.names.most(substituteDim(most, sizes)));
     const shared = this.#shared;
     const declared: string[] = [];
     const declare = (name: DimExpr): DimExpr => {
@@ -363,7 +369,7 @@ export class Placement {
     if (own.length > 0) this.#floating = { handles: new Set(own), end, most };
   }
 
-  /** What a call has left, and is still read, stays. */
+  /** Keeps results of a call that are still read. */
   #settle(): void {
     if (this.#floating === null) return;
     const { end, most } = this.#floating;
@@ -371,7 +377,7 @@ export class Placement {
     this.memory.goOnAt(end, most);
   }
 
-  #bound(name: string, { most, call }: host.Bound): Most {
+  #bound(name: string, { most, call }: host.NameBound): UpperBound {
     if (most !== null) return this.names.most(most);
     const sizes = call.types.flatMap(({ shape }) => shape.flatMap((dim) => [...symbolsOf(dim)]));
     const size = [name, ...sizes].find((each) => this.#decides(each) !== undefined);
@@ -382,5 +388,5 @@ export class Placement {
 
 /** The bytes of an array. */
 export function bytesAt({ dtype }: Pick<TensorType, 'dtype'>, shape: readonly Dim[]): Dim {
-  return mulDim(sizeOf(shape), bytesOf(dtype));
+  return mulDim(elementCount(shape), bytesOf(dtype));
 }

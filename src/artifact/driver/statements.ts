@@ -1,17 +1,12 @@
 import { type Dim, substituteDim, symbolsOf } from '../../base/dim/index.js';
 import { refusalOver, wordsOver } from '../../ir/requirement.js';
-import type { Assign, Choose, Leave, Load, Repeat, Require, Site, Store, Test } from '../../passes/host/statements.js'; // prettier-ignore
+import type { ChooseStatement, HostSite, IntegerStatement, RepeatStatement, ZeroTest } from '../../passes/host/statements.js'; // prettier-ignore
 
 /** A statement of the host program whose arrays have addresses. Addresses are integers like sizes and counts. */
-export type Statement =
-  | { readonly kind: 'set'; readonly name: string; readonly value: Dim }
-  | Assign
-  | Load<Dim>
-  | Store<Dim>
-  | Require
-  | Repeat<Statement>
-  | Leave
-  | Choose<Statement>
+export type PlacedStatement =
+  | IntegerStatement<Dim>
+  | RepeatStatement<PlacedStatement>
+  | ChooseStatement<PlacedStatement>
   /** Memory is used up to this address from here on. */
   | { readonly kind: 'reserve'; readonly end: Dim }
   /** Writes the table of a `main` and runs it. */
@@ -28,24 +23,24 @@ export type Statement =
   | { readonly kind: 'declare'; readonly names: readonly string[] }
   | {
       readonly kind: 'call';
-      readonly routine: Routine;
+      readonly routine: PlacedRoutine;
       /** In the order of its parameters. */
       readonly values: readonly Dim[];
       /** Names for what it returns; null where nobody asks. */
       readonly results: readonly (string | null)[];
-      readonly site: Site;
+      readonly site: HostSite;
     };
 
 /** A program among those that an artifact runs: a function of sizes and addresses. */
-export interface Routine {
+export interface PlacedRoutine {
   readonly name: string;
   readonly parameters: readonly string[];
-  readonly body: readonly Statement[];
+  readonly body: readonly PlacedStatement[];
   readonly returns: readonly Dim[];
 }
 
-/** Whether statements may end a run with an error. */
-export function mayRefuse(body: readonly Statement[]): boolean {
+/** True if statements may end a run with an error. */
+export function mayRefuse(body: readonly PlacedStatement[]): boolean {
   return body.some((statement) => {
     switch (statement.kind) {
       case 'require':
@@ -63,10 +58,10 @@ export function mayRefuse(body: readonly Statement[]): boolean {
 }
 
 /** A statement with all values in it replaced. */
-function mapValues(statement: Statement, map: (value: Dim) => Dim): Statement {
+function mapValues(statement: PlacedStatement, map: (value: Dim) => Dim): PlacedStatement {
   const all = (values: readonly Dim[]): readonly Dim[] => values.map(map);
-  const test = ({ dim, relation }: Test): Test => ({ dim: map(dim), relation });
-  const inside = (body: readonly Statement[]): readonly Statement[] =>
+  const test = ({ dim, relation }: ZeroTest): ZeroTest => ({ dim: map(dim), relation });
+  const inside = (body: readonly PlacedStatement[]): readonly PlacedStatement[] =>
     body.map((each) => mapValues(each, map));
   switch (statement.kind) {
     case 'set':
@@ -117,24 +112,24 @@ function mapValues(statement: Statement, map: (value: Dim) => Dim): Statement {
 
 /** The same with names replaced by values. */
 export function substituteValues(
-  body: readonly Statement[],
+  body: readonly PlacedStatement[],
   values: ReadonlyMap<string, Dim>,
-): readonly Statement[] {
+): readonly PlacedStatement[] {
   return body.map((statement) => mapValues(statement, (dim) => substituteDim(dim, values)));
 }
 
 /** Without names that nobody asks for, which compilers would warn of; `wanted` are those asked for behind it. */
 export function withoutUnused(
-  body: readonly Statement[],
+  body: readonly PlacedStatement[],
   wanted: Iterable<Dim>,
-): readonly Statement[] {
+): readonly PlacedStatement[] {
   const used = new Set<string>();
   for (const dim of wanted) symbolsOf(dim, used);
   for (const statement of body) usedBy(statement, used);
   const isUsed = (name: string): boolean => used.has(name);
   let changed = false;
-  const kept = (statements: readonly Statement[]): readonly Statement[] =>
-    statements.flatMap((statement): readonly Statement[] => {
+  const kept = (statements: readonly PlacedStatement[]): readonly PlacedStatement[] =>
+    statements.flatMap((statement): readonly PlacedStatement[] => {
       switch (statement.kind) {
         case 'set':
         case 'assign':
@@ -171,7 +166,7 @@ export function withoutUnused(
 }
 
 /** The names that a statement asks for; one that only its own next value asks for is not asked for. */
-function usedBy(statement: Statement, used: Set<string>): void {
+function usedBy(statement: PlacedStatement, used: Set<string>): void {
   if (statement.kind === 'assign') {
     for (const name of symbolsOf(statement.value)) if (name !== statement.name) used.add(name);
   } else if (statement.kind === 'repeat') statement.body.forEach((each) => usedBy(each, used));

@@ -1,12 +1,12 @@
 import type { Dim } from '../../base/dim/index.js';
 import { quoted, templateText } from '../../base/escape.js';
-import type { Refusal, Words } from '../../ir/requirement.js';
-import type { Loaded, Test } from '../../passes/host/statements.js';
+import type { Refusal, MessageTemplate } from '../../ir/requirement.js';
+import type { LoadedDType, ZeroTest } from '../../passes/host/statements.js';
 import { type DimStyle, dimText } from '../dim-text.js';
-import { mayRefuse, type Routine, type Statement } from '../driver/statements.js';
+import { mayRefuse, type PlacedRoutine, type PlacedStatement } from '../driver/statements.js';
 import { sourceLine } from '../source-line.js';
 
-/** What sizes and addresses are called in the module, whose own names do not begin like this. */
+/** Name of a size or address in the module, whose other names do not begin like this. */
 export const local = (name: string): string => `size_${name}`;
 
 const style: DimStyle = {
@@ -22,12 +22,12 @@ const style: DimStyle = {
 };
 
 /** A size or an address as an expression. */
-export const text = (dim: Dim): string => dimText(dim, style);
+export const valueText = (dim: Dim): string => dimText(dim, style);
 
-export const list = (dims: readonly Dim[]): string => `[${dims.map(text).join(', ')}]`;
+export const listText = (dims: readonly Dim[]): string => `[${dims.map(valueText).join(', ')}]`;
 
 /** Throws, where a condition does not hold, what the runtime throws. */
-export function requirement(test: Test, refusal: Refusal): string {
+export function requirement(test: ZeroTest, refusal: Refusal): string {
   const { op, problem, expected, actual, advice, source } = refusal;
   const facts = [
     `op: ${quoted(op)}`,
@@ -40,66 +40,73 @@ export function requirement(test: Test, refusal: Refusal): string {
   return `if (!(${condition(test)})) throw new Refusal({ ${facts.join(', ')} });`;
 }
 
-/** Words with sizes in them as a string. */
-function message(words: Words): string {
+/** MessageTemplate with sizes in them as a string. */
+function message(words: MessageTemplate): string {
   const parts = words.map(
     (part, i) =>
-    i % 2 === 0 ? templateText(String(part)) : `\${${text(part as Dim)}}`, // prettier-ignore
+    i % 2 === 0 ? templateText(String(part)) : `\${${valueText(part as Dim)}}`, // prettier-ignore
   );
   return `\`${parts.join('')}\``;
 }
 
 const comparisons = { '=': '===', '>=': '>=' } as const;
 
-function condition({ dim, relation }: Test): string {
-  return `${text(dim)} ${comparisons[relation]} 0`;
+function condition({ dim, relation }: ZeroTest): string {
+  return `${valueText(dim)} ${comparisons[relation]} 0`;
 }
 
-/** How many parameters each `main` has: beside the table, all of the memory. */
+/** Number of parameters of each `main`: beside the table, all of the memory. */
 export type Arity = (main: string) => number;
 
-export function routineText({ name, parameters, body, returns }: Routine, arity: Arity): string {
-  const lines = [...bodyLines(body, arity), `return ${list(returns)};`];
+export function routineText(
+  { name, parameters, body, returns }: PlacedRoutine,
+  arity: Arity,
+): string {
+  const lines = [...bodyLines(body, arity), `return ${listText(returns)};`];
   return `function ${name}(${parameters.map(local).join(', ')}) {\n${indented(lines)}}\n`;
 }
 
 const indented = (lines: readonly string[]): string => lines.map((line) => `  ${line}\n`).join('');
 
 /** Statements as lines; `let` throughout, since loops change some. */
-export function bodyLines(body: readonly Statement[], arity: Arity): readonly string[] {
-  const inside = (statements: readonly Statement[]): readonly string[] =>
+export function bodyLines(body: readonly PlacedStatement[], arity: Arity): readonly string[] {
+  const inside = (statements: readonly PlacedStatement[]): readonly string[] =>
     bodyLines(statements, arity).map((line) => `  ${line}`);
   return body.flatMap((statement): readonly string[] => {
     switch (statement.kind) {
       case 'set':
-        return [`let ${local(statement.name)} = ${text(statement.value)};`];
+        return [`let ${local(statement.name)} = ${valueText(statement.value)};`];
       case 'assign':
-        return [`${local(statement.name)} = ${text(statement.value)};`];
+        return [`${local(statement.name)} = ${valueText(statement.value)};`];
       case 'load':
         return [`const ${local(statement.name)} = ${loaded(statement.from, statement.dtype)};`];
       case 'store':
-        return [`view('int32', ${text(statement.to)}, 1)[0] = ${text(statement.value)};`];
+        return [`view('int32', ${valueText(statement.to)}, 1)[0] = ${valueText(statement.value)};`];
       case 'require':
         return [requirement(statement.test, statement.refusal)];
       case 'reserve':
-        return [`reserve(${text(statement.end)});`];
+        return [`reserve(${valueText(statement.end)});`];
       case 'run': {
         const { main, table, entries } = statement;
         const rest = Array.from({ length: arity(main) - 1 }, () => ', 0').join('');
         return [
-          `view('int32', ${text(table)}, ${entries.length}).set(${list(entries)});`,
-          `kernels.${main}(${text(table)}${rest});`,
+          `view('int32', ${valueText(table)}, ${entries.length}).set(${listText(entries)});`,
+          `kernels.${main}(${valueText(table)}${rest});`,
         ];
       }
       case 'move':
-        return [`move(${text(statement.to)}, ${text(statement.from)}, ${text(statement.bytes)});`];
+        return [
+          `move(${valueText(statement.to)}, ${valueText(statement.from)}, ${valueText(statement.bytes)});`,
+        ];
       case 'clear':
-        return [`view('uint8', ${text(statement.to)}, ${text(statement.bytes)}).fill(0);`];
+        return [
+          `view('uint8', ${valueText(statement.to)}, ${valueText(statement.bytes)}).fill(0);`,
+        ];
       case 'declare':
         return [`let ${statement.names.map(local).join(', ')};`];
       case 'call': {
         const { routine, values, results, site } = statement;
-        const called = `${routine.name}(${values.map(text).join(', ')});`;
+        const called = `${routine.name}(${values.map(valueText).join(', ')});`;
         const last = results.findLastIndex((name) => name !== null);
         const names = results.slice(0, last + 1).map((name) => (name === null ? '' : local(name)));
         const line = last < 0 ? called : `[${names.join(', ')}] = ${called}`;
@@ -125,8 +132,8 @@ export function bodyLines(body: readonly Statement[], arity: Arity): readonly st
   });
 }
 
-function loaded(from: Dim, dtype: Loaded): string {
+function loaded(from: Dim, dtype: LoadedDType): string {
   return dtype === 'int64'
-    ? `Number(view('int64', ${text(from)}, 1)[0])`
-    : `view('${dtype}', ${text(from)}, 1)[0]`;
+    ? `Number(view('int64', ${valueText(from)}, 1)[0])`
+    : `view('${dtype}', ${valueText(from)}, 1)[0]`;
 }

@@ -12,21 +12,24 @@ export type { ValueRule };
 export type OptionRules<O> = { readonly [K in keyof O]-?: ValueRule };
 
 /** A rule from its text and its predicate. */
-export function rule<T>(expected: string, accepts: (value: unknown) => value is T): ValueRule<T> {
+export function valueRule<T>(
+  expected: string,
+  accepts: (value: unknown) => value is T,
+): ValueRule<T> {
   return { expected, accepts };
 }
 
 const numberWhere = (expected: string, holds: (value: number) => boolean): ValueRule<number> =>
-  rule(expected, (value): value is number => typeof value === 'number' && holds(value));
+  valueRule(expected, (value): value is number => typeof value === 'number' && holds(value));
 
 /** `true` or `false`. */
 export const flag: ValueRule<boolean> = bool;
 /** Any string. */
-export const text: ValueRule<string> = string;
+export const textRule: ValueRule<string> = string;
 /** A finite number. */
 export const finite: ValueRule<number> = numberWhere('a finite number', Number.isFinite);
 /** A finite number above 0. */
-export const positive: ValueRule<number> = numberWhere(
+export const positiveNumber: ValueRule<number> = numberWhere(
   'a finite number above 0',
   (value) => Number.isFinite(value) && value > 0,
 );
@@ -43,7 +46,7 @@ export const fraction: ValueRule<number> = numberWhere(
   (value) => value >= 0 && value <= 1,
 );
 /** Any callable. */
-export const callable: ValueRule<(...args: never[]) => unknown> = rule(
+export const callable: ValueRule<(...args: never[]) => unknown> = valueRule(
   'a function',
   (value): value is (...args: never[]) => unknown => typeof value === 'function' && !isClass(value),
 );
@@ -53,12 +56,12 @@ function isClass(value: object): boolean {
 }
 
 /** Bytes of a file. */
-export const bytesRule: ValueRule<Uint8Array> = rule(
+export const bytesRule: ValueRule<Uint8Array> = valueRule(
   'a Uint8Array',
   (value): value is Uint8Array => value instanceof Uint8Array,
 );
 /** One of the nine dtypes. */
-export const dtypeName: ValueRule<DType> = rule(`one of ${dtypes.join(', ')}`, isDType);
+export const dtypeName: ValueRule<DType> = valueRule(`one of ${dtypes.join(', ')}`, isDType);
 
 /** A whole number of at least `least`, and of at most `most` where that is given. */
 export function integerFrom(least: number, most: number = Infinity): ValueRule<number> {
@@ -73,7 +76,9 @@ export function integerFrom(least: number, most: number = Infinity): ValueRule<n
 export function oneOfValues<const T>(...values: readonly T[]): ValueRule<T> {
   const spelled = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)));
   return {
-    ...rule(`one of ${spelled.join(', ')}`, (value): value is T => values.includes(value as T)),
+    ...valueRule(`one of ${spelled.join(', ')}`, (value): value is T =>
+      values.includes(value as T),
+    ),
     advise: (value) =>
       nearestAdvice(
         value,
@@ -93,13 +98,13 @@ export function instanceOf<T>(
   expected: string,
   type: abstract new (...args: never[]) => T,
 ): ValueRule<T> {
-  return rule(expected, (value): value is T => value instanceof type);
+  return valueRule(expected, (value): value is T => value instanceof type);
 }
 
 /** Accepts null and every value that the inner rule accepts. */
 export function orNull<T>(inner: ValueRule<T>): ValueRule<T | null> {
   return {
-    ...rule(
+    ...valueRule(
       `${inner.expected}, or null`,
       (value): value is T | null => value === null || inner.accepts(value),
     ),
@@ -108,9 +113,9 @@ export function orNull<T>(inner: ValueRule<T>): ValueRule<T | null> {
 }
 
 /** Accepts the values that at least one of two rules accepts. */
-export function either<A, B>(first: ValueRule<A>, second: ValueRule<B>): ValueRule<A | B> {
+export function eitherRule<A, B>(first: ValueRule<A>, second: ValueRule<B>): ValueRule<A | B> {
   return {
-    ...rule(
+    ...valueRule(
       `${first.expected}, or ${second.expected}`,
       (value): value is A | B => first.accepts(value) || second.accepts(value),
     ),

@@ -5,15 +5,15 @@ import { ArgumentError } from '../errors.js';
  * The shape of a nested value: lists and plain objects around leaves. All else in it is static: primitives,
  * compared by value, and functions, by identity.
  */
-export type Structure =
+export type TreeStructure =
   | { readonly kind: 'leaf' }
   | { readonly kind: 'static'; readonly value: Static }
-  | { readonly kind: 'list'; readonly entries: readonly Structure[] }
+  | { readonly kind: 'list'; readonly entries: readonly TreeStructure[] }
   | {
       readonly kind: 'record';
       /** In insertion order; a different order is a different structure. */
       readonly keys: readonly string[];
-      readonly entries: readonly Structure[];
+      readonly entries: readonly TreeStructure[];
     };
 
 export type Static =
@@ -22,13 +22,13 @@ export type Static =
 export interface Flattened<L> {
   /** Depth first, in list order and key order. */
   readonly leaves: readonly L[];
-  readonly structure: Structure;
+  readonly structure: TreeStructure;
 }
 
 /** Limit of nesting: deeper values are not data that somebody nested on purpose. */
 const deepest = 1000;
 
-const leaf: Structure = { kind: 'leaf' };
+const leaf: TreeStructure = { kind: 'leaf' };
 
 /**
  * Takes a nested value apart. `isLeaf` is asked first, so it may claim objects of any kind.
@@ -36,7 +36,7 @@ const leaf: Structure = { kind: 'leaf' };
  * @throws ArgumentError of `op`, naming the place, for an object that is neither a leaf nor a list nor
  * plain, for one that contains itself, and for one with symbols as keys.
  */
-export function flatten<L>(
+export function flattenTree<L>(
   tree: unknown,
   isLeaf: (value: unknown) => value is L,
   op?: string,
@@ -46,7 +46,7 @@ export function flatten<L>(
   const leaves: L[] = [];
   const path: (string | number)[] = [];
   const open = new Set<object>();
-  const visit = (value: unknown): Structure => {
+  const visit = (value: unknown): TreeStructure => {
     if (isLeaf(value)) {
       leaves.push(value);
       return leaf;
@@ -59,8 +59,8 @@ export function flatten<L>(
     open.delete(value);
     return structure;
   };
-  const visitEntries = (value: object): Structure => {
-    const inside = (key: string | number, entry: unknown): Structure => {
+  const visitEntries = (value: object): TreeStructure => {
+    const inside = (key: string | number, entry: unknown): TreeStructure => {
       path.push(key);
       const structure = visit(entry);
       path.pop();
@@ -87,9 +87,9 @@ export function flatten<L>(
 }
 
 /** Puts a nested value together again; the inverse of `flatten`. */
-export function unflatten(structure: Structure, leaves: readonly unknown[]): unknown {
+export function unflattenTree(structure: TreeStructure, leaves: readonly unknown[]): unknown {
   let next = 0;
-  const build = (part: Structure): unknown => {
+  const build = (part: TreeStructure): unknown => {
     switch (part.kind) {
       case 'leaf':
         return leaves[next++];
@@ -114,7 +114,7 @@ export function unflatten(structure: Structure, leaves: readonly unknown[]): unk
 }
 
 /** True when two values have the same nesting, the same keys in the same order, and the same static parts. */
-export function sameStructure(a: Structure, b: Structure): boolean {
+export function sameStructure(a: TreeStructure, b: TreeStructure): boolean {
   if (a === b) return true;
   if (a.kind === 'static') return b.kind === 'static' && Object.is(a.value, b.value);
   if (a.kind === 'leaf') return b.kind === 'leaf';
@@ -128,7 +128,7 @@ export function sameStructure(a: Structure, b: Structure): boolean {
  * A readable text that is equal exactly when the structures are: `[*, {mask: *, rate: 0.5}]`. Leaves are
  * stars; functions and symbols carry a number, since their names do not tell them apart.
  */
-export function structureToString(structure: Structure): string {
+export function structureToString(structure: TreeStructure): string {
   switch (structure.kind) {
     case 'leaf':
       return '*';

@@ -1,4 +1,4 @@
-import { greater, lesser, plus, times } from '../interval.js';
+import { maxInterval, minInterval, plus, times } from '../interval.js';
 import { type Bounds, type Dim, fromAtom } from './expression.js';
 import { fold } from './fold.js';
 import { addDim, mulDim, subDim } from './polynomial.js';
@@ -31,8 +31,8 @@ function rangeOf(dim: Dim): Bounds {
     add: plus,
     mul: times,
     operation: (kind, a, b) => {
-      if (kind === 'max') return greater(a, b);
-      if (kind === 'min') return lesser(a, b);
+      if (kind === 'max') return maxInterval(a, b);
+      if (kind === 'min') return minInterval(a, b);
       if (b.min <= 0) return { min: -Infinity, max: Infinity };
       if (kind === 'mod') return { min: 0, max: b.max - 1 };
       const ends = [a.min, a.max].flatMap((x) => [b.min, b.max].map((y) => floorQuotient(x, y)));

@@ -32,7 +32,7 @@ export type Atom =
     };
 
 /** A product of atoms with an integer coefficient. */
-export interface Term {
+export interface DimTerm {
   readonly coefficient: number;
   /** Sorted by key; empty for the constant term. */
   readonly atoms: readonly Atom[];
@@ -43,9 +43,9 @@ export class DimExpr {
   /** Canonical text, which parses back. */
   readonly key: string;
   /** Sorted, coefficients not zero. */
-  readonly terms: readonly Term[];
+  readonly terms: readonly DimTerm[];
 
-  constructor(terms: readonly Term[], key: string) {
+  constructor(terms: readonly DimTerm[], key: string) {
     this.terms = terms;
     this.key = key;
   }
@@ -89,7 +89,7 @@ export function sameShape(a: readonly Dim[], b: readonly Dim[]): boolean {
 }
 
 /** The terms of a dimension, which is their sum. */
-export function termsOf(dim: Dim): readonly Term[] {
+export function termsOf(dim: Dim): readonly DimTerm[] {
   if (typeof dim !== 'number') return dim.terms;
   return dim === 0 ? [] : [{ coefficient: dim, atoms: [] }];
 }
@@ -100,8 +100,8 @@ export function fromAtom(atom: Atom): DimExpr {
 }
 
 /** The canonical form of a sum: like terms are merged and sorted by key, the constant last. */
-export function fromTerms(terms: readonly Term[]): Dim {
-  const merged = new Map<string, Term>();
+export function fromTerms(terms: readonly DimTerm[]): Dim {
+  const merged = new Map<string, DimTerm>();
   for (const term of terms) {
     const key = term.atoms.map((atom) => atom.key).join('*');
     const other = merged.get(key);

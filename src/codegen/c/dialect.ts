@@ -1,6 +1,6 @@
 import { scalarBytes } from '../../loop/language/build.js';
 import type { Scalar } from '../../loop/language/nodes.js';
-import { heldAs, scalarTypes, vectorType } from './types.js';
+import { laneScalar, scalarTypes, vectorType } from './types.js';
 
 /** Dialect of vector code: the extensions of GCC and Clang, or plain C99. */
 export interface Dialect {
@@ -18,7 +18,7 @@ export interface Dialect {
 export const gnu: Dialect = {
   name: 'gnu',
   vector: (scalar, lanes) => {
-    const bytes = lanes * scalarBytes(heldAs(scalar));
+    const bytes = lanes * scalarBytes(laneScalar(scalar));
     return `typedef ${scalarTypes[scalar]} ${vectorType(scalar, lanes)} __attribute__((vector_size(${bytes})));`;
   },
   lane: (variable, lane) => `${variable}[${lane}]`,

@@ -1,11 +1,17 @@
 import { storageBytes } from '../../loop/language/build.js';
-import type { BinaryOp, ExprType, Scalar, Storage, UnaryOp } from '../../loop/language/nodes.js';
+import type {
+  BinaryOp,
+  ExprType,
+  Scalar,
+  ElementKind,
+  UnaryOp,
+} from '../../loop/language/nodes.js';
 import { barrierHeaders, barrierText } from './barrier.js';
 import type { Dialect } from './dialect.js';
-import { boundWays, choiceWays, extremumWays, firstOf, fusedWays, instructionHeaders, unaryWays, type Way } from './instructions.js'; // prettier-ignore
+import { boundIntrinsics, choiceIntrinsics, extremumIntrinsics, firstOf, fusedIntrinsics, instructionHeaders, unaryIntrinsics, type Intrinsic } from './instructions.js'; // prettier-ignore
 import { binaryText, castText, infixOf, unaryText } from './scalar.js';
-import { cType, heldAs, scalarTypes, storageTypes, typeName, vectorType } from './types.js';
-import { wholeBinary, wholeCast, wholeComparison, wholeSelect, wholeUnary, wordsOf } from './whole.js'; // prettier-ignore
+import { cType, laneScalar, scalarTypes, storageTypes, typeName, vectorType } from './types.js';
+import { vectorBinary, vectorCast, vectorComparison, vectorSelect, vectorUnary, integerFor } from './whole.js'; // prettier-ignore
 
 const inline = 'static inline';
 
@@ -41,8 +47,8 @@ export class Helpers {
       const { scalar } = type;
       const text = scalar === 'bool' ? '~a' : unaryText(op, scalar);
       if (!this.#dialect.hasVectorArithmetic) return this.#byLane(name, type, [type], text);
-      const whole = wholeUnary(op, scalar, type.lanes) ?? this.#filled(type, this.#ofLanes(text));
-      const body = isFloat(scalar) ? this.#wayOf(unaryWays(op, type), whole) : whole;
+      const whole = vectorUnary(op, scalar, type.lanes) ?? this.#filled(type, this.#ofLanes(text));
+      const body = isFloat(scalar) ? this.#wayOf(unaryIntrinsics(op, type), whole) : whole;
       return this.#body(name, type, [type], body, scalar);
     });
   }
@@ -54,9 +60,9 @@ export class Helpers {
       if (scalar === 'bool') return this.#byLane(name, result, [operands, operands], maskText(op));
       const text = binaryText(op, scalar);
       if (result.scalar === 'bool') return this.#comparison(name, operands, result, text);
-      const whole = this.#dialect.hasVectorArithmetic ? wholeBinary(op, scalar, lanes) : null;
+      const whole = this.#dialect.hasVectorArithmetic ? vectorBinary(op, scalar, lanes) : null;
       if (whole !== null) {
-        const body = isFloat(scalar) ? this.#wayOf(extremumWays(op, operands), whole) : whole;
+        const body = isFloat(scalar) ? this.#wayOf(extremumIntrinsics(op, operands), whole) : whole;
         return this.#body(name, result, [operands, operands], body, scalar);
       }
       const own = infixOf(op, scalar);
@@ -76,7 +82,7 @@ export class Helpers {
   accumulate(type: ExprType): string {
     return this.#define(`k_accumulate_${typeName(type)}`, (name) => {
       const made = this.type(type);
-      const body = this.#wayOf(fusedWays(type), 'return a * b + c;');
+      const body = this.#wayOf(fusedIntrinsics(type), 'return a * b + c;');
       return `${inline} ${made} ${name}(${made} a, ${made} b, ${made} c) { ${body} }`;
     });
   }
@@ -94,11 +100,17 @@ export class Helpers {
   /** `min` or `max` of floats, where the second is neither NaN nor zero. */
   bound(op: 'min' | 'max', type: ExprType): string {
     const whole = this.#dialect.hasVectorArithmetic
-      ? wholeBinary(op, type.scalar, type.lanes)
+      ? vectorBinary(op, type.scalar, type.lanes)
       : null;
     if (whole === null) return this.binary(op, type, type);
     return this.#define(`k_${op}_bound_${typeName(type)}`, (name) =>
-      this.#body(name, type, [type, type], this.#wayOf(boundWays(op, type), whole), type.scalar),
+      this.#body(
+        name,
+        type,
+        [type, type],
+        this.#wayOf(boundIntrinsics(op, type), whole),
+        type.scalar,
+      ),
     );
   }
 
@@ -108,7 +120,7 @@ export class Helpers {
    */
   choice(op: BinaryOp, compared: ExprType, type: ExprType): string | null {
     if (!this.#dialect.hasVectorArithmetic) return null;
-    const ways = choiceWays(op, compared.scalar, type);
+    const ways = choiceIntrinsics(op, compared.scalar, type);
     if (ways.length === 0 || compared.lanes !== type.lanes) return null;
     const condition: ExprType = { scalar: 'bool', lanes: type.lanes };
     const [compare, select] = [this.binary(op, compared, condition), this.select(type)];
@@ -132,7 +144,7 @@ export class Helpers {
     return this.#define(`k_select_${typeName(type)}`, (name) => {
       const condition: ExprType = { scalar: 'bool', lanes: type.lanes };
       if (this.#dialect.hasVectorArithmetic) {
-        const whole = wholeSelect(type.scalar, type.lanes);
+        const whole = vectorSelect(type.scalar, type.lanes);
         return this.#body(name, type, [type, type, condition], whole, type.scalar);
       }
       return this.#byLane(name, type, [type, type, condition], 'c != 0 ? a : b');
@@ -143,7 +155,7 @@ export class Helpers {
     return this.#define(`k_${typeName(from)}_to_${typeName(to)}`, (name) => {
       if (from.lanes === 1) return this.#scalar(name, from.scalar, ['a'], to.scalar, castText(from.scalar, to.scalar)); // prettier-ignore
       const whole = this.#dialect.hasVectorArithmetic
-        ? wholeCast(from.scalar, to.scalar, from.lanes)
+        ? vectorCast(from.scalar, to.scalar, from.lanes)
         : null;
       if (whole !== null) return this.#body(name, to, [from], whole, from.scalar);
       if (from.scalar === 'bool') {
@@ -199,7 +211,7 @@ export class Helpers {
   }
 
   /** Reads one element, or contiguous lanes. */
-  load(storage: Storage, type: ExprType): string {
+  load(storage: ElementKind, type: ExprType): string {
     return this.#define(`k_load_${storage}_${typeName(type)}`, (name) => {
       const stored = storageTypes[storage];
       if (type.lanes === 1) {
@@ -215,7 +227,7 @@ export class Helpers {
   }
 
   /** Reads lanes at arbitrary addresses. */
-  gather(storage: Storage, type: ExprType): string {
+  gather(storage: ElementKind, type: ExprType): string {
     return this.#define(`k_gather_${storage}_${typeName(type)}`, (name) => {
       const one = this.load(storage, { scalar: type.scalar, lanes: 1 });
       const indices = this.type({ scalar: 'i32', lanes: type.lanes });
@@ -223,7 +235,7 @@ export class Helpers {
     });
   }
 
-  store(storage: Storage, type: ExprType): string {
+  store(storage: ElementKind, type: ExprType): string {
     return this.#define(`k_store_${storage}_${typeName(type)}`, (name) => {
       const stored = storageTypes[storage];
       const head = `${inline} void ${name}(uint8_t *p, ptrdiff_t i, ${this.type(type)} a)`;
@@ -241,7 +253,7 @@ export class Helpers {
   }
 
   /** Writes lanes at arbitrary addresses, in order: of equal addresses the last one wins. */
-  scatter(storage: Storage, type: ExprType): string {
+  scatter(storage: ElementKind, type: ExprType): string {
     return this.#define(`k_scatter_${storage}_${typeName(type)}`, (name) => {
       const one = this.store(storage, { scalar: type.scalar, lanes: 1 });
       const indices = this.type({ scalar: 'i32', lanes: type.lanes });
@@ -251,7 +263,7 @@ export class Helpers {
     });
   }
 
-  #wayOf(ways: readonly Way[], otherwise: string): string {
+  #wayOf(ways: readonly Intrinsic[], otherwise: string): string {
     if (ways.length === 0) return otherwise;
     this.#usesInstructions = true;
     return `\n${firstOf(ways, otherwise)}\n`;
@@ -268,7 +280,8 @@ export class Helpers {
 
   #vector(scalar: Scalar, lanes: number): void {
     const name = vectorType(scalar, lanes);
-    if (!this.#types.has(name)) this.#types.set(name, this.#dialect.vector(heldAs(scalar), lanes));
+    if (!this.#types.has(name))
+      this.#types.set(name, this.#dialect.vector(laneScalar(scalar), lanes));
   }
 
   #scalar(name: string, from: Scalar, params: readonly string[], to: Scalar, text: string): string {
@@ -314,7 +327,7 @@ export class Helpers {
       return this.#byLane(name, result, [operands, operands], `-(${text})`);
     }
     const { scalar, lanes } = operands;
-    const whole = wholeComparison(text, scalar, lanes);
+    const whole = vectorComparison(text, scalar, lanes);
     return this.#body(name, result, [operands, operands], whole, scalar);
   }
 
@@ -326,7 +339,7 @@ export class Helpers {
     body: string,
     words: Scalar,
   ): string {
-    this.#vector(wordsOf(words), type.lanes);
+    this.#vector(integerFor(words), type.lanes);
     const params = operands.map((operand, k) => `${this.type(operand)} ${'abc'[k]}`).join(', ');
     return `${inline} ${this.type(type)} ${name}(${params}) { ${body} }`;
   }
@@ -336,7 +349,7 @@ export class Helpers {
  * Declares `v`, the low bits of 32-bit lanes. Narrowing to bytes takes two steps: GCC scalarizes a single
  * one.
  */
-function narrowed(storage: Storage, lanes: number): string {
+function narrowed(storage: ElementKind, lanes: number): string {
   const bytes = storageBytes(storage);
   const vector = (name: string, element: string, size: number): string =>
     `typedef ${element} ${name} __attribute__((vector_size(${size * lanes})));`;

@@ -1,7 +1,7 @@
 import type { Kernel, Module } from '../../loop/language/nodes.js';
 import { type Dialect, gnu } from './dialect.js';
 import { Helpers } from './helpers.js';
-import { kernelText } from './kernel.js';
+import { kernelToC } from './kernel.js';
 
 export type { Dialect } from './dialect.js';
 export { c99, gnu } from './dialect.js';
@@ -23,7 +23,7 @@ export function moduleToC(module: Module, dialect: Dialect = gnu): CModule {
   const names = new Map(module.kernels.map((kernel, i) => [kernel, `kernel_${i}_${kernel.name}`]));
   const nameOf = (kernel: Kernel): string => names.get(kernel)!;
   const helpers = new Helpers(dialect);
-  const functions = module.kernels.map((kernel) => kernelText(kernel, helpers, nameOf));
+  const functions = module.kernels.map((kernel) => kernelToC(kernel, helpers, nameOf));
   const includes = ['math.h', 'stddef.h', 'stdint.h', 'string.h'];
   const source = [
     includes.map((name) => `#include <${name}>`).join('\n'),

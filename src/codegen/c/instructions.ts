@@ -16,14 +16,14 @@ export const instructionHeaders = `#if defined(__x86_64__) || defined(__i386__)
 #endif`;
 
 /** An implementation for processors that satisfy a condition. */
-export interface Way {
+export interface Intrinsic {
   readonly condition: string;
   /** An expression. */
   readonly text: string;
 }
 
 /** A function body with the first implementation whose condition holds, or else the fallback. */
-export function firstOf(ways: readonly Way[], otherwise: string): string {
+export function firstOf(ways: readonly Intrinsic[], otherwise: string): string {
   const lines = ways.flatMap(({ condition, text }, at) => [
     `#${at === 0 ? 'if' : 'elif'} ${condition}`,
     `  return ${text};`,
@@ -90,8 +90,8 @@ const armUnary: Readonly<Partial<Record<UnaryOp, string>>> = {
 };
 
 /** A unary operation on a vector of floats `a`. */
-export function unaryWays(op: UnaryOp, type: ExprType): readonly Way[] {
-  const ways: Way[] = [];
+export function unaryIntrinsics(op: UnaryOp, type: ExprType): readonly Intrinsic[] {
+  const ways: Intrinsic[] = [];
   const [x64, arm] = [x64Registers(type), armRegisters(type)];
   const direction = x64Rounding[op];
   if (x64 !== null && direction !== undefined) {
@@ -105,9 +105,9 @@ export function unaryWays(op: UnaryOp, type: ExprType): readonly Way[] {
 }
 
 /** `min` or `max` of vectors of floats `a` and `b`: NaN if either is NaN, and -0 below +0. */
-export function extremumWays(op: BinaryOp, type: ExprType): readonly Way[] {
+export function extremumIntrinsics(op: BinaryOp, type: ExprType): readonly Intrinsic[] {
   if (op !== 'min' && op !== 'max') return [];
-  const ways: Way[] = [];
+  const ways: Intrinsic[] = [];
   const [x64, arm] = [x64Registers(type), armRegisters(type)];
   if (x64?.bits === 512) {
     // `vrange` orders zeros, but of a number and NaN it returns the number.
@@ -124,9 +124,11 @@ export function extremumWays(op: BinaryOp, type: ExprType): readonly Way[] {
 }
 
 /** `min` or `max` when no lane of `b` is NaN or zero: of an unordered pair, x64 returns the second operand. */
-export function boundWays(op: 'min' | 'max', type: ExprType): readonly Way[] {
+export function boundIntrinsics(op: 'min' | 'max', type: ExprType): readonly Intrinsic[] {
   const x64 = x64Registers(type);
-  const other = extremumWays(op, type).filter(({ condition }) => condition !== x64?.condition);
+  const other = extremumIntrinsics(op, type).filter(
+    ({ condition }) => condition !== x64?.condition,
+  );
   return x64 === null
     ? other
     : [{ condition: x64.condition, text: x64.call(op, ['b', 'a']) }, ...other];
@@ -153,7 +155,11 @@ const wideLanes: Readonly<Partial<Record<Scalar, { suffix: string; native: strin
  * Selects `a` where a comparison of `x` and `y`, whose lanes are as wide, holds, else `b`: AVX-512 masks are
  * not vectors.
  */
-export function choiceWays(op: BinaryOp, compared: Scalar, type: ExprType): readonly Way[] {
+export function choiceIntrinsics(
+  op: BinaryOp,
+  compared: Scalar,
+  type: ExprType,
+): readonly Intrinsic[] {
   const predicate = predicates[op];
   const [from, to] = [wideLanes[compared], wideLanes[type.scalar]];
   if (predicate === undefined || from === undefined || to === undefined) return [];
@@ -166,9 +172,9 @@ export function choiceWays(op: BinaryOp, compared: Scalar, type: ExprType): read
 }
 
 /** `a * b + c`, rounded once. */
-export function fusedWays(type: ExprType): readonly Way[] {
+export function fusedIntrinsics(type: ExprType): readonly Intrinsic[] {
   const { scalar, lanes } = type;
-  const ways: Way[] = [];
+  const ways: Intrinsic[] = [];
   const [x64, arm] = [x64Registers(type), armRegisters(type)];
   if (x64 !== null) {
     const condition = x64.bits === 512 ? 'defined(__AVX512F__)' : 'defined(__FMA__)';

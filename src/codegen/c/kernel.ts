@@ -1,10 +1,10 @@
 import { accumulationOf } from '../../loop/language/accumulation.js';
 import type {
-  Assign, Binary, Buffer, Expr, ExprType, Kernel, Load, Ramp, Stmt, Store, Var,
+  Assign, BinaryExpr, Buffer, Expr, ExprType, Kernel, Load, Ramp, Stmt, Store, Var,
 } from '../../loop/language/nodes.js'; // prettier-ignore
 import { children, unreachable, visitExprs } from '../../loop/language/visit.js';
 import type { Helpers } from './helpers.js';
-import { readIn } from './read.js';
+import { usedVariables } from './read.js';
 import { constantText } from './scalar.js';
 
 /** Function name of a kernel in C. */
@@ -14,7 +14,7 @@ export type NameOf = (kernel: Kernel) => string;
  * Prints a kernel as a C function. It takes the memory, then its parameters; buffers are offsets into the
  * memory, as in the loop IR, so that a kernel calls others with computed addresses.
  */
-export function kernelText(kernel: Kernel, helpers: Helpers, nameOf: NameOf): string {
+export function kernelToC(kernel: Kernel, helpers: Helpers, nameOf: NameOf): string {
   return new KernelPrinter(kernel, helpers, nameOf).print();
 }
 
@@ -38,7 +38,7 @@ class KernelPrinter {
     this.#kernel = kernel;
     this.#helpers = helpers;
     this.#nameOf = nameOf;
-    this.#read = readIn(kernel);
+    this.#read = usedVariables(kernel);
   }
 
   print(): string {
@@ -224,7 +224,7 @@ class KernelPrinter {
     }
   }
 
-  #binary({ op, a, b, type }: Binary): string {
+  #binary({ op, a, b, type }: BinaryExpr): string {
     const isBounded = (op === 'min' || op === 'max') && type.lanes > 1 && isBound(b);
     return isBounded ? this.#helpers.bound(op, type) : this.#helpers.binary(op, a.type, type);
   }

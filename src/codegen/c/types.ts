@@ -1,4 +1,4 @@
-import type { ExprType, Scalar, Storage } from '../../loop/language/nodes.js';
+import type { ExprType, Scalar, ElementKind } from '../../loop/language/nodes.js';
 
 /**
  * C types of the scalars of the loop IR. A boolean is an `int32_t`, 0 or 1; in a vector each lane is 0 or -1,
@@ -13,7 +13,7 @@ export const scalarTypes: Readonly<Record<Scalar, string>> = {
 };
 
 /** C types of elements in memory. */
-export const storageTypes: Readonly<Record<Storage, string>> = {
+export const storageTypes: Readonly<Record<ElementKind, string>> = {
   f32: 'float',
   f64: 'double',
   i32: 'int32_t',
@@ -24,7 +24,7 @@ export const storageTypes: Readonly<Record<Storage, string>> = {
 };
 
 /** The scalar that represents a lane in C: booleans are held as i32. */
-export function heldAs(scalar: Scalar): Exclude<Scalar, 'bool'> {
+export function laneScalar(scalar: Scalar): Exclude<Scalar, 'bool'> {
   return scalar === 'bool' ? 'i32' : scalar;
 }
 
@@ -40,5 +40,5 @@ export function cType({ scalar, lanes }: ExprType): string {
 
 /** C vector type; booleans use that of i32. */
 export function vectorType(scalar: Scalar, lanes: number): string {
-  return `k_${heldAs(scalar)}x${lanes}`;
+  return `k_${laneScalar(scalar)}x${lanes}`;
 }

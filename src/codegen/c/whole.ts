@@ -1,5 +1,5 @@
 import type { BinaryOp, Scalar, UnaryOp } from '../../loop/language/nodes.js';
-import { heldAs, vectorType } from './types.js';
+import { laneScalar, vectorType } from './types.js';
 
 /*
  * Operations on whole vectors with the extensions of GCC and Clang, as bodies of functions of `a`, `b` and
@@ -18,7 +18,7 @@ interface Types {
 }
 
 function typesOf(scalar: Scalar, lanes: number): Types {
-  const held = heldAs(scalar);
+  const held = laneScalar(scalar);
   const bits = held === 'f32' || held === 'i32' ? 32 : 64;
   const bytes = (lanes * bits) / 8;
   return {
@@ -31,15 +31,15 @@ function typesOf(scalar: Scalar, lanes: number): Types {
 }
 
 /** Integer scalar that a body needs besides the types of its operands. */
-export function wordsOf(scalar: Scalar): Scalar {
-  const held = heldAs(scalar);
+export function integerFor(scalar: Scalar): Scalar {
+  const held = laneScalar(scalar);
   return held === 'f32' || held === 'i32' ? 'i32' : 'i64';
 }
 
 const isFloat = (scalar: Scalar): scalar is 'f32' | 'f64' => scalar === 'f32' || scalar === 'f64';
 
 /** A unary operation on a vector; null when it is done lane by lane. */
-export function wholeUnary(op: UnaryOp, scalar: Scalar, lanes: number): string | null {
+export function vectorUnary(op: UnaryOp, scalar: Scalar, lanes: number): string | null {
   const { own, int, unsigned, declared, bits } = typesOf(scalar, lanes);
   const greatest = bits === 32 ? 'INT32_MAX' : 'INT64_MAX';
   const least = bits === 32 ? 'INT32_MIN' : 'INT64_MIN';
@@ -82,7 +82,7 @@ export function wholeUnary(op: UnaryOp, scalar: Scalar, lanes: number): string |
 }
 
 /** A binary operation whose result has the operands' type; null when it is done lane by lane. */
-export function wholeBinary(op: BinaryOp, scalar: Scalar, lanes: number): string | null {
+export function vectorBinary(op: BinaryOp, scalar: Scalar, lanes: number): string | null {
   if (scalar === 'bool') return null;
   const { own, int, unsigned, declared, bits } = typesOf(scalar, lanes);
   if (isFloat(scalar)) {
@@ -114,29 +114,29 @@ export function wholeBinary(op: BinaryOp, scalar: Scalar, lanes: number): string
 }
 
 /** A comparison of vectors, with result lanes of i32; `text` compares `a` and `b`. */
-export function wholeComparison(text: string, scalar: Scalar, lanes: number): string {
+export function vectorComparison(text: string, scalar: Scalar, lanes: number): string {
   const masks = vectorType('i32', lanes);
-  return wordsOf(scalar) === 'i32'
+  return integerFor(scalar) === 'i32'
     ? `return ${text};`
     : `return __builtin_convertvector(${text}, ${masks});`;
 }
 
 /** Selects lanes of `a` or `b` by `c`. */
-export function wholeSelect(scalar: Scalar, lanes: number): string {
+export function vectorSelect(scalar: Scalar, lanes: number): string {
   const { own, int, bits } = typesOf(scalar, lanes);
   const mask = bits === 32 ? 'c' : `__builtin_convertvector(c, ${int})`;
   return `const ${int} m = ${mask}; return (${own})((m & (${int})a) | (~m & (${int})b));`;
 }
 
 /** A vector conversion; null when it is done lane by lane. */
-export function wholeCast(from: Scalar, to: Scalar, lanes: number): string | null {
+export function vectorCast(from: Scalar, to: Scalar, lanes: number): string | null {
   const made = vectorType(to, lanes);
   if (to === 'bool') {
-    return from === 'bool' ? 'return a;' : wholeComparison('a != 0', from, lanes);
+    return from === 'bool' ? 'return a;' : vectorComparison('a != 0', from, lanes);
   }
   if (from === 'bool') return `return __builtin_convertvector(-a, ${made});`;
   if (!isFloat(from) || isFloat(to)) return `return __builtin_convertvector(a, ${made});`;
-  if (wordsOf(from) !== wordsOf(to)) return null;
+  if (integerFor(from) !== integerFor(to)) return null;
   // Outside of the integer range C leaves the conversion undefined.
   const { own, int, bits } = typesOf(from, lanes);
   const limit = `${bits === 32 ? '2147483648.0f' : '9223372036854775808.0'}`;

@@ -115,7 +115,7 @@ function writeList<T>(
 }
 
 /** Compiles and links at once. A module the engine refuses is a `DeviceError`. */
-export function instantiate(
+export function instantiateModule(
   module: Module,
   memory: WebAssembly.Memory,
   options: WasmOptions = {},

@@ -13,7 +13,7 @@ export interface NarrowFloat {
  * An element type of ONNX and its carrier dtype. Types that Kaon has are their own carriers; the others use a
  * wider dtype that holds each of their values exactly, uint64 the bits of int64.
  */
-export interface Element {
+export interface ElementType {
   readonly name: string;
   /** The number in `TensorProto.DataType`. */
   readonly code: number;
@@ -28,7 +28,7 @@ export interface Element {
   readonly narrow?: NarrowFloat;
 }
 
-const own = (name: string, code: number, carrier: DType, bits: number): Element => ({
+const own = (name: string, code: number, carrier: DType, bits: number): ElementType => ({
   name,
   code,
   carrier,
@@ -36,7 +36,7 @@ const own = (name: string, code: number, carrier: DType, bits: number): Element 
   isOwn: true,
 });
 
-const integer = (name: string, code: number, carrier: DType, bits: number): Element => ({
+const integer = (name: string, code: number, carrier: DType, bits: number): ElementType => ({
   name,
   code,
   carrier,
@@ -52,7 +52,7 @@ const float = (
   mantissa: number,
   bias: number,
   special: NarrowFloat['special'],
-): Element => {
+): ElementType => {
   const exponent = bits - 1 - mantissa;
   return {
     name, code, bits, carrier: 'float32', isOwn: false,
@@ -61,7 +61,7 @@ const float = (
 };
 
 /** Element types that have a carrier; complex numbers and strings do not. */
-export const elements: readonly Element[] = [
+export const elements: readonly ElementType[] = [
   own('float', 1, 'float32', 32),
   own('uint8', 2, 'uint8', 8),
   own('int8', 3, 'int8', 8),
@@ -87,23 +87,23 @@ export const elements: readonly Element[] = [
   integer('int2', 26, 'int8', 2),
 ];
 
-const byCode: ReadonlyMap<number, Element> = new Map(elements.map((each) => [each.code, each]));
-const byName: ReadonlyMap<string, Element> = new Map(elements.map((each) => [each.name, each]));
-const byDType: ReadonlyMap<DType, Element> = new Map(
+const byCode: ReadonlyMap<number, ElementType> = new Map(elements.map((each) => [each.code, each]));
+const byName: ReadonlyMap<string, ElementType> = new Map(elements.map((each) => [each.name, each]));
+const byDType: ReadonlyMap<DType, ElementType> = new Map(
   elements.filter(({ isOwn }) => isOwn).map((each) => [each.carrier, each]),
 );
 
-export function elementByCode(code: number): Element | undefined {
+export function elementByCode(code: number): ElementType | undefined {
   return byCode.get(code);
 }
 
 /** Element type by its ONNX name. */
-export function elementNamed(name: string): Element {
+export function elementNamed(name: string): ElementType {
   return byName.get(name)!;
 }
 
 /** The element type of a dtype. */
-export function elementOf(dtype: DType): Element {
+export function elementTypeOf(dtype: DType): ElementType {
   return byDType.get(dtype)!;
 }
 

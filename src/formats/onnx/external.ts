@@ -1,5 +1,5 @@
 import { FormatError } from '../../base/errors.js';
-import { op } from './place.js';
+import { importOp } from './place.js';
 
 /** External data of a model, stored outside of its file. */
 export interface ExternalData {
@@ -18,7 +18,7 @@ export function externalFrom(resolve: (location: string) => Uint8Array): Externa
       bytes = resolve(location);
       if (!(bytes instanceof Uint8Array)) {
         throw new FormatError(`the external data ${JSON.stringify(location)} is missing`, {
-          op,
+          op: importOp,
           expected: 'a function that returns its bytes',
         });
       }
@@ -43,7 +43,7 @@ export function checkLocation(location: string, place: string): void {
     parts.every((part) => part !== '' && part !== '..');
   if (isPlain) return;
   throw new FormatError(`${place} keeps its data outside of the model's folder`, {
-    op,
+    op: importOp,
     expected: 'a relative path with forward slashes and without ..',
     actual: JSON.stringify(location),
   });

@@ -13,18 +13,18 @@ import type { ConstantData, Shape } from '../../ir/types.js';
 import { mostAxes } from '../../ops/dynamic/extents.js';
 import * as ops from '../../ops/index.js';
 import type { AttributeList } from './attributes.js';
-import type { Element } from './elements.js';
+import type { ElementType } from './elements.js';
 import type { Importer } from './importer.js';
-import { type Operand, TensorOperand } from './operand.js';
-import { damaged, op } from './place.js';
+import { type ImportedOperand, TensorOperand } from './operand.js';
+import { damagedFile, importOp } from './place.js';
 import type { NodeProto } from './proto/onnx_pb.js';
-import type { Region, Scope } from './region.js';
+import type { ImportedRegion, NameScope } from './region.js';
 
 /** Results of a rule: a value or an operand for each output, null for omitted outputs. */
-export type Results = Value | Operand | readonly (Value | Operand | null)[];
+export type Results = Value | ImportedOperand | readonly (Value | ImportedOperand | null)[];
 
 /** The import rule of one ONNX operator. */
-export interface Rule {
+export interface ImportRule {
   readonly run: (node: ImportedNode) => Results;
   /** Accepts element types that Kaon lacks. */
   readonly foreign?: boolean;
@@ -34,17 +34,17 @@ export interface Rule {
 export class ImportedNode {
   constructor(
     readonly importer: Importer,
-    readonly scope: Scope,
+    readonly scope: NameScope,
     readonly proto: NodeProto,
     /** The version of the operator's domain. */
     readonly version: number,
     /** The operands in order; null for omitted ones. */
-    readonly inputs: readonly (Operand | null)[],
+    readonly inputs: readonly (ImportedOperand | null)[],
     readonly attributes: AttributeList,
     readonly place: string,
   ) {}
 
-  get region(): Region {
+  get region(): ImportedRegion {
     return this.scope.region;
   }
 
@@ -68,9 +68,9 @@ export class ImportedNode {
 
   operand(index: number): TensorOperand {
     const found = this.inputs[index] ?? null;
-    if (found === null) throw damaged(`${this.place}: ${this.title} lacks input ${index}`);
+    if (found === null) throw damagedFile(`${this.place}: ${this.title} lacks input ${index}`);
     if (found.kind !== 'tensor') {
-      throw damaged(
+      throw damagedFile(
         `${this.place}: input ${index} of ${this.title} is no tensor`,
         'a tensor',
         found.kind,
@@ -93,7 +93,7 @@ export class ImportedNode {
     return this.inputs.slice(from).map((_, i) => this.value(from + i));
   }
 
-  element(index: number): Element {
+  element(index: number): ElementType {
     return this.operand(index).element;
   }
 
@@ -127,7 +127,7 @@ export class ImportedNode {
   /** Normalizes an axis from `-rank` to `rank - 1` to one from 0 on. */
   axis(axis: number, rank: number): number {
     if (axis < -rank || axis >= rank) {
-      throw damaged(`${this.place}: axis ${axis} of ${this.title} does not exist`, `an axis of rank ${rank}`); // prettier-ignore
+      throw damagedFile(`${this.place}: axis ${axis} of ${this.title} does not exist`, `an axis of rank ${rank}`); // prettier-ignore
     }
     return axis < 0 ? axis + rank : axis;
   }
@@ -152,7 +152,7 @@ export class ImportedNode {
     return new UnsupportedError(
       `${this.place}: ${this.title} needs the value of input ${index} before it runs${why === undefined ? '' : `: ${why}`}`,
       {
-        op,
+        op: importOp,
         expected: 'a constant, or sizes of the inputs',
         actual: 'a value that only a run computes',
         ...(names !== '' && { advice: `give the values of ${names} by the option inputs` }),
@@ -180,7 +180,7 @@ export class ImportedNode {
     const operand = this.operand(index);
     if (operand.known?.every(isStatic) === true) return operand.known;
     if (operand.known !== null) throw this.unknown(index);
-    return elementsOf(this.data(index));
+    return constantNumbers(this.data(index));
   }
 
   /** One static number. */
@@ -239,7 +239,7 @@ export class ImportedNode {
     );
     const list = [...new Set(names)].map((name) => JSON.stringify(name)).join(', ');
     return new UnsupportedError(`${this.place}: ${this.title} is not available: ${what}`, {
-      op,
+      op: importOp,
       ...(list !== '' && { advice: `give the shapes of ${list} by the option inputs` }),
     });
   }
@@ -247,13 +247,13 @@ export class ImportedNode {
   /** The error for an unsupported form of this node. */
   unsupported(what: string, actual?: string): UnsupportedError {
     return new UnsupportedError(`${this.place}: ${this.title} is not available: ${what}`, {
-      op,
+      op: importOp,
       ...(actual !== undefined && { actual }),
     });
   }
 
   refuse(problem: string, expected?: string, actual?: string): Error {
-    return damaged(`${this.place}: ${this.title}: ${problem}`, expected, actual);
+    return damagedFile(`${this.place}: ${this.title}: ${problem}`, expected, actual);
   }
 }
 
@@ -267,17 +267,17 @@ export function operatorTitle(
 }
 
 /** The elements of a constant as numbers. */
-export function elementsOf({ type, data }: ConstantData): readonly number[] {
+export function constantNumbers({ type, data }: ConstantData): readonly number[] {
   return Array.from({ length: data.length }, (_, i) => Number(readElement(type.dtype, data, i)));
 }
 
 /** Adds the node to an error of an operator. */
 export function inNode(error: unknown, node: ImportedNode): unknown {
-  if (!(error instanceof KaonError) || error instanceof InternalError || error.op === op)
+  if (!(error instanceof KaonError) || error instanceof InternalError || error.op === importOp)
     return error;
   if (error instanceof UnsupportedError) return node.unsupported(`${error.op}: ${error.problem}`);
   const details = {
-    op,
+    op: importOp,
     ...(error.expected !== undefined && { expected: error.expected }),
     ...(error.actual !== undefined && { actual: error.actual }),
     cause: error,

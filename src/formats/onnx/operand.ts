@@ -4,16 +4,16 @@ import { readElement } from '../../base/element.js';
 import type { Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
 import { constantOf, knownElementsOf } from '../../ops/known/elements.js';
-import { type Element, elementOf } from './elements.js';
-import type { Region } from './region.js';
+import { type ElementType, elementTypeOf } from './elements.js';
+import type { ImportedRegion } from './region.js';
 
 /** Meaning of a name in a graph during import. */
-export type Operand = TensorOperand | SequenceOperand | OptionalOperand;
+export type ImportedOperand = TensorOperand | SequenceOperand | OptionalOperand;
 
 /** A sequence of tensors of known length. */
 export interface SequenceOperand {
   readonly kind: 'sequence';
-  readonly entries: readonly Operand[];
+  readonly entries: readonly ImportedOperand[];
 }
 
 /** An optional operand; its presence is known. */
@@ -26,7 +26,7 @@ export interface OptionalOperand {
 const mostKnown = 4096;
 
 interface TensorParts {
-  readonly element: Element;
+  readonly element: ElementType;
   readonly type: TensorType;
   /** The elements, when the file or the importer knows them. */
   readonly data?: ConstantData | undefined;
@@ -40,7 +40,7 @@ interface TensorParts {
 
 export class TensorOperand {
   readonly kind = 'tensor';
-  readonly element: Element;
+  readonly element: ElementType;
   readonly type: TensorType;
   readonly #parts: TensorParts;
   #data: ConstantData | undefined;
@@ -55,13 +55,13 @@ export class TensorOperand {
   }
 
   /** Operand from a value; its element type is by default its dtype. */
-  static of(value: Value, element: Element = elementOf(value.type.dtype)): TensorOperand {
+  static of(value: Value, element: ElementType = elementTypeOf(value.type.dtype)): TensorOperand {
     return new TensorOperand({ element, type: value.type, make: () => value });
   }
 
   static constant(
     data: ConstantData,
-    element: Element = elementOf(data.type.dtype),
+    element: ElementType = elementTypeOf(data.type.dtype),
   ): TensorOperand {
     return new TensorOperand({ element, type: data.type, data });
   }
@@ -104,7 +104,7 @@ export class TensorOperand {
   }
 
   /** The operand as a value of a region's program. */
-  valueIn(region: Region): Value {
+  valueIn(region: ImportedRegion): Value {
     const { made } = this;
     if (made === null) return region.constant(this.data!);
     const value = region.use(made);
@@ -121,7 +121,7 @@ export class TensorOperand {
   }
 
   /** The operand under another element type with the same carrier dtype. */
-  as(element: Element): TensorOperand {
+  as(element: ElementType): TensorOperand {
     return new TensorOperand({ ...this.#parts, data: this.#data, element });
   }
 

@@ -3,18 +3,18 @@ import { InternalError } from '../../base/errors.js';
 import { determinedSymbols } from '../../ir/bind.js';
 import { Program, type Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
-import type { Operand } from './operand.js';
-import { op } from './place.js';
+import type { ImportedOperand } from './operand.js';
+import { importOp } from './place.js';
 
 /** A program under construction: the whole graph's, or that of a loop body or branch. */
-export class Region {
+export class ImportedRegion {
   readonly program: Program = new Program();
-  readonly parent: Region | null;
+  readonly parent: ImportedRegion | null;
   /** Captured outer values and the inputs that stand for them, in order. */
   readonly captures: Map<Value, Value> = new Map();
   readonly #constants: Map<ConstantData, Value> = new Map();
 
-  constructor(parent: Region | null) {
+  constructor(parent: ImportedRegion | null) {
     this.parent = parent;
   }
 
@@ -28,7 +28,7 @@ export class Region {
   use(value: Value): Value {
     if (value.program === this.program) return value;
     if (this.parent === null) {
-      throw new InternalError('a value belongs to no region around its use', { op });
+      throw new InternalError('a value belongs to no region around its use', { op: importOp });
     }
     const outer = this.parent.use(value);
     let inner = this.captures.get(outer);
@@ -53,18 +53,18 @@ export class Region {
 }
 
 /** Names in a region and their operands. Sub-graphs see the names of enclosing graphs. */
-export class Scope {
-  readonly region: Region;
-  readonly #parent: Scope | null;
+export class NameScope {
+  readonly region: ImportedRegion;
+  readonly #parent: NameScope | null;
   /** Null for omitted operands. */
-  readonly #names: Map<string, Operand | null> = new Map();
+  readonly #names: Map<string, ImportedOperand | null> = new Map();
 
-  constructor(region: Region, parent: Scope | null) {
+  constructor(region: ImportedRegion, parent: NameScope | null) {
     this.region = region;
     this.#parent = parent;
   }
 
-  define(name: string, operand: Operand | null): void {
+  define(name: string, operand: ImportedOperand | null): void {
     if (name !== '') this.#names.set(name, operand);
   }
 
@@ -73,7 +73,7 @@ export class Scope {
   }
 
   /** The operand of a name, null for an omitted one; knowledge of sizes that this region lacks is dropped. */
-  find(name: string): Operand | null | undefined {
+  find(name: string): ImportedOperand | null | undefined {
     const own = this.#names.get(name);
     if (own !== undefined) return own;
     const outer = this.#parent?.find(name);

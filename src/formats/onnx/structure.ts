@@ -1,13 +1,13 @@
 import type { Bounds } from '../../base/dim/index.js';
 import { FormatError, named } from '../../base/errors.js';
 import { JsonReader } from '../../base/attributes/reader.js';
-import { op } from './place.js';
+import { importOp } from './place.js';
 
 /**
  * Structure of a Kaon graph besides its computation, for which ONNX has no field. Stored as JSON in the
  * model's metadata, so that a written graph reads back the same.
  */
-export interface Structure {
+export interface GraphStructure {
   /** The graph's reads besides its inputs, in order: initializers of the model. */
   readonly reads: readonly StructuredRead[];
   /** The names of the arrays that a run returns: of the leading outputs, whose names in the model may differ. */
@@ -31,7 +31,7 @@ export const structureKey = 'kaon.structure';
 
 const version = 1;
 
-export function structureText({ reads, outputs, symbols }: Structure): string {
+export function structureText({ reads, outputs, symbols }: GraphStructure): string {
   return JSON.stringify({
     version,
     reads: reads.map(({ name, kind, next, draws }) => ({
@@ -51,7 +51,7 @@ export function structureText({ reads, outputs, symbols }: Structure): string {
  * Parses the text of `structureText`.
  * @throws FormatError for other text.
  */
-export function structureFrom(text: string): Structure {
+export function structureFrom(text: string): GraphStructure {
   try {
     const root = new JsonReader(parsed(text), `metadata ${structureKey}`);
     if (root.field('version').integer() !== version) root.field('version').fail(String(version));
@@ -64,7 +64,7 @@ export function structureFrom(text: string): Structure {
       symbols: symbolsFrom(root),
     };
   } catch (error) {
-    throw named(error, op);
+    throw named(error, importOp);
   }
 }
 
@@ -96,6 +96,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new FormatError(`metadata ${structureKey} is not JSON`, { op, cause });
+    throw new FormatError(`metadata ${structureKey} is not JSON`, { op: importOp, cause });
   }
 }

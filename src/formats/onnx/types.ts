@@ -3,20 +3,24 @@ import {
   type Dim,
   isStatic,
   parseDim,
-  sizeOf,
+  elementCount,
   symbol,
   symbolsOf,
 } from '../../base/dim/index.js';
 import { GraphError, UnsupportedError } from '../../base/errors.js';
 import type { Shape } from '../../ir/types.js';
-import type { Element } from './elements.js';
-import { damaged, op, safeInteger, shown } from './place.js';
+import type { ElementType } from './elements.js';
+import { damagedFile, importOp, safeInteger, quotedName } from './place.js';
 import type { TensorShapeProto, TypeProto, ValueInfoProto } from './proto/onnx_pb.js';
 import { elementFor } from './tensor.js';
 
 /** The type that a graph declares for an input. */
 export type DeclaredType =
-  | { readonly kind: 'tensor'; readonly element: Element; readonly shape: TensorShapeProto | null }
+  | {
+      readonly kind: 'tensor';
+      readonly element: ElementType;
+      readonly shape: TensorShapeProto | null;
+    }
   | { readonly kind: 'sequence'; readonly of: DeclaredType }
   | { readonly kind: 'optional'; readonly of: DeclaredType };
 
@@ -25,7 +29,7 @@ export type DeclaredType =
  * @throws UnsupportedError for maps, sparse and opaque types.
  */
 export function declaredType({ name, type }: ValueInfoProto, reader: string | null): DeclaredType {
-  return typeOf(type, `input ${shown(name)}${reader === null ? '' : ` of ${reader}`}`);
+  return typeOf(type, `input ${quotedName(name)}${reader === null ? '' : ` of ${reader}`}`);
 }
 
 function typeOf(type: TypeProto | undefined, what: string): DeclaredType {
@@ -42,10 +46,10 @@ function typeOf(type: TypeProto | undefined, what: string): DeclaredType {
     case 'optionalType':
       return { kind: 'optional', of: typeOf(value.elemType, what) };
     case undefined:
-      throw damaged(`${what} has no type`);
+      throw damagedFile(`${what} has no type`);
     default:
       throw new UnsupportedError(`${what} is neither a tensor nor a sequence of them`, {
-        op,
+        op: importOp,
         actual: kind,
       });
   }
@@ -106,11 +110,11 @@ export class Dimensions {
       if (value.case !== 'dimValue') return this.fresh();
       const size = safeInteger(value.value, `a size of ${what}`);
       if (size < 0)
-        throw damaged(`a size of ${what} is negative`, 'sizes of 0 or more', String(size));
+        throw damagedFile(`a size of ${what} is negative`, 'sizes of 0 or more', String(size));
       return size;
     });
-    const count = sizeOf(sizes.filter(isStatic));
-    if (!Number.isSafeInteger(count)) throw damaged(`${what} has too many elements`);
+    const count = elementCount(sizes.filter(isStatic));
+    if (!Number.isSafeInteger(count)) throw damagedFile(`${what} has too many elements`);
     return sizes;
   }
 }

@@ -11,7 +11,7 @@ import {
   flag,
   integer,
   type OptionRules,
-  rule,
+  valueRule,
 } from '../../base/attributes/options.js';
 import { describeHost, hostConstant, type HostValue } from '../../ir/host.js';
 import { eye as eyeOperator, fill, iota, fullLike, onesLike, zerosLike } from '../../ops/index.js';
@@ -41,8 +41,11 @@ export interface CreationOptions {
 }
 
 /** Dtypes have an error of their own, and so have shapes. */
-const dtypeOption = rule('a dtype', (value): value is DType => value !== undefined);
-const shapeOption = rule('a shape', (value): value is readonly number[] => value !== undefined);
+const dtypeOption = valueRule('a dtype', (value): value is DType => value !== undefined);
+const shapeOption = valueRule(
+  'a shape',
+  (value): value is readonly number[] => value !== undefined,
+);
 
 const creationRules: OptionRules<CreationOptions> = { dtype: dtypeOption };
 

@@ -34,8 +34,8 @@ function follow(program: Program, isUsed: readonly boolean[]): readonly boolean[
 }
 
 /**
- * Recorded calls between arrays and `heads`, in order; true for arrays that are reached. A called graph is
- * one call, but each of its results depends only on what its own part of the graph reads.
+ * Predicate of the arrays that `heads` depend on, given the recorded calls in order. A called graph is one
+ * call, but each of its results depends only on what its own part of the graph reads.
  */
 export function reachedFrom(
   heads: readonly NDArray[],

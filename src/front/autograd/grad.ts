@@ -1,6 +1,6 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import { checkOptions, flag, type OptionRules, rule } from '../../base/attributes/options.js';
+import { checkOptions, flag, type OptionRules, valueRule } from '../../base/attributes/options.js';
 import { zerosLike } from '../../ops/index.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
@@ -19,7 +19,7 @@ export interface GradOptions {
 }
 
 /** Any value: head gradients have errors of their own. */
-const headGrads = rule(
+const headGrads = valueRule(
   'arrays, or null',
   (value): value is GradOptions['headGrads'] => value !== undefined,
 );

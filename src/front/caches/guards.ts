@@ -1,11 +1,11 @@
-import { type Structure, structureToString } from '../../base/attributes/tree.js';
+import { type TreeStructure, structureToString } from '../../base/attributes/tree.js';
 import { sameType, typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { NewGradient } from '../core/capture.js';
 import type { GraphParts } from '../graphs/graph.js';
 import { mode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
-import type { Signature } from '../graphs/signature.js';
+import type { CallSignature } from '../graphs/signature.js';
 import { isNewGradient } from '../dispatch/values.js';
 
 /** What a guard is about. */
@@ -54,14 +54,14 @@ interface Fact {
 }
 
 /** Everything about a call that decides whether a trace serves it, in the order in which it is reported. */
-export type Facts = readonly Fact[];
+export type CallFacts = readonly Fact[];
 
 /** @param types The types of the array arguments, symbolic where every size will do. */
 export function factsOf(
-  { leaves, structure }: Signature,
+  { leaves, structure }: CallSignature,
   types: readonly TensorType[],
   parts: ReadonlyMap<string, string>,
-): Facts {
+): CallFacts {
   const facts: Fact[] = [];
   const add = (kind: GuardKind, path: string, text: string, slot: string = kind): void => {
     facts.push({ kind, path, text, slot: `${slot} ${path}` });
@@ -88,7 +88,7 @@ export function factsOf(
       });
     });
   };
-  const visit = (part: Structure, path: string): void => {
+  const visit = (part: TreeStructure, path: string): void => {
     if (part.kind === 'leaf') return addLeaf(path);
     if (part.kind === 'static') return add('value', path, structureToString(part), 'node');
     const { entries } = part;
@@ -120,8 +120,8 @@ function keyPath(key: string): string {
 
 /** What a call has differently from the facts of a trace, and how much they have in common. */
 export function compareFacts(
-  expected: Facts,
-  actual: Facts,
+  expected: CallFacts,
+  actual: CallFacts,
 ): { readonly guards: readonly Guard[]; readonly shared: number } {
   const known = new Map(expected.map((fact) => [fact.slot, fact]));
   const sizes = new Map<string, string>();

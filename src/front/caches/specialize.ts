@@ -2,15 +2,15 @@ import { InternalError, KaonError, TraceError } from '../../base/errors.js';
 import { compareTraces } from '../tracing/compare-traces.js';
 import { namedAxes, namesIn } from '../options/dynamic.js';
 import { SizeHistory } from '../options/generalize.js';
-import type { Facts } from './guards.js';
+import type { CallFacts } from './guards.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
 import { nameOfArray } from '../options/names.js';
 import type { NDArray } from '../core/ndarray.js';
-import type { Signature } from '../graphs/signature.js';
+import type { CallSignature } from '../graphs/signature.js';
 import {
   type AxisNames,
   exactTypes,
-  sizesOf,
+  flatSizes,
   symbolicTypes,
   type SymbolicTypes,
 } from '../options/sizes.js';
@@ -79,7 +79,7 @@ export class Specializer {
   /** One more run like that of a trace, to compare; side-effect code is not run again. */
   rehearse(
     trace: Trace,
-    signature: Signature,
+    signature: CallSignature,
     types: SymbolicTypes,
     how: Pick<TraceRequest, 'watch' | 'withSources'> = {},
   ): TracedRun {
@@ -89,7 +89,7 @@ export class Specializer {
 
   /** One run of the function with stand-ins of these types. */
   #run(
-    signature: Signature,
+    signature: CallSignature,
     { types, sizes }: SymbolicTypes,
     sideEffects: SideEffects,
     how: Pick<TraceRequest, 'watch' | 'withSources' | 'onFailure'> = {},
@@ -108,13 +108,13 @@ export class Specializer {
   }
 
   /** @param facts Those of the call, for the names of its axes. */
-  trace(signature: Signature, family: TraceFamily | undefined, facts: Facts): Specialized {
+  trace(signature: CallSignature, family: TraceFamily | undefined, facts: CallFacts): Specialized {
     const { leaves } = signature;
     const { dynamic = null } = this.#options;
-    const numbers: AxisNames = sizesOf(leaves).map(() => null);
+    const numbers: AxisNames = flatSizes(leaves).map(() => null);
     const asked = dynamic === null ? numbers : namedAxes(signature, dynamic);
     const named = symbolicTypes(leaves, asked);
-    const history = (family?.history ?? SizeHistory.empty).with(sizesOf(leaves));
+    const history = (family?.history ?? SizeHistory.empty).with(flatSizes(leaves));
     const search = new Search(history, new Map(family?.guesses), asked, facts);
     const learned: TraceFamily = { history, guesses: search.guesses };
     const general =
@@ -143,7 +143,7 @@ export class Specializer {
    *
    * @throws whatever the code throws for such sizes.
    */
-  holdsAt(trace: Trace, signature: Signature, sizes: ReadonlyMap<string, number>): boolean {
+  holdsAt(trace: Trace, signature: CallSignature, sizes: ReadonlyMap<string, number>): boolean {
     const doubtful = [...sizes].filter(
       ([name, size]) => size <= 1 || trace.sizesHandedOut.has(name),
     );
@@ -163,12 +163,12 @@ export class Specializer {
   }
 
   /** A trace that may come to nothing: side-effect code must not run for it, so none may be reached. */
-  #attempt(signature: Signature, symbolic: SymbolicTypes): Attempt {
+  #attempt(signature: CallSignature, symbolic: SymbolicTypes): Attempt {
     return { ...this.#run(signature, symbolic, 'refuse'), symbolic };
   }
 
   /** A trace with the symbols that were asked for; null where side-effect code has to run. */
-  #named(signature: Signature, symbolic: SymbolicTypes, asked: AxisNames): Attempt | null {
+  #named(signature: CallSignature, symbolic: SymbolicTypes, asked: AxisNames): Attempt | null {
     let sizesRead: SizesRead = new Map();
     let hasSizes = false;
     try {
@@ -199,9 +199,14 @@ class Search {
   obstacle: string | null = null;
   readonly #history: SizeHistory;
   readonly #asked: AxisNames;
-  readonly #facts: Facts;
+  readonly #facts: CallFacts;
 
-  constructor(history: SizeHistory, guesses: Map<string, Guess>, asked: AxisNames, facts: Facts) {
+  constructor(
+    history: SizeHistory,
+    guesses: Map<string, Guess>,
+    asked: AxisNames,
+    facts: CallFacts,
+  ) {
     this.#history = history;
     this.guesses = guesses;
     this.#asked = asked;

@@ -1,5 +1,5 @@
 import { DTypeError, ShapeError } from '../../base/errors.js';
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import { typeToString } from '../../ir/program.js';
 import { cond } from '../../ops/control/index.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -31,7 +31,7 @@ export function capturedCond(
   const results = cond(predicate, programs[0], programs[1], operands);
   const [leaves, after] = parted(results, [first!.leaves.length]);
   carryOut(carried, after, regions, 'one of two');
-  return unflatten(first!.structure, leaves);
+  return unflattenTree(first!.structure, leaves);
 }
 
 function checkAgreement(op: string, first: Nested, second: readonly NDArray[]): void {

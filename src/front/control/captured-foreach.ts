@@ -1,5 +1,5 @@
 import { boundsOf } from '../../base/dim/index.js';
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import { foreach } from '../../ops/control/index.js';
 import { carryOut, closeRegions } from '../graphs/region.js';
 import type { RowLoop } from './loop.js';
@@ -32,5 +32,5 @@ export function capturedForeach({
   const runs =
     length === 1 ? 'once' : boundsOf(length).min >= 1 ? 'at least once' : 'any number of times';
   carryOut(carried, after, [region], runs);
-  return [unflatten(outputs.structure, stacked), unflatten(init.structure, states)];
+  return [unflattenTree(outputs.structure, stacked), unflattenTree(init.structure, states)];
 }

@@ -1,4 +1,4 @@
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import { whileLoop } from '../../ops/control/index.js';
 import { array } from '../arrays/creation.js';
 import { mode } from '../core/mode.js';
@@ -6,11 +6,11 @@ import type { NDArray } from '../core/ndarray.js';
 import { carryOut, closeRegions, traceRegion, writesState } from '../graphs/region.js';
 import { inIteration } from './checks.js';
 import { cond } from './cond.js';
-import type { Loop } from './loop.js';
+import type { WhileLoop } from './loop.js';
 import { parted, traceBody } from './tracing.js';
 
 /** Captures a while loop as one operator. */
-export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
+export function capturedWhile(loop: WhileLoop): [unknown, unknown, NDArray] {
   const op = 'whileLoop';
   const { vars, holds, step, limit, padded, save } = loop;
   const condition = traceRegion(
@@ -34,7 +34,11 @@ export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
     carried.length,
   ]);
   carryOut(carried, after, [region], 'any number of times');
-  return [unflatten(outputs.structure, stacked), unflatten(vars.structure, states), iterations];
+  return [
+    unflattenTree(outputs.structure, stacked),
+    unflattenTree(vars.structure, states),
+    iterations,
+  ];
 }
 
 /**
@@ -42,7 +46,14 @@ export function capturedWhile(loop: Loop): [unknown, unknown, NDArray] {
  * the loop is rotated, so the body evaluates the next condition, and the operator's condition reads the
  * result. As in eager code the condition is not evaluated once the limit is reached.
  */
-function rotated({ vars, holds, step, limit, padded, save }: Loop): [unknown, unknown, NDArray] {
+function rotated({
+  vars,
+  holds,
+  step,
+  limit,
+  padded,
+  save,
+}: WhileLoop): [unknown, unknown, NDArray] {
   const op = 'whileLoop';
   const no = (): NDArray => array([false], { dtype: 'bool' });
   const asked = (states: readonly NDArray[]): NDArray => holds(states).reshape([1]);
@@ -72,5 +83,5 @@ function rotated({ vars, holds, step, limit, padded, save }: Loop): [unknown, un
     padded,
     save,
   }) as [unknown, NDArray[], NDArray];
-  return [outputs, unflatten(vars.structure, states), iterations];
+  return [outputs, unflattenTree(vars.structure, states), iterations];
 }

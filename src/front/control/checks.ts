@@ -82,7 +82,7 @@ export function checkOutput(op: string, what: string, before: TensorType, after:
 }
 
 /** Result of a user's function; refuses promises. */
-export function resultOf<A extends readonly unknown[], R>(
+export function userResult<A extends readonly unknown[], R>(
   op: string,
   fn: (...args: A) => R,
   ...args: A

@@ -1,8 +1,8 @@
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { capturedCond } from './captured-cond.js';
-import { checkedPredicate, checkFunction, resultOf } from './checks.js';
+import { checkedPredicate, checkFunction, userResult } from './checks.js';
 import { settled } from './eager.js';
 import { type Nested, takeApart } from './nesting.js';
 
@@ -25,12 +25,12 @@ export function cond<R extends object | []>(
   checkFunction(op, 'the first branch', then);
   checkFunction(op, 'the second branch', otherwise);
   if (typeof predicate === 'function') checkFunction(op, 'the predicate', predicate);
-  const given = typeof predicate === 'function' ? resultOf(op, predicate) : predicate;
+  const given = typeof predicate === 'function' ? userResult(op, predicate) : predicate;
   const decides = checkedPredicate(op, 'the predicate', given);
-  const nested = (branch: () => unknown): Nested => takeApart(op, 'result', resultOf(op, branch));
+  const nested = (branch: () => unknown): Nested => takeApart(op, 'result', userResult(op, branch));
   if (mode.capture !== null) {
     return capturedCond(decides, () => nested(then), () => nested(otherwise)) as R; // prettier-ignore
   }
   const { structure, leaves } = nested(decides.storage.host[0] === 0 ? otherwise : then);
-  return unflatten(structure, leaves.map(settled)) as R;
+  return unflattenTree(structure, leaves.map(settled)) as R;
 }

@@ -1,6 +1,6 @@
 import { isFloat } from '../../base/dtype.js';
 import { concat } from '../../ops/index.js';
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import { zeros } from '../arrays/creation.js';
 import type { NDArray } from '../core/ndarray.js';
 import { aliasOf, linkTo } from '../dispatch/values.js';
@@ -9,7 +9,7 @@ import { arrangedLike, namesOf, type Nested } from './nesting.js';
 import { Stack } from './rows.js';
 
 /** Outputs of the iterations so far. */
-export class Outputs {
+export class StackedOutputs {
   readonly #op: string;
   readonly #first: Nested;
   readonly #names: readonly string[];
@@ -42,7 +42,7 @@ export class Outputs {
       const { dtype, shape } = stack.first;
       return concat([filled, zeros([rows - count, ...shape], { dtype })]);
     });
-    return unflatten(this.#first.structure, stacked);
+    return unflattenTree(this.#first.structure, stacked);
   }
 }
 

@@ -6,31 +6,31 @@ import type { Returned } from './checks.js';
 import type { Nested } from './nesting.js';
 
 /** One iteration on the arrays of the row and of the states. */
-export type Step = (slices: readonly NDArray[], states: readonly NDArray[]) => Returned;
+export type IterationStep = (slices: readonly NDArray[], states: readonly NDArray[]) => Returned;
 
 /** A loop over rows, with its nested values flattened. */
 export interface RowLoop {
   readonly data: Nested;
   readonly states: Nested;
-  readonly step: Step;
+  readonly step: IterationStep;
   readonly save: LoopSave;
   readonly reverse: boolean;
 }
 
 /** A while loop, with its nested values flattened. */
-export interface Loop {
+export interface WhileLoop {
   readonly vars: Nested;
   /** The condition on the loop variables, one bool. */
   readonly holds: (vars: readonly NDArray[]) => NDArray;
   /** The body; there are no slices. */
-  readonly step: Step;
+  readonly step: IterationStep;
   readonly limit: number | null;
   readonly padded: boolean;
   readonly save: LoopSave;
 }
 
 /** An iteration with the given policy for values saved for a backward pass. */
-export function keeping(save: LoopSave, step: Step): Step {
+export function keeping(save: LoopSave, step: IterationStep): IterationStep {
   if (save !== 'none' || mode.session === null) return step;
   return (slices, states) => {
     let made: Returned | undefined;

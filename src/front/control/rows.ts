@@ -14,7 +14,7 @@ import type { NDArray } from '../core/ndarray.js';
 const fan = 8;
 
 /** The rows of an array along its first axis, which they drop; the last one first if `reverse`. */
-export function* rowsOf(x: NDArray, reverse: boolean): Generator<NDArray, void> {
+export function* iterateRows(x: NDArray, reverse: boolean): Generator<NDArray, void> {
   const [length, ...rest] = x.shape;
   let size = 1;
   while (size * fan < length) size *= fan;
@@ -22,7 +22,7 @@ export function* rowsOf(x: NDArray, reverse: boolean): Generator<NDArray, void> 
   const parts = cuts.length === 0 ? [x] : split(x, cuts);
   for (const part of reverse ? parts.toReversed() : parts) {
     if (size === 1) yield reshape(part, rest);
-    else yield* rowsOf(part, reverse);
+    else yield* iterateRows(part, reverse);
   }
 }
 

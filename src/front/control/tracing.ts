@@ -1,8 +1,8 @@
 import type { TensorType } from '../../ir/types.js';
 import type { NDArray } from '../core/ndarray.js';
-import { type Region, traceRegion } from '../graphs/region.js';
+import { type TracedRegion, traceRegion } from '../graphs/region.js';
 import { inIteration } from './checks.js';
-import type { Step } from './loop.js';
+import type { IterationStep } from './loop.js';
 import type { Nested } from './nesting.js';
 
 /*
@@ -12,7 +12,7 @@ import type { Nested } from './nesting.js';
 
 /** The body of a loop as a region, and the nesting of its outputs. */
 export interface TracedBody {
-  readonly region: Region;
+  readonly region: TracedRegion;
   readonly outputs: Nested;
 }
 
@@ -21,7 +21,7 @@ export function traceBody(
   op: string,
   slices: readonly TensorType[],
   states: readonly NDArray[],
-  step: Step,
+  step: IterationStep,
 ): TracedBody {
   let outputs: Nested | undefined;
   const types = [...slices, ...states.map(({ type }) => type)];

@@ -6,7 +6,7 @@ import {
   type OptionRules,
   orNull,
 } from '../../base/attributes/options.js';
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import type { LoopSave } from '../../ops/control/foreach.js';
 import { arrayType } from '../core/array-type.js';
 import { mode } from '../core/mode.js';
@@ -18,10 +18,10 @@ import {
   loopSave,
   checkFunction,
   inIteration,
-  resultOf,
+  userResult,
 } from './checks.js';
-import { Outputs, settled } from './eager.js';
-import { keeping, type Loop } from './loop.js';
+import { StackedOutputs, settled } from './eager.js';
+import { keeping, type WhileLoop } from './loop.js';
 import { takeApart } from './nesting.js';
 import { unrun } from './unrun.js';
 
@@ -83,26 +83,26 @@ export function whileLoop(
   const limit = checkedLimit(options.maxIterations, padded);
   const vars = takeApart(op, 'loop variable', loopVars);
   const spread = (arrays: readonly NDArray[]): never[] => {
-    const nested = unflatten(vars.structure, arrays);
+    const nested = unflattenTree(vars.structure, arrays);
     return (Array.isArray(nested) ? nested : [nested]) as never[];
   };
   const run = mode.capture === null ? runWhile : capturedWhile;
   return run({
     vars,
     holds: (arrays) =>
-      checkedPredicate(op, 'the condition', resultOf(op, condition, ...spread(arrays))),
-    step: (_, before) => checkedReturn(op, resultOf(op, body, ...spread(before)), vars, before),
+      checkedPredicate(op, 'the condition', userResult(op, condition, ...spread(arrays))),
+    step: (_, before) => checkedReturn(op, userResult(op, body, ...spread(before)), vars, before),
     limit,
     padded,
     save,
   });
 }
 
-function runWhile(loop: Loop): [unknown, unknown, NDArray] {
+function runWhile(loop: WhileLoop): [unknown, unknown, NDArray] {
   const { vars, holds, limit, padded } = loop;
   const step = keeping(loop.save, loop.step);
   let states: readonly NDArray[] = vars.leaves.map(settled);
-  let outputs: Outputs | undefined;
+  let outputs: StackedOutputs | undefined;
   let count = 0;
   const end = limit ?? Infinity;
   for (; count < end; count++) {
@@ -110,7 +110,7 @@ function runWhile(loop: Loop): [unknown, unknown, NDArray] {
       if (holds(states).storage.host[0] === 0) return false;
       const returned = step([], states);
       states = returned.states.map(settled);
-      if (outputs === undefined) outputs = new Outputs(op, returned.outputs);
+      if (outputs === undefined) outputs = new StackedOutputs(op, returned.outputs);
       else outputs.add(returned.outputs);
       return true;
     });
@@ -119,14 +119,14 @@ function runWhile(loop: Loop): [unknown, unknown, NDArray] {
   const iterations = arrayOf(arrayType('int32', []), Int32Array.of(count));
   if (outputs !== undefined) {
     const stacked = outputs.finish(count, padded ? limit! : count);
-    return [stacked, unflatten(vars.structure, states), iterations];
+    return [stacked, unflattenTree(vars.structure, states), iterations];
   }
   const none = unrun(op, [], states, padded ? limit! : 0, (...given) =>
     inIteration(op, 0, () => loop.step(...given)),
   );
   return [
-    unflatten(none.outputs.structure, none.stacked),
-    unflatten(vars.structure, none.states),
+    unflattenTree(none.outputs.structure, none.stacked),
+    unflattenTree(vars.structure, none.states),
     iterations,
   ];
 }

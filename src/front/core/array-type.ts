@@ -1,4 +1,4 @@
-import { sizeOf } from '../../base/dim/index.js';
+import { elementCount } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
 import type { TensorType } from '../../ir/types.js';
 
@@ -29,7 +29,12 @@ export function arrayType(dtype: DType, shape: readonly number[]): ArrayType {
   const key = `${dtype}:${shape.join()}`;
   let type = interned.get(key);
   if (type === undefined) {
-    type = { id: nextId++, dtype, shape: Object.freeze([...shape]), size: sizeOf(shape) as number };
+    type = {
+      id: nextId++,
+      dtype,
+      shape: Object.freeze([...shape]),
+      size: elementCount(shape) as number,
+    };
     if (interned.size >= capacity) interned.delete(interned.keys().next().value!);
     interned.set(key, type);
   }

@@ -71,19 +71,19 @@ export function usersOf(mark: GradientMark): readonly GradientUser[] {
 export function inSequence(first: GradientMark, then: GradientMark): GradientMark {
   if (then.kind === 'either') {
     const [a, b] = then.marks;
-    return either(inSequence(first, a), inSequence(first, b));
+    return inAlternatives(inSequence(first, a), inSequence(first, b));
   }
   if (then.kind !== 'found') return then;
   if (then.users.size === 0) return first;
   if (first.kind === 'either') {
     const [a, b] = first.marks;
-    return either(inSequence(a, then), inSequence(b, then));
+    return inAlternatives(inSequence(a, then), inSequence(b, then));
   }
   return { kind: first.kind, users: new Set([...first.users, ...then.users]) };
 }
 
 /** Effect of two alternatives between which the data decides. */
-export function either(a: GradientMark, b: GradientMark): GradientMark {
+export function inAlternatives(a: GradientMark, b: GradientMark): GradientMark {
   return sameMark(a, b) ? a : { kind: 'either', marks: [a, b] };
 }
 

@@ -3,7 +3,7 @@ import { ceilDivDim, type Dim, DimExpr, isStatic, maxDim, subDim } from '../../b
 import { type DType, kindOf } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
 import { Value } from '../../ir/program.js';
-import { installSizes, sizesOf } from '../../ops/dynamic/extents.js';
+import { installSizes, sizesFromElements } from '../../ops/dynamic/extents.js';
 import {
   add,
   cast,
@@ -126,7 +126,7 @@ export function arangeBetween(
   const span = sub(to, from);
   // Rounded up: a range ends below its stop, however little.
   const steps = isWhole ? neg(floorDivide(neg(span), step)) : cast(ceil(div(span, step)), 'int64');
-  const [length] = sizesOf(maximum(steps, 0));
+  const [length] = sizesFromElements(maximum(steps, 0));
   return cast(add(iota(length, { step, dtype: wide }), from), dtype);
 }
 

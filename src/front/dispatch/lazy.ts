@@ -25,7 +25,7 @@ export function computeLazy(arrays: readonly NDArray[]): void {
     const { declaration, regions, operands } = origin;
     for (const operand of operands) refuseTraced(operand);
     try {
-      const attributes = withSizes(origin);
+      const attributes = attributesWithSizes(origin);
       settle(origin, runNow({ declaration, attributes, regions }, operands));
     } catch (error) {
       throw inContext(error, 'computing a lazy array failed', {
@@ -151,7 +151,10 @@ function settle(origin: Origin, computed: readonly NDArray[]): void {
  * The attributes of a captured call with numbers in the place of sizes that are known by now; `found` are
  * those that its capture does not know.
  */
-export function withSizes(origin: Origin, found: ReadonlyMap<string, number> = none): Attributes {
+export function attributesWithSizes(
+  origin: Origin,
+  found: ReadonlyMap<string, number> = none,
+): Attributes {
   const { declaration, attributes, operands, sizedBy, capture } = origin;
   const captures = new Set<Capture | null | undefined>([
     capture,

@@ -16,7 +16,7 @@ import type { NDArray } from '../core/ndarray.js';
  * The operands of a captured call that broadcasts, stretched to what they meet where only the data decides
  * their sizes.
  */
-export function stretched(
+export function broadcastOperands(
   declaration: Declaration,
   attributes: Attributes,
   operands: readonly NDArray[],

@@ -13,7 +13,7 @@ import { attributeKey } from '../core/key.js';
 import { type Operation, programOf } from '../core/operation.js';
 
 /** How one operator runs on operands of certain types. */
-export interface Plan {
+export interface CallPlan {
   /** The result types; null where the data decides them. */
   readonly types: readonly ArrayType[] | null;
   /** Null for a view: the operand's elements are the result's. */
@@ -39,12 +39,12 @@ const callsBeforeOwnCode = 100;
 /** What is known of one operator (and, for one with regions, of those regions). */
 class OperatorCache {
   /** By operand types and attributes, exactly. */
-  readonly #plans: Map<number | string, Plan> = new Map();
+  readonly #plans: Map<number | string, CallPlan> = new Map();
   readonly #executables: Map<string, Executable> = new Map();
   /** How often each pattern was specialized. */
   readonly #patterns: Map<string, number> = new Map();
 
-  plan(operation: Operation, types: readonly ArrayType[]): Plan {
+  plan(operation: Operation, types: readonly ArrayType[]): CallPlan {
     const key = planKey(operation, types);
     let plan = this.#plans.get(key);
     if (plan === undefined) {
@@ -57,7 +57,7 @@ class OperatorCache {
     return plan;
   }
 
-  #make(operation: Operation, types: readonly ArrayType[], key: string): Plan {
+  #make(operation: Operation, types: readonly ArrayType[], key: string): CallPlan {
     const { declaration, attributes, regions } = operation;
     checkAttributes(declaration.name, declaration.attributes, attributes);
     refuseSymbols(operation);
@@ -174,7 +174,7 @@ const regionIds = new WeakMap<Program, number>();
 let nextRegionId = 0;
 
 /** How to run an operator on operands of these types; compiled when they are new. */
-export function planFor(operation: Operation, types: readonly ArrayType[]): Plan {
+export function planFor(operation: Operation, types: readonly ArrayType[]): CallPlan {
   const { declaration, regions } = operation;
   let cache: OperatorCache | undefined;
   if (regions.length === 0) {

@@ -194,7 +194,7 @@ export function isNewGradient(array: NDArray, user: GradientUser): boolean {
 }
 
 /** Gives `target` the elements of `value`; in traced code, after each replay. */
-export function assign(target: NDArray, value: NDArray): void {
+export function assignArray(target: NDArray, value: NDArray): void {
   const op = 'assign';
   if (!(value instanceof NDArray)) {
     throw new ArgumentError('the new value is not an array', {
@@ -233,7 +233,7 @@ export function assign(target: NDArray, value: NDArray): void {
 /** Writes state on behalf of a graph, which has recorded what it read of it. */
 export function writeState(target: NDArray, value: NDArray): void {
   if (mode.capture === null) replaceElements(target, value);
-  else assign(target, value);
+  else assignArray(target, value);
 }
 
 /** Notes that a graph has written new elements where the old ones were. */

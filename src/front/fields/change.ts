@@ -1,7 +1,7 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { typeToString } from '../../ir/program.js';
 import { NDArray } from '../core/ndarray.js';
-import { type Group, groupOf, isObject, type Slot, unguarded } from './group.js';
+import { type FieldGroup, groupOf, isObject, type Slot, unguarded } from './group.js';
 import { IgnoredFields } from './ignored.js';
 
 /** A field whose value has changed. */
@@ -18,7 +18,7 @@ export interface FieldChange extends Slot {
 /** Value of a missing field. */
 const absent: unique symbol = Symbol('absent');
 
-export function changesOf(group: Group): readonly FieldChange[] {
+export function changesOf(group: FieldGroup): readonly FieldChange[] {
   const changes: FieldChange[] = [];
   const add = (key: unknown, path: string, from: unknown, to: unknown): void => {
     if (from === unguarded || Object.is(from, to)) return;
@@ -47,12 +47,12 @@ export function changesOf(group: Group): readonly FieldChange[] {
   return changes;
 }
 
-export function lengthPath({ kind, path }: Group): string {
+export function lengthPath({ kind, path }: FieldGroup): string {
   return `${path}.${kind === 'list' ? 'length' : 'size'}`;
 }
 
 /** `this.k`, `layers.1.k`, `table.get("a")`. */
-export function pathOf({ kind, path }: Group, key: unknown): string {
+export function pathOf({ kind, path }: FieldGroup, key: unknown): string {
   if (kind === 'map')
     return `${path}.get(${typeof key === 'string' ? JSON.stringify(key) : String(describe(key))})`;
   if (typeof key === 'number') return `${path}.${key}`;
@@ -63,7 +63,7 @@ export function pathOf({ kind, path }: Group, key: unknown): string {
 }
 
 /** The path of a field's value: below `this`, paths are those of parameters. */
-export function pathInside(group: Group, key: unknown): string {
+export function pathInside(group: FieldGroup, key: unknown): string {
   const path = pathOf(group, key);
   return group.holder === null ? path.replace(/^this\./, '') : path;
 }

@@ -21,7 +21,7 @@ export const unguarded: unique symbol = Symbol('unguarded');
 type Kind = 'record' | 'list' | 'map' | 'set';
 
 /** The values that one object holds. */
-export interface Group {
+export interface FieldGroup {
   readonly kind: Kind;
   /** The most frequent kind as a flag, which avoids comparing text. */
   readonly isRecord: boolean;
@@ -40,7 +40,7 @@ export interface Group {
 
 /** A place that holds a value. */
 export interface Slot {
-  readonly group: Group;
+  readonly group: FieldGroup;
   readonly key: unknown;
 }
 
@@ -59,7 +59,7 @@ export function groupOf(
   path: string,
   holder: Slot | null,
   ignored: IgnoredFields,
-): Group | null {
+): FieldGroup | null {
   const rest = { object, path, holder, isRecord: false, strings: 0, keys: [] };
   if (Array.isArray(object) || isNumbers(object)) {
     const values = Array.prototype.slice.call(object, 0, mostEntries) as unknown[];
@@ -130,13 +130,13 @@ export function classesOf(object: object): readonly (new () => unknown)[] {
   return found;
 }
 
-export function keyAt({ kind, keys }: Group, i: number): unknown {
+export function keyAt({ kind, keys }: FieldGroup, i: number): unknown {
   return kind === 'record' || kind === 'map' ? keys[i] : i;
 }
 
 type Values = Readonly<Record<PropertyKey, unknown>>;
 
-export function isUnchanged(group: Group): boolean {
+export function isUnchanged(group: FieldGroup): boolean {
   switch (group.kind) {
     case 'record':
       return isSameRecord(group);
@@ -147,7 +147,7 @@ export function isUnchanged(group: Group): boolean {
   }
 }
 
-export function isSameRecord(group: Group): boolean {
+export function isSameRecord(group: FieldGroup): boolean {
   const { keys, values } = group;
   const now = group.object as Values;
   let next = 0;
@@ -169,7 +169,7 @@ function isSame(now: unknown, noted: unknown): boolean {
   return noted === unguarded || (now !== now && noted !== noted);
 }
 
-function isSameList({ object, values, size }: Group): boolean {
+function isSameList({ object, values, size }: FieldGroup): boolean {
   const now = object as readonly unknown[];
   if (now.length !== size) return false;
   for (let i = 0; i < values.length; i++) if (!isSame(now[i], values[i])) return false;
@@ -177,7 +177,7 @@ function isSameList({ object, values, size }: Group): boolean {
 }
 
 // State of one comparison of a map or set, outside of the callback to avoid a closure for each call.
-let compared: Group;
+let compared: FieldGroup;
 let position = 0;
 let areSame = true;
 
@@ -189,7 +189,7 @@ function compareEntry(value: unknown, key: unknown): void {
     (compared.kind === 'set' || Object.is(key, compared.keys[at]));
 }
 
-function isSameCollection(group: Group): boolean {
+function isSameCollection(group: FieldGroup): boolean {
   const now = group.object as ReadonlyMap<unknown, unknown>;
   if (now.size !== group.size) return false;
   [compared, position, areSame] = [group, 0, true];

@@ -1,7 +1,7 @@
 import { changesOf, type FieldChange, lengthPath, pathInside, pathOf } from './change.js';
 import {
   classesOf,
-  type Group,
+  type FieldGroup,
   groupOf,
   isContainer,
   isSameRecord,
@@ -19,7 +19,7 @@ const mostValues = 8192;
 export class FieldSnapshot {
   readonly #ignored: IgnoredFields;
   readonly #roots: Root[] = [];
-  readonly #groups: Group[] = [];
+  readonly #groups: FieldGroup[] = [];
   readonly #seen: Set<object> = new Set();
   #count = 0;
 

@@ -1,4 +1,4 @@
-import { type Group, isObject } from './group.js';
+import { type FieldGroup, isObject } from './group.js';
 import type { IgnoredFields } from './ignored.js';
 
 /** A root object of a snapshot, with its name. */
@@ -10,7 +10,7 @@ export interface Root {
 /** Parts of a snapshot. */
 export interface SnapshotParts {
   readonly roots: readonly Root[];
-  readonly groups: readonly Group[];
+  readonly groups: readonly FieldGroup[];
   readonly ignored: IgnoredFields;
 }
 
@@ -18,7 +18,7 @@ export interface SnapshotParts {
 export class WeakSnapshot {
   readonly #ignored: IgnoredFields;
   readonly #roots: readonly { readonly object: WeakRef<object>; readonly name: string }[];
-  readonly #groups: readonly (Omit<Group, 'object' | 'keys' | 'values' | 'holder'> & {
+  readonly #groups: readonly (Omit<FieldGroup, 'object' | 'keys' | 'values' | 'holder'> & {
     readonly object: WeakRef<object>;
     readonly keys: readonly unknown[];
     readonly values: readonly unknown[];
@@ -45,7 +45,7 @@ export class WeakSnapshot {
       if (alive === undefined) return null;
       roots.push({ object: alive, name });
     }
-    const groups: Group[] = [];
+    const groups: FieldGroup[] = [];
     for (const { object, keys, values, holder, ...rest } of this.#groups) {
       const alive = object.deref();
       if (alive === undefined || [...keys, ...values].some(isGone)) return null;

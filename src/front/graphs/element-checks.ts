@@ -3,7 +3,7 @@ import { bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
 import { type Checks, checksOf } from '../../passes/simplify/checks.js';
 import { foreignInCapturedCode, refuseInCapturedCode } from '../../passes/host/elements.js';
-import { watching, type Watching, which, whether } from '../../passes/host/watch.js';
+import { watching, type Watching, firstReport, presenceReport } from '../../passes/host/watch.js';
 import { compile } from '../../runtime/compile/compile.js';
 import type { Executable, Operand } from '../../runtime/execution/executable.js';
 import type { NDArray } from '../core/ndarray.js';
@@ -29,7 +29,7 @@ export class ElementChecks {
     this.#watching =
       inlined === undefined
         ? null
-        : watching(inlined, whether, (id) => !this.#checks!.early.has(id));
+        : watching(inlined, presenceReport, (id) => !this.#checks!.early.has(id));
     this.program = this.#watching?.program ?? program;
     this.#isStatic =
       this.#checks?.checked.every(({ operands }) =>
@@ -68,7 +68,7 @@ export class ElementChecks {
     if (!told.some(({ storage }) => storage.host[0] !== 0)) return;
     const { watched } = this.#watching!;
     const { program, early } = this.#checks!;
-    const asking = watching(program, which, (id) => !early.has(id))!;
+    const asking = watching(program, firstReport, (id) => !early.has(id))!;
     const answers = compile(asking.program).run(operands).slice(this.#given.outputs.length);
     const k = told.findIndex(({ storage }) => storage.host[0] !== 0);
     const [position, element, limit] = Array.from(answers[k].storage.host, Number);

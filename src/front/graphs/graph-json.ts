@@ -9,7 +9,7 @@ import { withOutputs } from '../../passes/rewrite/outputs.js';
 import { arrayType } from '../core/array-type.js';
 import { hostNumberType, numberArray } from '../core/capture.js';
 import { stateType } from '../dispatch/generator.js';
-import type { GraphParts, Outside } from './graph.js';
+import type { GraphParts, ExternalRef } from './graph.js';
 import { arrayOf, type NDArray } from '../core/ndarray.js';
 
 const format = 'kaon-graph';
@@ -34,7 +34,7 @@ export function graphToJSON(parts: GraphParts): Json {
     }
     return number;
   };
-  const encode = (outside: Outside): Json => {
+  const encode = (outside: ExternalRef): Json => {
     switch (outside.kind) {
       case 'array':
         return typeof outside.of === 'number'
@@ -111,7 +111,7 @@ function readGraph(json: unknown): GraphParts {
     return arrayOf(arrayType(data.type.dtype, data.type.shape), data.data);
   });
   const program = programFromJSON(root.field('program').raw(), lookup);
-  const outside = (entry: JsonReader): Outside => {
+  const outside = (entry: JsonReader): ExternalRef => {
     const argument = entry.optional('argument');
     if (argument !== undefined) {
       const place = argument.integer();
@@ -143,11 +143,11 @@ function readGraph(json: unknown): GraphParts {
  */
 function checkTypes(
   what: string,
-  outsides: readonly Outside[],
+  outsides: readonly ExternalRef[],
   values: readonly { readonly type: TensorType }[],
   inputs: readonly { readonly type: TensorType }[],
 ): void {
-  const typeOf = (outside: Outside): TensorType => {
+  const typeOf = (outside: ExternalRef): TensorType => {
     if (outside.kind === 'random') return stateType;
     if (outside.kind === 'host') return hostNumberType;
     return (typeof outside.of === 'number' ? inputs[outside.of] : outside.of).type;

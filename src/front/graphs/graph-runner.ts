@@ -16,7 +16,7 @@ import {
   setGeneratorState,
   takeState,
 } from '../dispatch/generator.js';
-import type { GraphParts, Holder, Outside } from './graph.js';
+import type { GraphParts, Holder, ExternalRef } from './graph.js';
 import { Session } from '../core/history.js';
 import { Callable } from '../dispatch/invoke.js';
 import { mode, withMode } from '../core/mode.js';
@@ -232,7 +232,7 @@ export class GraphRunner {
     });
   }
 
-  #fetch(source: Outside, holder: HolderLookup): NDArray {
+  #fetch(source: ExternalRef, holder: HolderLookup): NDArray {
     switch (source.kind) {
       case 'array':
         return holder(source.of);
@@ -258,7 +258,7 @@ export function holderAmong(given: readonly NDArray[]): HolderLookup {
 }
 
 /** The pinned memory of an outside; null for none. */
-function homeOf(write: Outside, holder: HolderLookup): Storage | null {
+function homeOf(write: ExternalRef, holder: HolderLookup): Storage | null {
   if (write.kind === 'array') {
     const { elements } = holder(write.of);
     return elements?.isPinned === true ? elements : null;

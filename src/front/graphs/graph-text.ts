@@ -3,7 +3,7 @@ import { printable } from '../../base/escape.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, type Program, typeToString, type Value } from '../../ir/program.js';
 import { printProgram } from '../../ir/text.js';
-import type { Plan } from '../../passes/lower/main/plan.js';
+import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import { throughRegions, transform } from '../../passes/rewrite/transform.js';
 import { planParts, type PlannedPart } from '../../runtime/compile/compile.js';
 import { trafficOf } from '../../runtime/execution/explain.js';
@@ -60,7 +60,7 @@ function noteOf(groups: readonly number[]): string {
 }
 
 function groupComments(
-  plan: Plan,
+  plan: ProgramPlan,
   names: ReadonlyMap<string, string>,
   first: number,
 ): readonly string[] {

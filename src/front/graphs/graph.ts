@@ -15,7 +15,7 @@ import type { GradReq, NDArray } from '../core/ndarray.js';
 export type Holder = NDArray | number;
 
 /** A read or write of a graph besides its arguments and results. */
-export type Outside =
+export type ExternalRef =
   /** The elements of an array, at the time of the run. */
   | { readonly kind: 'array'; readonly of: Holder }
   /** A number of the host. */
@@ -38,9 +38,9 @@ export interface HolderMark {
 export interface GraphParts {
   readonly program: Program;
   /** The leading inputs are arguments; these are the others, in order. */
-  readonly reads: readonly Outside[];
+  readonly reads: readonly ExternalRef[];
   /** The leading outputs are returned; these are the others, in order. */
-  readonly writes: readonly Outside[];
+  readonly writes: readonly ExternalRef[];
   /** The arrays that take part in its recordings; when unknown, all that it reads. */
   readonly touched?: readonly Holder[];
   /** Marks of gradients, for users that use each once. */
@@ -54,7 +54,7 @@ export interface GraphParts {
 export interface GraphRequest {
   readonly inputs: readonly (Named & { readonly type?: TensorType })[];
   readonly outputs: readonly Named[];
-  readonly writes: readonly { readonly target: Outside; readonly array: NDArray }[];
+  readonly writes: readonly { readonly target: ExternalRef; readonly array: NDArray }[];
   readonly touched?: readonly Holder[];
   readonly marks?: readonly HolderMark[];
   /** See `LayoutRequest`. */
@@ -68,7 +68,7 @@ export interface GraphRequest {
   outside(
     array: NDArray,
     reader: Origin | null,
-  ): { readonly name: string; readonly source: Outside };
+  ): { readonly name: string; readonly source: ExternalRef };
 }
 
 /** Writes of captured code, as outputs of its graph. */
@@ -102,8 +102,8 @@ export function layOutGraph({
   follow,
   outside,
 }: GraphRequest): GraphParts {
-  const reads: Outside[] = [];
-  const targets: Outside[] = writes.map(({ target }) => target);
+  const reads: ExternalRef[] = [];
+  const targets: ExternalRef[] = writes.map(({ target }) => target);
   const random = new RandomState();
   const drawn =
     draws === undefined
@@ -180,7 +180,7 @@ class RandomState {
   }
 
   /** The initial state of a capture's draws. */
-  join(program: Program, draws: CapturedDraws, reads: Outside[]): Value {
+  join(program: Program, draws: CapturedDraws, reads: ExternalRef[]): Value {
     const known = this.#joined.get(draws.base);
     if (known !== undefined) return known;
     if (this.#last?.tail) {

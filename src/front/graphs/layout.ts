@@ -45,7 +45,7 @@ export interface LayoutRequest {
   readonly demanded?: readonly Demand[];
 }
 
-export interface Layout {
+export interface ProgramLayout {
   readonly program: Program;
   readonly values: ReadonlyMap<NDArray, Value>;
   /** The nodes of a backward pass. */
@@ -64,7 +64,7 @@ export function layOut({
   kept = [],
   stopsUnrecorded = false,
   demanded = [],
-}: LayoutRequest): Layout {
+}: LayoutRequest): ProgramLayout {
   const program = new Program();
   const values = new Map<NDArray, Value>();
   const renamed = new Map<string, Dim>();

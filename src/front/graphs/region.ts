@@ -1,16 +1,16 @@
 import { isStatic } from '../../base/dim/index.js';
 import { InternalError, UnsupportedError } from '../../base/errors.js';
-import { flatten, type Structure, unflatten } from '../../base/attributes/tree.js';
+import { flattenTree, type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
 import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { Program } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { instantiate } from '../../passes/rewrite/transform.js';
 import { Capture, type NewGradient } from '../core/capture.js';
 import { escaped, joinRecording } from '../dispatch/dispatch.js';
-import { type GraphParts, layOutGraph, type Outside, writesOf } from './graph.js';
+import { type GraphParts, layOutGraph, type ExternalRef, writesOf } from './graph.js';
 import { continueFrom, endDraws, takeState } from '../dispatch/generator.js';
 import {
-  either,
+  inAlternatives,
   type GradientMark,
   isNewAfter,
   undecided,
@@ -20,14 +20,20 @@ import { collectOrigins, type Origin, Session } from '../core/history.js';
 import { mode, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { isArray } from './signature.js';
-import { assign, gradOf, keepGradient, markGradient, replaceGradient } from '../dispatch/values.js';
+import {
+  assignArray,
+  gradOf,
+  keepGradient,
+  markGradient,
+  replaceGradient,
+} from '../dispatch/values.js';
 
 /** The body of an operator: of a loop, a branch, or a function with a custom gradient. */
-export interface Region {
+export interface TracedRegion {
   /** Its graph. Captured outer arrays are reads, found by identity. */
   readonly parts: GraphParts;
   /** The nesting of the body's result. */
-  readonly nesting: Structure;
+  readonly nesting: TreeStructure;
   /** The types of the result's arrays. */
   readonly types: readonly TensorType[];
   /** Effects of the body on the gradients of outer arrays. */
@@ -44,7 +50,7 @@ export function traceRegion(
   op: string,
   types: readonly TensorType[],
   body: (inputs: readonly NDArray[]) => unknown,
-): Region {
+): TracedRegion {
   const capture = new Capture('trace', mode.capture?.sizes, mode.capture, true);
   const inputs = types.map((type) => capture.placeholder(type));
   const session = mode.session === null ? null : new Session();
@@ -52,7 +58,7 @@ export function traceRegion(
     !capture.placeholders.has(array) && array.origin?.capture !== capture;
   try {
     const result = withMode({ capture, session }, op, () => body(inputs));
-    const { leaves, structure } = flatten(result, isArray, op);
+    const { leaves, structure } = flattenTree(result, isArray, op);
     const outputs = leaves.map((array, i) => ({ name: `y${i}`, array: capture.current(array) }));
     const writes = writesOf(capture, (array) => array);
     const kept = capture.checked;
@@ -115,7 +121,7 @@ function tellingSizes(types: readonly TensorType[], used: readonly NDArray[]): r
   return [...carriers];
 }
 
-function outsideArray(op: string, of: NDArray): Outside {
+function outsideArray(op: string, of: NDArray): ExternalRef {
   if (isStray(of)) throw escaped(op, of);
   return { kind: 'array', of };
 }
@@ -127,7 +133,7 @@ function isStray(array: NDArray): boolean {
 }
 
 /** True when a body draws random numbers, or writes state or gradients. */
-export function writesState({ parts: { writes } }: Region): boolean {
+export function writesState({ parts: { writes } }: TracedRegion): boolean {
   return writes.length > 0;
 }
 
@@ -155,12 +161,13 @@ export interface ClosedRegions {
  */
 export function closeRegions(
   op: string,
-  regions: readonly Region[],
+  regions: readonly TracedRegion[],
   giving: number = regions.length,
 ): ClosedRegions {
   const carried = carriedBy(op, regions);
   const random = carried.find(({ target }) => target.kind === 'random')?.before;
-  const readOf = (read: Outside): NDArray => (read.kind === 'random' ? random! : arrayOf(op, read));
+  const readOf = (read: ExternalRef): NDArray =>
+    read.kind === 'random' ? random! : arrayOf(op, read);
   const operands = new Set(carried.map(({ before }) => before));
   for (const { parts } of regions) for (const read of parts.reads) operands.add(readOf(read));
   const shared = [...operands];
@@ -191,17 +198,17 @@ export function closeRegions(
   return { programs, carried, captures: shared.slice(carried.length) };
 }
 
-function arrayOf(op: string, read: Outside): NDArray {
+function arrayOf(op: string, read: ExternalRef): NDArray {
   if (read.kind === 'array' && typeof read.of !== 'number') return read.of;
   throw new InternalError('a body uses something that only its surroundings have', { op });
 }
 
 interface Slot extends Carried {
-  readonly target: Outside;
+  readonly target: ExternalRef;
 }
 
 /** State that the bodies write, without repetition. */
-function carriedBy(op: string, regions: readonly Region[]): readonly Slot[] {
+function carriedBy(op: string, regions: readonly TracedRegion[]): readonly Slot[] {
   const slots: Slot[] = [];
   for (const { parts } of regions) {
     for (const target of parts.writes) {
@@ -211,7 +218,7 @@ function carriedBy(op: string, regions: readonly Region[]): readonly Slot[] {
   return slots;
 }
 
-function slotFor(op: string, target: Outside): Slot {
+function slotFor(op: string, target: ExternalRef): Slot {
   if (target.kind === 'random') return { target, before: takeState(0), put: continueFrom };
   if (target.kind === 'host' || typeof target.of === 'number') {
     throw new InternalError('a body writes something that only its surroundings have', { op });
@@ -219,7 +226,7 @@ function slotFor(op: string, target: Outside): Slot {
   const { of } = target;
   if (target.kind === 'array') {
     const before = mode.capture?.current(of) ?? of;
-    return { target, before, put: (after) => assign(of, after) };
+    return { target, before, put: (after) => assignArray(of, after) };
   }
   const { attach } = target;
   return {
@@ -250,7 +257,7 @@ export type Runs =
 export function carryOut(
   carried: readonly Carried[],
   after: readonly NDArray[],
-  regions: readonly Region[],
+  regions: readonly TracedRegion[],
   runs: Runs,
 ): void {
   const mayRepeat = runs === 'at least once' || runs === 'any number of times';
@@ -258,22 +265,25 @@ export function carryOut(
   const marked = new Set(regions.flatMap(({ marks }) => [...marks.keys()]));
   const added = [...marked].map((array) => {
     const each = regions.map(({ marks }) => marks.get(array) ?? untouched);
-    const mark = runs === 'one of two' ? either(each[0], each[1]) : each[0];
-    return [array, runs === 'any number of times' ? either(mark, untouched) : mark] as const;
+    const mark = runs === 'one of two' ? inAlternatives(each[0], each[1]) : each[0];
+    return [
+      array,
+      runs === 'any number of times' ? inAlternatives(mark, untouched) : mark,
+    ] as const;
   });
   carried.forEach(({ put }, k) => put(after[k]));
   for (const [array, mark] of added) markGradient(array, mark);
 }
 
 /** Checks that an iteration can start with the gradients that the previous one has left. */
-function checkIterations({ marks, newGradients }: Region): void {
+function checkIterations({ marks, newGradients }: TracedRegion): void {
   for (const { array, user, isNew } of newGradients) {
     const next = isNewAfter(marks.get(array) ?? untouched, user, () => isNew);
     if (next !== isNew) throw undecided(user);
   }
 }
 
-function isSame(a: Outside, b: Outside): boolean {
+function isSame(a: ExternalRef, b: ExternalRef): boolean {
   return a.kind === b.kind && (a.kind === 'random' || a.of === (b as typeof a).of);
 }
 
@@ -282,7 +292,7 @@ function isSame(a: Outside, b: Outside): boolean {
  * return writes of a body.
  * @throws UnsupportedError when the body writes state.
  */
-export function outsideOperands(op: string, { parts }: Region): readonly NDArray[] {
+export function outsideOperands(op: string, { parts }: TracedRegion): readonly NDArray[] {
   const { reads, writes } = parts;
   let draws = 0;
   for (const write of writes) {
@@ -303,6 +313,6 @@ export function outsideOperands(op: string, { parts }: Region): readonly NDArray
 }
 
 /** Restores the nesting of a body's results. */
-export function nestResults({ nesting }: Region, results: readonly NDArray[]): unknown {
-  return unflatten(nesting, results);
+export function nestResults({ nesting }: TracedRegion, results: readonly NDArray[]): unknown {
+  return unflattenTree(nesting, results);
 }

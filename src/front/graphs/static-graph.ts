@@ -3,7 +3,7 @@ import { describe, type Json } from '../../base/attributes/attribute.js';
 import { type Dim, parseDim } from '../../base/dim/index.js';
 import { type DType, dtypes, isDType } from '../../base/dtype.js';
 import { ArgumentError, DTypeError, inContext, named } from '../../base/errors.js';
-import { checkArgument, instanceOf, rule } from '../../base/attributes/options.js';
+import { checkArgument, instanceOf, valueRule } from '../../base/attributes/options.js';
 import { bindShapes } from '../../ir/bind.js';
 import type { HostValue } from '../../ir/host.js';
 import { toDot } from '../../graph/dot.js';
@@ -192,7 +192,7 @@ export class StaticGraph {
 
 const arraysByName = recordRule<NDArray | HostValue>('an object with an array for each input');
 const typesByName = recordRule<TypeRequest>('an object with a type for each input');
-const typeRequest = rule(
+const typeRequest = valueRule(
   'an object with shape, a list of extents, and dtype',
   (value): value is TypeRequest =>
     typeof value === 'object' && value !== null && Array.isArray((value as TypeRequest).shape),

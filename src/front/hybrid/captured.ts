@@ -1,8 +1,8 @@
 import { named } from '../../base/errors.js';
-import { unflatten } from '../../base/attributes/tree.js';
+import { unflattenTree } from '../../base/attributes/tree.js';
 import { BareCall } from '../caches/bare-call.js';
 import type { Explanation } from '../caches/explain.js';
-import { checkOptions, type HybridizeOptions } from '../options/hybridize-options.js';
+import { checkHybridizeOptions, type HybridizeOptions } from '../options/hybridize-options.js';
 import { mode, refuseAsync, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { Schedule } from './schedule.js';
@@ -21,7 +21,7 @@ export class Captured {
 
   /** @param mayRunCode Side-effect code may cut the graphs. */
   constructor(op: string, fn: AnyFunction, options: HybridizeOptions, mayRunCode: boolean) {
-    checkOptions(options);
+    checkHybridizeOptions(options);
     this.#op = op;
     this.#fn = fn;
     this.#traces = new TraceCache(op, fn, options, mayRunCode);
@@ -34,7 +34,7 @@ export class Captured {
     return this.#named(() => {
       const again = this.#traces.again(args);
       if (again !== null) {
-        return unflatten(again.trace.outputs, again.run(args as readonly NDArray[]));
+        return unflattenTree(again.trace.outputs, again.run(args as readonly NDArray[]));
       }
       const signature = signatureOf(args);
       const { leaves } = signature;
@@ -42,7 +42,7 @@ export class Captured {
       const bare = BareCall.of(args);
       const { entry, results } = this.#traces.call(signature, given);
       this.#traces.remember(bare, entry);
-      return unflatten(entry.trace.outputs, results);
+      return unflattenTree(entry.trace.outputs, results);
     });
   }
 

@@ -2,7 +2,7 @@ import { callable, checkArgument } from '../../base/attributes/options.js';
 import { Captured } from './captured.js';
 import type { Explanation } from '../caches/explain.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
-import { checkOptions } from '../options/hybridize-options.js';
+import { checkHybridizeOptions } from '../options/hybridize-options.js';
 import { install } from '../arrays/install.js';
 import type { StaticGraph } from '../graphs/static-graph.js';
 
@@ -34,7 +34,7 @@ export function hybridize<F extends (...args: never[]) => unknown>(
   options: HybridizeOptions = {},
 ): Hybridized<F> {
   checkArgument('hybridize', 'fn', fn, callable);
-  checkOptions(options);
+  checkHybridizeOptions(options);
   const { active = true } = options;
   const captured = active ? new Captured('hybridize', fn, options, false) : null;
   const known = (): Captured => captured ?? new Captured('hybridize', fn, options, false);

@@ -1,6 +1,6 @@
 import { StaticGraph } from '../graphs/static-graph.js';
 import { type Step, stepThrough } from './step.js';
-import type { Entry } from '../caches/trace-cache.js';
+import type { CachedTrace } from '../caches/trace-cache.js';
 
 /** The captures of a static function for one signature. */
 export class Schedule {
@@ -8,10 +8,10 @@ export class Schedule {
   readonly signature: string;
   /** Its graphs in order; side-effect code runs between them. */
   readonly graphs: readonly StaticGraph[];
-  readonly #entry: Entry;
+  readonly #entry: CachedTrace;
 
   /** @internal */
-  constructor(entry: Entry) {
+  constructor(entry: CachedTrace) {
     this.#entry = entry;
     this.signature = entry.signature;
     this.graphs = entry.trace.segments.map(({ parts }) => new StaticGraph(parts));

@@ -1,12 +1,12 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import { callable, checkArgument, rule } from '../../base/attributes/options.js';
+import { callable, checkArgument, valueRule } from '../../base/attributes/options.js';
 import { isCapturable } from '../options/capturable.js';
 import { noteFields } from '../core/capture.js';
 import { Captured } from './captured.js';
 import { config } from '../arrays/config.js';
 import { type Explanation, mergeExplanations } from '../caches/explain.js';
-import { checkOptions, type HybridizeOptions } from '../options/hybridize-options.js';
+import { checkHybridizeOptions, type HybridizeOptions } from '../options/hybridize-options.js';
 import { install } from '../arrays/install.js';
 import { refuseAsync } from '../core/mode.js';
 import type { Schedule } from './schedule.js';
@@ -59,7 +59,7 @@ export function staticGraph(
     return wrap(subject, { name: String(extra.name) });
   }
   if (typeof subject === 'function') return wrap(subject, extra);
-  checkOptions(subject);
+  checkHybridizeOptions(subject);
   return (method: AnyFunction, context: ClassMethodDecoratorContext) => {
     checkArgument('staticGraph', 'context', context, decoratorContext);
     checkMethod(context);
@@ -68,7 +68,7 @@ export function staticGraph(
   };
 }
 
-const decoratorContext = rule(
+const decoratorContext = valueRule(
   'what a decorator is given: options alone make a decorator, no function',
   (value): value is ClassMethodDecoratorContext => typeof value === 'object' && value !== null,
 );
@@ -97,7 +97,7 @@ function wrap(fn: AnyFunction, options: HybridizeOptions): unknown {
       actual: describe(fn),
     });
   }
-  checkOptions(options);
+  checkHybridizeOptions(options);
   const owners = new Owners(fn, options);
   const { active = true } = options;
   const run = function (this: unknown, ...args: never[]): unknown {

@@ -1,8 +1,8 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import type { Structure } from '../../base/attributes/tree.js';
+import type { TreeStructure } from '../../base/attributes/tree.js';
 import type { NDArray } from '../core/ndarray.js';
-import type { Signature } from '../graphs/signature.js';
+import type { CallSignature } from '../graphs/signature.js';
 import type { AxisNames } from './sizes.js';
 
 /**
@@ -37,7 +37,7 @@ export function namesIn(dynamic: unknown, names: Set<string> = new Set()): Reado
  * The declared names, axis by axis.
  * @throws ArgumentError for names without an axis.
  */
-export function namedAxes({ leaves, structure }: Signature, dynamic: DynamicAxes): AxisNames {
+export function namedAxes({ leaves, structure }: CallSignature, dynamic: DynamicAxes): AxisNames {
   return dynamic.every((axes) => axes === null || isNames(axes))
     ? namedInOrder(leaves, dynamic)
     : namedByNesting(leaves, structure, dynamic);
@@ -74,12 +74,12 @@ function namesOf(
 
 function namedByNesting(
   leaves: readonly NDArray[],
-  structure: Structure,
+  structure: TreeStructure,
   dynamic: DynamicAxes,
 ): AxisNames {
   const names: (string | null)[] = [];
   let next = 0;
-  const visit = (part: Structure, axes: unknown, path: string): void => {
+  const visit = (part: TreeStructure, axes: unknown, path: string): void => {
     if (part.kind === 'leaf') {
       const leaf = leaves[next++];
       const given = axes ?? [];

@@ -1,12 +1,12 @@
 import {
   callable,
   checkOptions as check,
-  either,
+  eitherRule,
   integerFrom,
   oneOfValues,
   type OptionRules,
-  rule,
-  text,
+  valueRule,
+  textRule,
 } from '../../base/attributes/options.js';
 import type { SavePolicy } from '../../passes/gradient/rematerialize.js';
 import { type Tier, tiers } from '../../runtime/execution/tiers.js';
@@ -54,14 +54,17 @@ export interface HybridizeOptions {
 const rules: OptionRules<HybridizeOptions> = {
   active: oneOfValues(true, false),
   verify: oneOfValues('backoff', 'off', 'second', 'always'),
-  dynamic: rule(
+  dynamic: valueRule(
     'a list with an entry for each array, or null',
     (value): value is unknown => value === null || Array.isArray(value),
   ),
-  save: either(oneOfValues('all', 'none', 'auto'), rule('a number of bytes', nonNegativeNumber)),
+  save: eitherRule(
+    oneOfValues('all', 'none', 'auto'),
+    valueRule('a number of bytes', nonNegativeNumber),
+  ),
   tier: oneOfValues(...tiers),
   maxTraces: integerFrom(1),
-  name: text,
+  name: textRule,
   nameOf: callable,
   partsOf: callable,
 };
@@ -71,6 +74,6 @@ function nonNegativeNumber(value: unknown): value is number {
 }
 
 /** @throws ArgumentError for unknown options and invalid values. */
-export function checkOptions(options: HybridizeOptions): void {
+export function checkHybridizeOptions(options: HybridizeOptions): void {
   check('hybridize', options, rules, ['nameOf', 'partsOf']);
 }

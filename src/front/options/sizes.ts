@@ -46,7 +46,7 @@ export function symbolicTypes(leaves: readonly NDArray[], names: AxisNames): Sym
 }
 
 /** The sizes of all arrays in order, parallel to `AxisNames`. */
-export function sizesOf(leaves: readonly NDArray[]): readonly number[] {
+export function flatSizes(leaves: readonly NDArray[]): readonly number[] {
   return leaves.flatMap(({ shape }) => shape);
 }
 
@@ -72,6 +72,6 @@ export function bindSizes(
 }
 
 /** A dimension with known symbols replaced by numbers. */
-export function withSizes(dim: Dim, sizes: ReadonlyMap<string, number>): Dim {
+export function dimWithSizes(dim: Dim, sizes: ReadonlyMap<string, number>): Dim {
   return typeof dim === 'number' || sizes.size === 0 ? dim : substituteDim(dim, sizes);
 }

@@ -4,7 +4,11 @@ import {
   type AttributeSchema,
   encodeAttributes,
 } from '../../base/attributes/schema.js';
-import { sameStructure, type Structure, structureToString } from '../../base/attributes/tree.js';
+import {
+  sameStructure,
+  type TreeStructure,
+  structureToString,
+} from '../../base/attributes/tree.js';
 import type { NodeId } from '../../graph/graph.js';
 import {
   type CallNode,
@@ -17,14 +21,14 @@ import {
 import { conditionKey } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
-import type { GraphParts, Holder, Outside } from '../graphs/graph.js';
+import type { GraphParts, Holder, ExternalRef } from '../graphs/graph.js';
 import { NDArray } from '../core/ndarray.js';
 import type { Segment } from './segments.js';
-import { withSizes } from '../options/sizes.js';
+import { dimWithSizes } from '../options/sizes.js';
 import type { Trace } from './trace.js';
 
 /** One trace's side of a difference. */
-export interface Side {
+export interface TraceSide {
   readonly text: string;
   /** The user's line; for an input or a constant, that of its first reader. */
   readonly source: string | undefined;
@@ -33,8 +37,8 @@ export interface Side {
 /** Difference between two traces of one function. */
 export interface Difference {
   readonly problem: string;
-  readonly first: Side;
-  readonly second: Side;
+  readonly first: TraceSide;
+  readonly second: TraceSide;
   /** What to pass as an argument: the differing value, or the deciding one. */
   readonly subject?: string;
 }
@@ -74,7 +78,7 @@ function compareCode(first: Segment, second: Segment): Difference | null {
     a?.takes.join() === b?.takes.join() &&
     (a === null || b === null || sameStructure(a.argStructure, b.argStructure));
   if (isSame) return null;
-  const sideOf = ({ code, parts }: Segment): Side =>
+  const sideOf = ({ code, parts }: Segment): TraceSide =>
     code === null
       ? { text: 'nothing more', source: lastSource(parts.program) }
       : {
@@ -108,7 +112,7 @@ class ProgramComparison {
     const [nodes, others] = [comparedNodes(first), comparedNodes(second)];
     const count = Math.min(nodes.length, others.length);
     const isSameValue = sameValueIn(nodes, others);
-    const sideOf = (program: Program, id: NodeId): Side => ({
+    const sideOf = (program: Program, id: NodeId): TraceSide => ({
       text: describeNode(program, id),
       source: sourceOf(program, id) ?? around,
     });
@@ -141,7 +145,7 @@ class ProgramComparison {
       }
     }
     if (nodes.length !== others.length) {
-      const next = (program: Program, [id]: readonly NodeId[]): Side =>
+      const next = (program: Program, [id]: readonly NodeId[]): TraceSide =>
         id === undefined
           ? { text: 'nothing more', source: lastSource(program) ?? around }
           : sideOf(program, id);
@@ -157,7 +161,7 @@ class ProgramComparison {
       const isSame =
         a !== undefined && b !== undefined && a.name === b.name && isSameValue(a.value, b.value);
       if (isSame) continue;
-      const describe = (program: Program): Side => describeOutput(program, i);
+      const describe = (program: Program): TraceSide => describeOutput(program, i);
       return {
         problem: 'another output',
         first: describe(first),
@@ -205,7 +209,7 @@ class ProgramComparison {
     return (
       size !== undefined &&
       this.#sameType(type, data.type, false) &&
-      withSizes(size, this.#sizes) === Number(data.data[0])
+      dimWithSizes(size, this.#sizes) === Number(data.data[0])
     );
   }
 
@@ -234,7 +238,7 @@ class ProgramComparison {
 
   /** @param maySettle Symbols without counterparts may be matched here, in expressions, too. */
   #sameDim(a: Dim, b: Dim, maySettle: boolean): boolean {
-    const known = withSizes(a, this.#sizes);
+    const known = dimWithSizes(a, this.#sizes);
     if (known === b) return true;
     if (typeof known === 'number' || typeof b === 'number') return false;
     const key = known.key.replace(/[A-Za-z_]\w*/g, (name) => this.#names.get(name) ?? name);
@@ -337,7 +341,7 @@ function lastSource(program: Program): string | undefined {
   return undefined;
 }
 
-function describeOutput(program: Program, index: number): Side {
+function describeOutput(program: Program, index: number): TraceSide {
   const output = program.outputs[index];
   if (output === undefined) return { text: 'nothing more', source: lastSource(program) };
   const { node, port } = output.value;
@@ -350,7 +354,7 @@ function describeOutput(program: Program, index: number): Side {
 function compareReads(first: GraphParts, second: GraphParts): Difference | null {
   const at = differentAt(first.reads, second.reads);
   if (at < 0) return null;
-  const sideOf = ({ program, reads }: GraphParts): Side => {
+  const sideOf = ({ program, reads }: GraphParts): TraceSide => {
     const input = program.inputs[program.inputs.length - reads.length + at];
     return {
       text: describeOutside(reads[at]),
@@ -368,7 +372,7 @@ function compareReads(first: GraphParts, second: GraphParts): Difference | null 
 function compareWrites(first: GraphParts, second: GraphParts): Difference | null {
   const at = differentAt(first.writes, second.writes);
   if (at < 0) return null;
-  const sideOf = ({ program, writes }: GraphParts): Side => ({
+  const sideOf = ({ program, writes }: GraphParts): TraceSide => ({
     text: describeOutside(writes[at]),
     source: describeOutput(program, program.outputs.length - writes.length + at).source,
   });
@@ -377,7 +381,7 @@ function compareWrites(first: GraphParts, second: GraphParts): Difference | null
 
 /** Compares what recordings see of the graphs, which operators need not show. */
 function compareRecording(first: GraphParts, second: GraphParts): Difference | null {
-  const sideOf = (parts: GraphParts, text: string): Side => ({
+  const sideOf = (parts: GraphParts, text: string): TraceSide => ({
     text,
     source: lastSource(parts.program),
   });
@@ -404,21 +408,21 @@ function compareRecording(first: GraphParts, second: GraphParts): Difference | n
   };
 }
 
-function differentAt(first: readonly Outside[], second: readonly Outside[]): number {
+function differentAt(first: readonly ExternalRef[], second: readonly ExternalRef[]): number {
   for (let i = 0; i < Math.max(first.length, second.length); i++) {
     if (!sameOutside(first[i], second[i])) return i;
   }
   return -1;
 }
 
-function sameOutside(a: Outside | undefined, b: Outside | undefined): boolean {
+function sameOutside(a: ExternalRef | undefined, b: ExternalRef | undefined): boolean {
   if (a === undefined || b === undefined || a.kind !== b.kind) return false;
   if (a.kind === 'random') return a.draws === (b as typeof a).draws;
   if (a.kind === 'gradient' && a.attach !== (b as typeof a).attach) return false;
   return a.of === (b as typeof a).of;
 }
 
-function describeOutside(outside: Outside | undefined): string {
+function describeOutside(outside: ExternalRef | undefined): string {
   if (outside === undefined) return 'nothing more';
   if (outside.kind === 'random') return `${outside.draws ?? 'some'} random draws`;
   const holder = describeHolder(outside.of);
@@ -435,7 +439,7 @@ function describeHolder(of: NDArray | number | { readonly name: string }): strin
 function compareResults(first: Trace, second: Trace): Difference | null {
   if (sameStructure(first.outputs, second.outputs)) return null;
   const [path, a, b] = differentParts(first.outputs, second.outputs, '');
-  const sideOf = ({ segments }: Trace, part: Structure): Side => ({
+  const sideOf = ({ segments }: Trace, part: TreeStructure): TraceSide => ({
     text: structureToString(part),
     source: lastSource(segments[segments.length - 1].parts.program),
   });
@@ -448,10 +452,10 @@ function compareResults(first: Trace, second: Trace): Difference | null {
 
 /** The innermost place in which two nestings differ. */
 function differentParts(
-  a: Structure,
-  b: Structure,
+  a: TreeStructure,
+  b: TreeStructure,
   path: string,
-): readonly [path: string, first: Structure, second: Structure] {
+): readonly [path: string, first: TreeStructure, second: TreeStructure] {
   const areAlike =
     (a.kind === 'list' && b.kind === 'list' && a.entries.length === b.entries.length) ||
     (a.kind === 'record' && b.kind === 'record' && a.keys.join('\0') === b.keys.join('\0'));

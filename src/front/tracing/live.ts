@@ -7,7 +7,7 @@ import { joinRecording, perform } from '../dispatch/dispatch.js';
 import { type CapturedDraws, continueFrom, takeState } from '../dispatch/generator.js';
 import { leaveGradient } from '../graphs/graph-runner.js';
 import { type Origin, Session } from '../core/history.js';
-import { withSizes } from '../dispatch/lazy.js';
+import { attributesWithSizes } from '../dispatch/lazy.js';
 import { mode, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { gradOf, markGradient, writeState } from '../dispatch/values.js';
@@ -102,7 +102,11 @@ export class LiveValues {
   #run(origin: Origin): void {
     const { declaration, regions, operands, results, source, session } = origin;
     try {
-      const operation = { declaration, regions, attributes: withSizes(origin, this.#sizes) };
+      const operation = {
+        declaration,
+        regions,
+        attributes: attributesWithSizes(origin, this.#sizes),
+      };
       // Calls that stop gradients are not recorded, but where they were called, except for `detach`, their
       // operand takes part.
       const stops = declaration === stopGradient.declaration;

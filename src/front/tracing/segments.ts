@@ -1,13 +1,13 @@
 import type { TensorType } from '../../ir/types.js';
-import type { Structure } from '../../base/attributes/tree.js';
+import type { TreeStructure } from '../../base/attributes/tree.js';
 import type { Capture } from '../core/capture.js';
-import type { KnownResult, Stretch } from './cuts.js';
+import type { KnownResult, CodeSection } from './cuts.js';
 import { escaped } from '../dispatch/dispatch.js';
 import {
   type GraphParts,
   type Holder,
   layOutGraph,
-  type Outside,
+  type ExternalRef,
   writesOf,
 } from '../graphs/graph.js';
 import { collectOrigins, type Origin } from '../core/history.js';
@@ -37,7 +37,7 @@ export interface CodeCall {
   readonly source: string | undefined;
   /** The locals that are its arguments. */
   readonly takes: readonly number[];
-  readonly argStructure: Structure;
+  readonly argStructure: TreeStructure;
   /** The locals that its array results become. */
   readonly gives: readonly number[];
   readonly known: KnownResult;
@@ -47,7 +47,7 @@ export interface SegmentsRequest {
   readonly capture: Capture;
   /** See `LayoutRequest`. */
   readonly stopsUnrecorded: boolean;
-  readonly stretches: readonly Stretch[];
+  readonly stretches: readonly CodeSection[];
   /** Placeholders of the arguments. */
   readonly inputs: readonly Named[];
   readonly outputs: readonly Named[];
@@ -117,7 +117,7 @@ interface Exchange {
  * A later stretch finds others, so reads of the first are passed to it: a gradient reruns a loop with the
  * draws from its original state.
  */
-function foundBy(stretches: readonly Stretch[]): ReadonlyMap<NDArray, number> {
+function foundBy(stretches: readonly CodeSection[]): ReadonlyMap<NDArray, number> {
   return new Map(
     stretches.flatMap(({ draws, effects }, k) =>
       [...(draws === undefined ? [] : [draws.base]), ...effects.gradientReads.values()].map(
@@ -203,7 +203,7 @@ function layOutStretch(
   return { parts, takes: given.map(({ array }) => locals.of(array)) };
 }
 
-function outsideArray(array: NDArray): Outside {
+function outsideArray(array: NDArray): ExternalRef {
   return { kind: 'array', of: array };
 }
 
@@ -213,7 +213,7 @@ class Locals {
   count = 0;
 
   /** Placeholders are numbered first. */
-  constructor(inputs: readonly Named[], stretches: readonly Stretch[]) {
+  constructor(inputs: readonly Named[], stretches: readonly CodeSection[]) {
     for (const { array } of inputs) this.of(array);
     for (const { cut } of stretches) for (const array of cut?.results ?? []) this.of(array);
   }

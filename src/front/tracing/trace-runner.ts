@@ -1,4 +1,4 @@
-import { flatten, unflatten } from '../../base/attributes/tree.js';
+import { flattenTree, unflattenTree } from '../../base/attributes/tree.js';
 import type { TierReport } from '../../runtime/execution/executable.js';
 import { checkResult } from './cuts.js';
 import type { FieldGuards } from '../fields/guards.js';
@@ -80,11 +80,11 @@ function runCode(
   { code, source, takes, argStructure, known }: CodeCall,
   locals: readonly NDArray[],
 ): readonly NDArray[] {
-  const args = unflatten(
+  const args = unflattenTree(
     argStructure,
     takes.map((local) => locals[local].detach()),
   ) as readonly unknown[];
-  const result = flatten(runStaticCode(code, args), isArray, 'staticCode');
+  const result = flattenTree(runStaticCode(code, args), isArray, 'staticCode');
   checkResult(known, result, source);
   return result.leaves;
 }

@@ -1,7 +1,7 @@
-import { flatten, type Structure, unflatten } from '../../base/attributes/tree.js';
+import { flattenTree, type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
 import type { TensorType } from '../../ir/types.js';
 import { Capture, type NewGradient } from '../core/capture.js';
-import { Cuts, type KnownResult, type Stretch } from './cuts.js';
+import { Cuts, type KnownResult, type CodeSection } from './cuts.js';
 import type { FieldsFound } from '../fields/guards.js';
 import { FieldSnapshot } from '../fields/snapshot.js';
 import type { FieldWatch } from '../fields/watch.js';
@@ -12,7 +12,7 @@ import { LiveValues } from './live.js';
 import { type Mode, mode, withMode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { layOutSegments, type Segment } from './segments.js';
-import { isArray, leafNames, type Signature } from '../graphs/signature.js';
+import { isArray, leafNames, type CallSignature } from '../graphs/signature.js';
 
 /** Result of tracing a function on placeholders. */
 export interface Trace {
@@ -23,7 +23,7 @@ export interface Trace {
   /** The locals that the function returns. */
   readonly returns: readonly number[];
   /** The nesting of the function's result. */
-  readonly outputs: Structure;
+  readonly outputs: TreeStructure;
   /** Names of symbolic sizes that the function read as numbers. */
   readonly sizesRead: SizesRead;
   /** Names of symbolic sizes that the function received as symbols. */
@@ -41,7 +41,7 @@ export interface FirstRun {
 }
 
 export interface TraceRequest {
-  readonly signature: Signature;
+  readonly signature: CallSignature;
   /** The types of the arguments, with symbols where the trace serves all sizes. */
   readonly types: readonly TensorType[];
   /** Values of those symbols in this call. */
@@ -131,11 +131,11 @@ function traceInto(
   };
   const run = (): unknown =>
     withMode({ ...surroundings, capture, session }, 'hybridize', () =>
-      fn(...(unflatten(structure, given) as never[])),
+      fn(...(unflattenTree(structure, given) as never[])),
     );
   const result = watch === undefined ? run() : watch.during(run);
   const fields = { before, changed: before.changes(), byCode: capture.changedByCode };
-  const { leaves: returned, structure: outputs } = flatten(result, isArray);
+  const { leaves: returned, structure: outputs } = flattenTree(result, isArray);
   // A written and returned array stands for its new value.
   const wanted = returned.map((array) => capture.current(array));
   const stretches = cuts?.finish() ?? [uncut(capture)];
@@ -169,7 +169,7 @@ function isRecordedOpen({ origin }: NDArray): boolean {
   return origin?.session?.isOpen === true && !origin.isReleased;
 }
 
-function uncut(capture: Capture): Stretch {
+function uncut(capture: Capture): CodeSection {
   return {
     effects: capture.takeEffects(),
     draws: endDraws(capture),

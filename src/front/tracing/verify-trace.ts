@@ -1,5 +1,5 @@
 import { TraceError } from '../../base/errors.js';
-import { compareTraces, type Side } from './compare-traces.js';
+import { compareTraces, type TraceSide } from './compare-traces.js';
 import type { Trace } from './trace.js';
 
 /** Two calls of a trace, counted from 1: the last verified one and the current one. */
@@ -67,6 +67,6 @@ function staleCalls({ last, now }: CallSpan): string {
   return `; compared last at call ${last}, so ${calls} may have been answered as before the change`;
 }
 
-function withLine({ text, source }: Side): string {
+function withLine({ text, source }: TraceSide): string {
   return `${text} at ${source || 'an unknown line'}`;
 }

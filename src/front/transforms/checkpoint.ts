@@ -1,7 +1,7 @@
 import { isFloat } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
 import { callable, checkArgument } from '../../base/attributes/options.js';
-import { flatten, type Structure, unflatten } from '../../base/attributes/tree.js';
+import { flattenTree, type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
 import { joinRecording } from '../dispatch/dispatch.js';
 import { type GeneratorState, generatorState, setGeneratorState } from '../dispatch/generator.js';
 import { collectOrigins, Session } from '../core/history.js';
@@ -24,10 +24,10 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
   checkArgument(op, 'fn', fn, callable);
   const run = (...args: Parameters<F>): unknown => {
     if (mode.session === null || mode.capture !== null) return fn(...args);
-    const { leaves, structure } = flatten(args, isArray, op);
+    const { leaves, structure } = flattenTree(args, isArray, op);
     const { training } = mode;
     const rerun = (inputs: readonly NDArray[]): unknown =>
-      madeInside(fn(...(unflatten(structure, inputs) as Parameters<F>)));
+      madeInside(fn(...(unflattenTree(structure, inputs) as Parameters<F>)));
     const { results, outputs, used, moment } = firstRun(() => rerun(leaves));
     let isRecomputing = false;
     const recomputing = customGradient({
@@ -39,7 +39,7 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
         const session = mode.session ?? new Session();
         const gradients = (): readonly (NDArray | null)[] => {
           const links = inputs.slice(0, leaves.length).map(linkTo);
-          const again = backAt(moment, () => flatten(rerun(links), isArray, op).leaves);
+          const again = backAt(moment, () => flattenTree(rerun(links), isArray, op).leaves);
           const wrt = [...links, ...used];
           const heads = again.flatMap((array, i) =>
             array.origin?.session ? [{ array, grad: headGrads[i] }] : [],
@@ -61,7 +61,7 @@ export function checkpoint<F extends (...args: never[]) => unknown>(fn: F): F {
         }
       },
     });
-    return unflatten(outputs, recomputing(...leaves, ...used));
+    return unflattenTree(outputs, recomputing(...leaves, ...used));
   };
   return run as unknown as F;
 }
@@ -81,10 +81,10 @@ function readsItself(): ArgumentError {
 
 /** Result of a function, with links in place of outer arrays: gradients flow through these as well. */
 function madeInside(result: unknown): unknown {
-  const { leaves, structure } = flatten(result, isArray, op);
+  const { leaves, structure } = flattenTree(result, isArray, op);
   const isInside = ({ dtype, origin }: NDArray): boolean =>
     !isFloat(dtype) || (origin !== null && origin.session === mode.session);
-  return unflatten(
+  return unflattenTree(
     structure,
     leaves.map((array) => (isInside(array) ? array : linkTo(array))),
   );
@@ -98,7 +98,7 @@ interface Moment {
 
 interface FirstRun {
   readonly results: readonly NDArray[];
-  readonly outputs: Structure;
+  readonly outputs: TreeStructure;
   /**
    * Outer arrays that gradients may reach, since they may be requested by name. Includes arguments, which the
    * function may also capture.
@@ -112,7 +112,7 @@ function firstRun(fn: () => unknown): FirstRun {
   const session = new Session();
   const moment = { generator: generatorState(), state: new StateLog(mode.stateLog) };
   const result = withMode({ session, stateLog: moment.state }, op, fn);
-  const { leaves: results, structure: outputs } = flatten(result, isArray, op);
+  const { leaves: results, structure: outputs } = flattenTree(result, isArray, op);
   const outside = new Set<NDArray>();
   const origins = collectOrigins(results, (array, origin) => {
     if (origin.session === session) return true;

@@ -4,13 +4,13 @@ import { callable, checkArgument, checkOptions } from '../../base/attributes/opt
 import { Program, sameType, typeToString, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { instantiate } from '../../passes/rewrite/transform.js';
-import { flatten, unflatten } from '../../base/attributes/tree.js';
+import { flattenTree, unflattenTree } from '../../base/attributes/tree.js';
 import { withGradient, zerosLike } from '../../ops/index.js';
 import type { Declaration, Gradient, GradientContext } from '../../ops/declare/declare.js';
 import { link } from '../dispatch/dispatch.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
-import { nestResults, outsideOperands, type Region, traceRegion } from '../graphs/region.js';
+import { nestResults, outsideOperands, type TracedRegion, traceRegion } from '../graphs/region.js';
 import { isArray } from '../graphs/signature.js';
 
 /** Inputs of the backward function besides the incoming gradients. */
@@ -61,7 +61,7 @@ export function customGradient<R>(spec: CustomGradient<R>): (...inputs: NDArray[
 /** In eager code the result is computed unrecorded, and linked to the inputs by a call with the custom rule. */
 function recorded<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
   const result = withMode({ session: null }, op, () => spec.forward(...inputs));
-  const { leaves, structure } = flatten(result, isArray, op);
+  const { leaves, structure } = flattenTree(result, isArray, op);
   const outputs = leaves.map((leaf) => {
     const { type, held } = leaf.computed();
     return new NDArray(type, held);
@@ -70,7 +70,7 @@ function recorded<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
     checkedGradients(spec, inputs, outputs, grads),
   );
   link({ declaration, attributes: {}, regions: [] }, inputs, outputs);
-  return unflatten(structure, outputs) as R;
+  return unflattenTree(structure, outputs) as R;
 }
 
 type Rule = (context: GradientContext<NDArray, unknown>) => readonly (NDArray | null)[];
@@ -168,7 +168,7 @@ function captured<R>(spec: CustomGradient<R>, inputs: readonly NDArray[]): R {
 
 /** A region's program with other inputs: groups of types, from which `choose` selects the region's own. */
 function widened(
-  { parts, types: results }: Region,
+  { parts, types: results }: TracedRegion,
   groups: readonly (readonly TensorType[])[],
   choose: (values: readonly (readonly Value[])[]) => readonly Value[],
 ): Program {

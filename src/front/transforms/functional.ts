@@ -1,7 +1,7 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError } from '../../base/errors.js';
-import { callable, checkArgument, rule } from '../../base/attributes/options.js';
-import { flatten, type Structure, unflatten } from '../../base/attributes/tree.js';
+import { callable, checkArgument, valueRule } from '../../base/attributes/options.js';
+import { flattenTree, type TreeStructure, unflattenTree } from '../../base/attributes/tree.js';
 import type { HostValue } from '../../ir/host.js';
 import { array } from '../arrays/creation.js';
 import { zerosLike } from '../../ops/index.js';
@@ -70,17 +70,17 @@ export function valueAndGrad<
       const replaced: unknown[] = [...args];
       // A new array for each argument: an outer function may use the same array, and that use is a constant
       // here.
-      const made = new Map<number, { structure: Structure; fresh: readonly NDArray[] }>();
+      const made = new Map<number, { structure: TreeStructure; fresh: readonly NDArray[] }>();
       const parts = wanted.map((number) => {
         const known = made.get(number);
         if (known !== undefined) return known;
-        const { leaves, structure } = flatten(args[number], isOperand, op);
+        const { leaves, structure } = flattenTree(args[number], isOperand, op);
         const fresh = leaves.map((leaf) => {
           const link = linkTo(leaf instanceof NDArray ? leaf : array(leaf));
           link.attachGrad();
           return link;
         });
-        replaced[number] = unflatten(structure, fresh);
+        replaced[number] = unflattenTree(structure, fresh);
         made.set(number, { structure, fresh });
         return { structure, fresh };
       });
@@ -96,14 +96,14 @@ export function valueAndGrad<
       const grads = gradientsFrom(value, all, createGraph);
       let next = 0;
       const trees = parts.map(({ structure, fresh }) =>
-        unflatten(structure, grads.slice(next, (next += fresh.length))),
+        unflattenTree(structure, grads.slice(next, (next += fresh.length))),
       );
       return [value, (typeof argnums === 'number' ? trees[0] : trees) as Gradients<P, A>];
     });
   };
 }
 
-const argumentNumbers = rule(
+const argumentNumbers = valueRule(
   'the number of an argument, or a list of such numbers',
   (value): value is number | readonly number[] =>
     typeof value === 'number' ||

@@ -1,10 +1,10 @@
 import { InternalError } from '../../base/errors.js';
 import type { Buffer, Expr, Kernel, Stmt, Store, Var } from '../language/nodes.js';
 import type { Lane } from '../language/scalar.js';
-import { type Code, compileExpr, type Slots } from './expressions.js';
-import { baseElement, type Frame, type Memory, outOfBounds, type Value } from './frame.js';
+import { type Code, compileExpr, type FrameSlots } from './expressions.js';
+import { baseElement, type Frame, type MemoryViews, outOfBounds, type LaneValue } from './frame.js';
 
-export type Runnable = (memory: Memory, args: readonly Value[]) => void;
+export type Runnable = (memory: MemoryViews, args: readonly LaneValue[]) => void;
 
 const compiled = new WeakMap<Kernel, Runnable>();
 
@@ -17,7 +17,7 @@ export function compileKernel(kernel: Kernel): Runnable {
 
 function compileFresh(kernel: Kernel): Runnable {
   const slots = new KernelSlots(kernel.name);
-  const receive = kernel.params.map((param): ((frame: Frame, value: Value) => void) => {
+  const receive = kernel.params.map((param): ((frame: Frame, value: LaneValue) => void) => {
     if (param.kind === 'buffer') {
       const slot = slots.bind(param);
       return (frame, value) => {
@@ -37,7 +37,7 @@ function compileFresh(kernel: Kernel): Runnable {
   };
 }
 
-class KernelSlots implements Slots {
+class KernelSlots implements FrameSlots {
   readonly kernel: string;
   readonly #locals: Map<Var, number> = new Map();
   readonly #buffers: Map<Buffer, number> = new Map();
@@ -71,7 +71,7 @@ class KernelSlots implements Slots {
   }
 }
 
-function compileStmt(stmt: Stmt, slots: Slots): Code<void> {
+function compileStmt(stmt: Stmt, slots: FrameSlots): Code<void> {
   const scalar = (expr: Expr): Code<Lane> => compileExpr(expr, slots) as Code<Lane>;
   switch (stmt.kind) {
     case 'block': {
@@ -135,7 +135,7 @@ function compileStmt(stmt: Stmt, slots: Slots): Code<void> {
 }
 
 /** Lanes are stored in order: where two lanes meet one element, the later one stays. */
-function compileStore({ buffer, index, value }: Store, slots: Slots): Code<void> {
+function compileStore({ buffer, index, value }: Store, slots: FrameSlots): Code<void> {
   const slot = slots.buffer(buffer);
   const { storage } = buffer;
   const write = (frame: Frame, at: number, lane: Lane): void => {

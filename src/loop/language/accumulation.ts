@@ -1,4 +1,4 @@
-import type { Assign, Binary, Expr } from './nodes.js';
+import type { Assign, BinaryExpr, Expr } from './nodes.js';
 
 /** `sum = sum + a * b`. */
 export interface Accumulation {
@@ -19,6 +19,6 @@ export function accumulationOf({ variable, value }: Assign): Accumulation | null
   return value.b === variable && isProduct(value.a) ? value.a : null;
 }
 
-function isProduct(expr: Expr): expr is Binary {
+function isProduct(expr: Expr): expr is BinaryExpr {
   return expr.kind === 'binary' && expr.op === 'mul';
 }

@@ -7,7 +7,7 @@ import type { Expr, Var } from './nodes.js';
  * an i32 parameter whose value the caller works out, so kernels hold no arithmetic on sizes and what a
  * dimension means is defined in `base/dim/index.ts` alone.
  */
-export class Extents {
+export class ExtentParameters {
   readonly #params: Map<string, { readonly dim: DimExpr; readonly param: Var }> = new Map();
   readonly #dims: Map<Var, Dim> = new Map();
 

@@ -10,7 +10,7 @@
 export type Scalar = 'f32' | 'f64' | 'i32' | 'i64' | 'bool';
 
 /** Element kinds of memory: `i8`, `u8`, `u16` load as i32 and store their low bits. */
-export type Storage = 'f32' | 'f64' | 'i32' | 'i64' | 'i8' | 'u8' | 'u16';
+export type ElementKind = 'f32' | 'f64' | 'i32' | 'i64' | 'i8' | 'u8' | 'u16';
 
 export interface ExprType {
   readonly scalar: Scalar;
@@ -51,14 +51,14 @@ export interface Var {
   readonly name: string;
 }
 
-export interface Unary {
+export interface UnaryExpr {
   readonly kind: 'unary';
   readonly type: ExprType;
   readonly op: UnaryOp;
   readonly x: Expr;
 }
 
-export interface Binary {
+export interface BinaryExpr {
   readonly kind: 'binary';
   readonly type: ExprType;
   readonly op: BinaryOp;
@@ -79,7 +79,7 @@ export interface Select {
  * A change of scalar type. Float to integer truncates, saturates, and maps NaN to 0; i64 to i32 keeps
  * the low bits; anything to bool is `x != 0`; bool to a number is 0 or 1.
  */
-export interface Cast {
+export interface CastExpr {
   readonly kind: 'cast';
   readonly type: ExprType;
   readonly x: Expr;
@@ -124,16 +124,16 @@ export interface Extract {
 }
 
 export type Expr =
-  | Const | Var | Unary | Binary | Select | Cast | Bitcast | Load | Ramp | Broadcast | Extract; // prettier-ignore
+  | Const | Var | UnaryExpr | BinaryExpr | Select | CastExpr | Bitcast | Load | Ramp | Broadcast | Extract; // prettier-ignore
 
 /** A parameter that points at memory. Distinct buffers of one kernel never overlap if one is written. */
 export interface Buffer {
   readonly kind: 'buffer';
   readonly name: string;
-  readonly storage: Storage;
+  readonly storage: ElementKind;
 }
 
-export interface Block {
+export interface BlockStmt {
   readonly kind: 'block';
   readonly body: readonly Stmt[];
 }
@@ -187,7 +187,7 @@ export interface Store {
 }
 
 /** Runs another kernel of the module. An argument for a buffer is its byte address, an i32. */
-export interface Call {
+export interface CallStmt {
   readonly kind: 'call';
   readonly kernel: Kernel;
   readonly args: readonly Expr[];
@@ -205,7 +205,7 @@ export interface Barrier {
   readonly threads: Expr;
 }
 
-export type Stmt = Block | For | While | If | Declare | Assign | Store | Call | Barrier;
+export type Stmt = BlockStmt | For | While | If | Declare | Assign | Store | CallStmt | Barrier;
 
 export interface Kernel {
   readonly kind: 'kernel';

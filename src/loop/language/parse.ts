@@ -1,6 +1,6 @@
 import { FormatError } from '../../base/errors.js';
 import * as e from './build.js';
-import type { BinaryOp, Buffer, Expr, ExprType, For, Kernel, Module, Scalar, Stmt, Storage, UnaryOp, Var } from './nodes.js'; // prettier-ignore
+import type { BinaryOp, Buffer, Expr, ExprType, For, Kernel, Module, Scalar, Stmt, ElementKind, UnaryOp, Var } from './nodes.js'; // prettier-ignore
 import { infix, keywords } from './text.js';
 
 /** The module that `moduleText` wrote. A `FormatError` names the line that is not understood. */
@@ -19,7 +19,7 @@ export function parseKernel(text: string): Kernel {
 const token =
   /\s*(?:(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[Ld]?)|([A-Za-z_]\w*)|(#\d+)|(\.\.|>>>|<<|>>|[=!<>]=|[-+*/%&|^<>=(){}[\],:]))/y;
 const scalars: ReadonlySet<string> = new Set<Scalar>(['f32', 'f64', 'i32', 'i64', 'bool']);
-const storages: ReadonlySet<string> = new Set<Storage>([
+const storages: ReadonlySet<string> = new Set<ElementKind>([
   'f32', 'f64', 'i32', 'i64', 'i8', 'u8', 'u16',
 ]); // prettier-ignore
 const unaries: ReadonlySet<string> = new Set<UnaryOp>([
@@ -64,7 +64,7 @@ class Parser {
       if (this.#skip('[')) {
         this.#expect(']');
         if (!storages.has(type)) this.#refuse(`storage ${type}`);
-        return this.#bind(e.buffer(param, type as Storage));
+        return this.#bind(e.buffer(param, type as ElementKind));
       }
       const { scalar, lanes } = this.#type(type);
       return this.#bind(e.variable(param, scalar, lanes));

@@ -1,6 +1,6 @@
 import { InternalError } from '../../base/errors.js';
 import * as e from './build.js';
-import type { Bitcast, Broadcast, Cast, Expr, Extract, Kernel, Module, Stmt, Unary, Var } from './nodes.js'; // prettier-ignore
+import type { Bitcast, Broadcast, CastExpr, Expr, Extract, Kernel, Module, Stmt, UnaryExpr, Var } from './nodes.js'; // prettier-ignore
 
 /**
  * Walking and rebuilding. Expressions are DAGs: whatever recurses over one here visits a shared
@@ -72,7 +72,7 @@ export function mapChildren(expr: Expr, map: (child: Expr) => Expr): Expr {
   }
 }
 
-function withOperand(expr: Unary | Cast | Bitcast | Broadcast | Extract, x: Expr): Expr {
+function withOperand(expr: UnaryExpr | CastExpr | Bitcast | Broadcast | Extract, x: Expr): Expr {
   switch (expr.kind) {
     case 'unary':
       return e.unary(expr.op, x);

@@ -1,6 +1,6 @@
 import type { Kernel } from '../language/nodes.js';
 import { share } from './share.js';
-import { simplify } from './simplify.js';
+import { simplifyKernel } from './simplify.js';
 import { unroll } from './unroll.js';
 import { vectorize, type VectorOptions } from './vectorize.js';
 
@@ -15,9 +15,9 @@ export interface KernelPass {
 /** The passes over one kernel, in order. */
 const kernelPasses: readonly KernelPass[] = [
   { name: 'unroll', run: unroll },
-  { name: 'simplify', run: simplify },
+  { name: 'simplify', run: simplifyKernel },
   { name: 'vectorize', run: vectorize },
-  { name: 'simplify again', run: simplify, afterChange: true },
+  { name: 'simplify again', run: simplifyKernel, afterChange: true },
   { name: 'share', run: share },
 ];
 

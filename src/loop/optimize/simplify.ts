@@ -12,7 +12,7 @@ import { assignedVariables, mapStmt, withBody } from '../language/visit.js';
  * trips, branches not taken, locals never read. Locals that only rename an index or a condition are
  * replaced by what they stand for, so that index arithmetic is seen whole; `share` names parts again.
  */
-export function simplify(kernel: Kernel): Kernel {
+export function simplifyKernel(kernel: Kernel): Kernel {
   const separate = separateBindings(kernel);
   const body = new StmtSimplifier(separate).simplify(separate.body, 0);
   return withBody(kernel, removeDeadLocals(body));

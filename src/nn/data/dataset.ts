@@ -1,6 +1,6 @@
 import { describe } from '../../base/attributes/attribute.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import { checkArgument, rule, type ValueRule } from '../../base/attributes/options.js';
+import { checkArgument, valueRule, type ValueRule } from '../../base/attributes/options.js';
 import { NDArray } from '../../front/core/ndarray.js';
 import { stack, take } from '../../ops/index.js';
 
@@ -23,7 +23,7 @@ const isArray = (value: unknown): value is NDArray => value instanceof NDArray;
 const areArrays = (values: readonly unknown[]): boolean =>
   Array.from(values, isArray).every(Boolean);
 
-const recordRule: ValueRule<ArrayRecord> = rule(
+const recordRule: ValueRule<ArrayRecord> = valueRule(
   'an array, a list of arrays, or an object of arrays',
   (value): value is ArrayRecord => {
     if (typeof value !== 'object' || value === null) return false;
@@ -31,7 +31,7 @@ const recordRule: ValueRule<ArrayRecord> = rule(
   },
 );
 
-const indicesRule: ValueRule<readonly number[]> = rule(
+const indicesRule: ValueRule<readonly number[]> = valueRule(
   'a list of integers',
   (value): value is readonly number[] =>
     Array.isArray(value) && Array.from(value, Number.isSafeInteger).every(Boolean),

@@ -6,7 +6,7 @@ import {
   flag,
   integerFrom,
   type OptionRules,
-  rule,
+  valueRule,
   type ValueRule,
 } from '../../base/attributes/options.js';
 import { type ArrayRecord, collate, type Dataset } from './dataset.js';
@@ -49,7 +49,7 @@ export interface LoaderState {
 }
 
 /** A 32-bit seed: two that wrap to the same 32 bits would give the same order. */
-export const seedRule: ValueRule<number> = rule(
+export const seedRule: ValueRule<number> = valueRule(
   'a whole number from -2^31 to 2^32 - 1',
   (value): value is number =>
     Number.isInteger(value) && (value as number) >= -(2 ** 31) && (value as number) < 2 ** 32,
@@ -62,7 +62,7 @@ const stateRules: OptionRules<LoaderState> = {
 };
 
 /** Duck-typed: some environments lack the class, others have several. */
-const signalRule = rule(
+const signalRule = valueRule(
   'an AbortSignal',
   (value): value is AbortSignal =>
     typeof value === 'object' &&
@@ -81,7 +81,7 @@ const rules: OptionRules<LoaderOptions<unknown, unknown>> = {
   progress: callable,
 };
 
-const datasetRule = rule(
+const datasetRule = valueRule(
   'an object with length and get',
   (value): value is Dataset<unknown> =>
     typeof value === 'object' &&

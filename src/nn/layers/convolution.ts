@@ -3,7 +3,7 @@ import { ArgumentError } from '../../base/errors.js';
 import {
   checkArgument,
   checkOptions,
-  either,
+  eitherRule,
   flag,
   oneOfValues,
   type OptionRules,
@@ -60,7 +60,7 @@ function extents(value: Extents, rank: number): readonly number[] {
 function rulesFor(axes: number): OptionRules<ConvolutionOptions> {
   return {
     strides: extentsRule(axes, 1),
-    padding: either(oneOfValues('same', 'valid'), extentsRule(axes, 0)),
+    padding: eitherRule(oneOfValues('same', 'valid'), extentsRule(axes, 0)),
     dilation: extentsRule(axes, 1),
     groups: count,
     useBias: flag,

@@ -7,7 +7,7 @@ import {
   integerFrom,
   oneOfValues,
   orNull,
-  rule,
+  valueRule,
   type ValueRule,
 } from '../../base/attributes/options.js';
 import { type Activation, activationRule } from './activation.js';
@@ -40,7 +40,7 @@ export function checkSize(op: string, name: string, value: unknown): void {
 export const inputSize: ValueRule<number> = integerFrom(0);
 
 /** The dtype of parameters that are trained. */
-export const floatDType: ValueRule<DType> = rule(
+export const floatDType: ValueRule<DType> = valueRule(
   'one of float32, float64, float16, bfloat16',
   (value): value is DType => isDType(value) && isFloat(value),
 );
@@ -57,7 +57,7 @@ export const activation: ValueRule<Activation | null> = orNull(activationRule);
 /** One integer for all spatial axes, or one for each. */
 export function extentsRule(axes: number, least: number): ValueRule<number | readonly number[]> {
   const isExtent = integerFrom(least).accepts;
-  return rule(
+  return valueRule(
     `${integerFrom(least).expected}, or ${axes} of them, one a spatial axis`,
     (value): value is number | readonly number[] =>
       Array.isArray(value) ? value.length === axes && value.every(isExtent) : isExtent(value),

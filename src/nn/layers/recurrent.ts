@@ -6,7 +6,7 @@ import {
   flag,
   integerFrom,
   type OptionRules,
-  rule,
+  valueRule,
 } from '../../base/attributes/options.js';
 import { NDArray } from '../../front/core/ndarray.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
@@ -57,7 +57,7 @@ export interface RecurrentInputs {
 }
 
 /** Any value: states and lengths are checked later, where sizes are known. */
-const anything = rule('a value', (value): value is never => value !== undefined);
+const anything = valueRule('a value', (value): value is never => value !== undefined);
 
 /**
  * Recurrent cells over sequences: `call(x, { states, lengths })` returns the outputs of the last layer,

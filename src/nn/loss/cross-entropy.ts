@@ -3,11 +3,11 @@ import { type DType, isFloat } from '../../base/dtype.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
 import {
   checkOptions,
-  either,
+  eitherRule,
   instanceOf,
   integer,
   type OptionRules,
-  rule,
+  valueRule,
 } from '../../base/attributes/options.js';
 import { array } from '../../front/arrays/creation.js';
 import { NDArray } from '../../front/core/ndarray.js';
@@ -17,7 +17,7 @@ import {
   squeeze, sum, take, where,
 } from '../../ops/index.js'; // prettier-ignore
 import { checkArrays, checkLabelShape, checkSameShape, classAxis, inNameOf } from './checks.js';
-import { inFloat32, isNarrow } from './precision.js';
+import { lossInFloat32, isNarrowLoss } from './precision.js';
 import { lossRules, type LossOptions, reduce } from './reduction.js';
 
 /** Options of `softmaxCrossEntropy`. */
@@ -40,14 +40,14 @@ const op = 'softmaxCrossEntropy';
 const rules: OptionRules<CrossEntropyOptions> = {
   ...lossRules,
   axis: integer,
-  labelSmoothing: rule(
+  labelSmoothing: valueRule(
     'a number, 0 <= labelSmoothing < 1',
     (value): value is number => typeof value === 'number' && value >= 0 && value < 1,
   ),
   ignoreIndex: integer,
-  weight: either(
+  weight: eitherRule(
     instanceOf('an array', NDArray),
-    rule(
+    valueRule(
       'a list of numbers, one for each class',
       (value): value is readonly number[] =>
         Array.isArray(value) && value.every((each) => typeof each === 'number'),
@@ -73,7 +73,8 @@ export function softmaxCrossEntropy(
 ): NDArray {
   checkArrays(op, { logits, targets });
   checkOptions(op, options, rules);
-  if (isNarrow(logits, targets)) return inFloat32(softmaxCrossEntropy, logits, targets, options);
+  if (isNarrowLoss(logits, targets))
+    return lossInFloat32(softmaxCrossEntropy, logits, targets, options);
   const axis = classAxis(op, logits, options.axis ?? -1);
   const weight = weightOf(options.weight, logits, axis);
   const logProbabilities = logSoftmax(logits, axis);

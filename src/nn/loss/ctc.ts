@@ -1,5 +1,5 @@
 import type { Dim } from '../../base/dim/index.js';
-import { checkOptions, flag, type OptionRules, rule } from '../../base/attributes/options.js';
+import { checkOptions, flag, type OptionRules, valueRule } from '../../base/attributes/options.js';
 import { foreach } from '../../front/control/index.js';
 import type { NDArray } from '../../front/core/ndarray.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
@@ -27,7 +27,7 @@ export interface CTCOptions extends LossOptions {
 }
 
 /** Any value: lengths are checked together with the arrays that they belong to. */
-const anything = rule('a value', (value): value is unknown => value !== undefined);
+const anything = valueRule('a value', (value): value is unknown => value !== undefined);
 
 const rules: OptionRules<CTCOptions> = {
   ...lossRules,

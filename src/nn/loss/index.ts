@@ -4,14 +4,14 @@ import {
   flag,
   integer,
   type OptionRules,
-  positive,
+  positiveNumber,
 } from '../../base/attributes/options.js';
 import type { NDArray } from '../../front/core/ndarray.js';
 import {
   abs, add, equal, less, log, maximum, mul, neg, relu, softplus, square, sub, sum, where,
 } from '../../ops/index.js'; // prettier-ignore
 import { checkSameShape } from './checks.js';
-import { inFloat32, isNarrow } from './precision.js';
+import { lossInFloat32, isNarrowLoss } from './precision.js';
 import { lossRules, type LossOptions, reduce } from './reduction.js';
 
 export { type CrossEntropyOptions, softmaxCrossEntropy } from './cross-entropy.js';
@@ -21,7 +21,7 @@ export type { LossOptions } from './reduction.js';
 /** The mean squared error. */
 export function mse(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
   checkOptions('mse', options, lossRules);
-  if (isNarrow(predictions, targets)) return inFloat32(mse, predictions, targets, options);
+  if (isNarrowLoss(predictions, targets)) return lossInFloat32(mse, predictions, targets, options);
   checkSameShape('mse', predictions, targets);
   return reduce(square(sub(predictions, targets)), options);
 }
@@ -29,7 +29,7 @@ export function mse(predictions: NDArray, targets: NDArray, options: LossOptions
 /** The mean absolute error. */
 export function l1(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
   checkOptions('l1', options, lossRules);
-  if (isNarrow(predictions, targets)) return inFloat32(l1, predictions, targets, options);
+  if (isNarrowLoss(predictions, targets)) return lossInFloat32(l1, predictions, targets, options);
   checkSameShape('l1', predictions, targets);
   return reduce(abs(sub(predictions, targets)), options);
 }
@@ -40,12 +40,13 @@ export interface HuberOptions extends LossOptions {
   readonly delta?: number;
 }
 
-const huberRules: OptionRules<HuberOptions> = { ...lossRules, delta: positive };
+const huberRules: OptionRules<HuberOptions> = { ...lossRules, delta: positiveNumber };
 
 /** Quadratic near zero, linear beyond `delta`. Source: Huber, 1964. */
 export function huber(predictions: NDArray, targets: NDArray, options: HuberOptions = {}): NDArray {
   checkOptions('huber', options, huberRules);
-  if (isNarrow(predictions, targets)) return inFloat32(huber, predictions, targets, options);
+  if (isNarrowLoss(predictions, targets))
+    return lossInFloat32(huber, predictions, targets, options);
   checkSameShape('huber', predictions, targets);
   const delta = options.delta ?? 1;
   const error = sub(predictions, targets);
@@ -69,8 +70,8 @@ export function binaryCrossEntropy(
   options: BinaryCrossEntropyOptions = {},
 ): NDArray {
   checkOptions('binaryCrossEntropy', options, binaryRules);
-  if (isNarrow(predictions, targets)) {
-    return inFloat32(binaryCrossEntropy, predictions, targets, options);
+  if (isNarrowLoss(predictions, targets)) {
+    return lossInFloat32(binaryCrossEntropy, predictions, targets, options);
   }
   checkSameShape('binaryCrossEntropy', predictions, targets);
   if (options.fromLogits ?? true) {
@@ -102,7 +103,8 @@ const klRules: OptionRules<KlOptions> = { ...lossRules, axis: integer };
  */
 export function kl(logPredictions: NDArray, targets: NDArray, options: KlOptions = {}): NDArray {
   checkOptions('kl', options, klRules);
-  if (isNarrow(logPredictions, targets)) return inFloat32(kl, logPredictions, targets, options);
+  if (isNarrowLoss(logPredictions, targets))
+    return lossInFloat32(kl, logPredictions, targets, options);
   checkSameShape('kl', logPredictions, targets);
   const isNone = equal(targets, 0);
   const safe = where(isNone, 1, targets);

@@ -12,13 +12,13 @@ function dtypeOf(predictions: NDArray, targets: NDArray): NDArray['dtype'] {
  * True when a loss of these operands has 16 bits, so that it is computed `inFloat32`. Values that are not
  * arrays are refused later, by the loss.
  */
-export function isNarrow(predictions: NDArray, targets: NDArray): boolean {
+export function isNarrowLoss(predictions: NDArray, targets: NDArray): boolean {
   const areArrays = predictions instanceof NDArray && targets instanceof NDArray;
   return areArrays && isNarrowFloat(dtypeOf(predictions, targets));
 }
 
 /** Computes a loss of 16-bit floats, whose squares and sums overflow, in float32, and rounds once. */
-export function inFloat32<O>(
+export function lossInFloat32<O>(
   loss: (predictions: NDArray, targets: NDArray, options: O) => NDArray,
   predictions: NDArray,
   targets: NDArray,

@@ -6,10 +6,10 @@ import {
   callable,
   checkArgument,
   checkOptions,
-  either,
+  eitherRule,
   nonNegative,
   type OptionRules,
-  rule,
+  valueRule,
 } from '../../base/attributes/options.js';
 import * as autograd from '../../front/autograd/index.js';
 import {
@@ -45,14 +45,14 @@ export interface OptimizerOptions {
   readonly weightDecay?: number;
 }
 
-const schedule = rule<(step: number) => number>(
+const schedule = valueRule<(step: number) => number>(
   'a function from the number of steps to such a number',
   (value): value is (step: number) => number => callable.accepts(value),
 );
-const learningRateRule: ValueRule<LearningRate> = either(nonNegative, schedule);
+const learningRateRule: ValueRule<LearningRate> = eitherRule(nonNegative, schedule);
 
 /** A number from 0 up to but not including 1: the decay of a running mean. */
-export const decayRule: ValueRule<number> = rule(
+export const decayRule: ValueRule<number> = valueRule(
   'a number of at least 0 and below 1',
   (value): value is number => typeof value === 'number' && value >= 0 && value < 1,
 );
@@ -116,7 +116,7 @@ export abstract class Optimizer {
     rules?: OptionRules<OptimizerOptions>,
   ) {
     const op = new.target.name;
-    checkParameters(op, parameters);
+    checkParameterMap(op, parameters);
     if (rules !== undefined) checkOptions(op, options, rules);
     checkArgument(op, 'learningRate', options.learningRate, learningRateRule);
     if (options.weightDecay !== undefined) {
@@ -398,7 +398,7 @@ function countArray(name: string, start: bigint | BigInt64Array): NDArray {
 }
 
 /** Refuses a value that is not a map of parameters. */
-export function checkParameters(op: string, parameters: unknown): void {
+export function checkParameterMap(op: string, parameters: unknown): void {
   const isMap = parameters instanceof Map;
   if (isMap && [...parameters.values()].every((each) => each instanceof Parameter)) return;
   throw new ArgumentError('these are no parameters', {

@@ -1,5 +1,5 @@
 import { FormatError, named } from '../../base/errors.js';
-import { bytesRule, checkArgument, instanceOf, rule } from '../../base/attributes/options.js';
+import { bytesRule, checkArgument, instanceOf, valueRule } from '../../base/attributes/options.js';
 import { JsonReader } from '../../base/attributes/reader.js';
 import {
   decodeSafetensors,
@@ -57,12 +57,12 @@ function checked(op: string, checkpoint: Checkpoint): Checkpoint {
   return checkpoint;
 }
 
-const anyCheckpoint = rule(
+const anyCheckpoint = valueRule(
   'an object with net and, where there are any, optimizer and loader',
   (value): value is Checkpoint => typeof value === 'object' && value !== null,
 );
 
-const loaderRule = rule(
+const loaderRule = valueRule(
   'an object with state and loadState, as a Loader is',
   (value): value is NonNullable<Checkpoint['loader']> =>
     typeof value === 'object' &&

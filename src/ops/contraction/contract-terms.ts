@@ -1,4 +1,4 @@
-import { type Dim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, elementCount } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
 import type { Tensor } from '../../ir/types.js';
 import { mul } from '../elementwise/arithmetic.js';
@@ -12,7 +12,7 @@ import type { Label } from './equation.js';
 import { matmul } from './matmul.js';
 
 /** An array with labeled axes. */
-export interface Term<T extends Tensor> {
+export interface LabeledTensor<T extends Tensor> {
   readonly x: T;
   /** Distinct, one for each axis. */
   readonly labels: readonly Label[];
@@ -23,7 +23,7 @@ export interface Term<T extends Tensor> {
  * nothing else needs. A size of 1 broadcasts.
  */
 export function contractTerms<T extends Tensor>(
-  terms: readonly Term<T>[],
+  terms: readonly LabeledTensor<T>[],
   output: readonly Label[],
 ): T {
   const rest = new Terms(droppedOnes(terms), output);
@@ -49,7 +49,7 @@ class Terms<T extends Tensor> {
   /** Number of terms. */
   size = 0;
 
-  constructor(terms: readonly Term<T>[], output: readonly Label[]) {
+  constructor(terms: readonly LabeledTensor<T>[], output: readonly Label[]) {
     this.#output = new Set(output);
     for (const { labels } of terms) this.#count(labels, 1);
     // Labels that only one term has, and the output lacks, are summed out first. Products leave no such
@@ -65,7 +65,7 @@ class Terms<T extends Tensor> {
     for (const term of summed) this.put(term);
   }
 
-  put(term: Term<T>): void {
+  put(term: LabeledTensor<T>): void {
     const key = [...term.labels].sort().join();
     let group = this.#groups.get(key);
     if (group === undefined) {
@@ -77,14 +77,14 @@ class Terms<T extends Tensor> {
   }
 
   /** The labels that some other term or the output needs. */
-  needed(without: readonly Term<T>[]): Set<Label> {
+  needed(without: readonly LabeledTensor<T>[]): Set<Label> {
     // Those terms are already removed.
     const labels = new Set(without.flatMap((term) => term.labels));
     return new Set([...labels].filter((label) => this.#isWanted(label, 0)));
   }
 
   /** Removes the only term. */
-  takeLast(): Term<T> {
+  takeLast(): LabeledTensor<T> {
     return this.#take([...this.#groups.values()].find((group) => count(group) > 0)!);
   }
 
@@ -93,7 +93,7 @@ class Terms<T extends Tensor> {
    * first of equals. Sizes do not count: an order that depended on them would change the last bits between a
    * program of static and one of symbolic dimensions.
    */
-  takeCheapest(): readonly [Term<T>, Term<T>] {
+  takeCheapest(): readonly [LabeledTensor<T>, LabeledTensor<T>] {
     const groups = [...this.#groups.values()].filter((group) => count(group) > 0);
     let best: readonly [Group<T>, Group<T>] = [groups[0], groups[0]];
     let least: readonly number[] = [Infinity];
@@ -125,7 +125,7 @@ class Terms<T extends Tensor> {
     return this.#output.has(label) || (this.#uses.get(label) ?? 0) > besides;
   }
 
-  #take(group: Group<T>): Term<T> {
+  #take(group: Group<T>): LabeledTensor<T> {
     const { term } = group.queue[group.first++];
     this.#count(term.labels, -1);
     this.size--;
@@ -140,7 +140,7 @@ class Terms<T extends Tensor> {
 /** Terms with the same labels, in order; those before `first` are removed. */
 interface Group<T extends Tensor> {
   readonly labels: ReadonlySet<Label>;
-  readonly queue: { readonly term: Term<T>; readonly at: number }[];
+  readonly queue: { readonly term: LabeledTensor<T>; readonly at: number }[];
   first: number;
 }
 
@@ -160,7 +160,7 @@ function isLess(a: readonly number[], b: readonly number[]): boolean {
 }
 
 /** Replaces diagonals by one axis: distinct labels from possibly repeated ones. */
-export function withoutRepeats<T extends Tensor>(x: T, labels: readonly Label[]): Term<T> {
+export function withoutRepeats<T extends Tensor>(x: T, labels: readonly Label[]): LabeledTensor<T> {
   const second = labels.findIndex((label, axis) => labels.indexOf(label) < axis);
   if (second < 0) return { x, labels };
   const first = labels.indexOf(labels[second]);
@@ -169,7 +169,9 @@ export function withoutRepeats<T extends Tensor>(x: T, labels: readonly Label[])
 }
 
 /** Drops axes of size 1 that are longer in another term, which broadcasts them. */
-function droppedOnes<T extends Tensor>(terms: readonly Term<T>[]): readonly Term<T>[] {
+function droppedOnes<T extends Tensor>(
+  terms: readonly LabeledTensor<T>[],
+): readonly LabeledTensor<T>[] {
   const longer = new Set(
     terms.flatMap((term) => term.labels.filter((label) => extentOf(term, label) !== 1)),
   );
@@ -186,12 +188,15 @@ function droppedOnes<T extends Tensor>(terms: readonly Term<T>[]): readonly Term
   });
 }
 
-function extentOf({ x, labels }: Term<Tensor>, label: Label): Dim {
+function extentOf({ x, labels }: LabeledTensor<Tensor>, label: Label): Dim {
   return x.type.shape[labels.indexOf(label)];
 }
 
 /** Sums over the labels that are not needed, in the same dtype. */
-function summedOut<T extends Tensor>(term: Term<T>, wanted: ReadonlySet<Label>): Term<T> {
+function summedOut<T extends Tensor>(
+  term: LabeledTensor<T>,
+  wanted: ReadonlySet<Label>,
+): LabeledTensor<T> {
   const axes = term.labels.flatMap((label, axis) => (wanted.has(label) ? [] : [axis]));
   if (axes.length === 0) return term;
   return {
@@ -201,7 +206,11 @@ function summedOut<T extends Tensor>(term: Term<T>, wanted: ReadonlySet<Label>):
 }
 
 /** Multiplies two terms and sums over labels that only they have and nothing needs. */
-function product<T extends Tensor>(a: Term<T>, b: Term<T>, wanted: ReadonlySet<Label>): Term<T> {
+function product<T extends Tensor>(
+  a: LabeledTensor<T>,
+  b: LabeledTensor<T>,
+  wanted: ReadonlySet<Label>,
+): LabeledTensor<T> {
   const shared = a.labels.filter((label) => b.labels.includes(label));
   const batch = shared.filter((label) => wanted.has(label));
   const inner = shared.filter((label) => !wanted.has(label));
@@ -236,7 +245,7 @@ const nothing = (): readonly Label[] => [];
 
 /** Permutes axes into groups, each flattened to one axis; an empty group is an axis of 1. */
 function grouped<T extends Tensor>(
-  term: Term<T>,
+  term: LabeledTensor<T>,
   ...groups: readonly (readonly (readonly Label[])[])[]
 ): T {
   const axes = groups.flat();
@@ -244,12 +253,12 @@ function grouped<T extends Tensor>(
   if (axes.every((group) => group.length === 1)) return ordered;
   return reshape(
     ordered,
-    axes.map((group) => sizeOf(group.map((label) => extentOf(term, label)))),
+    axes.map((group) => elementCount(group.map((label) => extentOf(term, label)))),
   );
 }
 
 /** Permutes the axes into this order. */
-function arranged<T extends Tensor>({ x, labels }: Term<T>, order: readonly Label[]): T {
+function arranged<T extends Tensor>({ x, labels }: LabeledTensor<T>, order: readonly Label[]): T {
   const axes = order.map((label) => labels.indexOf(label));
   return axes.every((from, to) => from === to) ? x : transpose(x, axes);
 }

@@ -30,7 +30,7 @@ import {
   type PerAxis,
   positions,
   reach,
-  shapeOfInput,
+  inputShape,
   type WindowOptions,
   windowsOf,
 } from './window.js';
@@ -94,8 +94,8 @@ export const conv: OperatorFunction<Conv, false> = operator({
   attributes: { ...shared, padding: attr.list(attr.dims) },
   method: false,
   call: (x, w, options = {}) => {
-    const spatial = shapeOfInput(x, 'conv').slice(2);
-    const kernel = shapeOfInput(w, 'conv').slice(2);
+    const spatial = inputShape(x, 'conv').slice(2);
+    const kernel = inputShape(w, 'conv').slice(2);
     const [groups] = perAxis('conv', 'groups', options.groups ?? 1, 1);
     return {
       inputs: [x, w],
@@ -169,8 +169,8 @@ export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
   attributes: { ...shared, before: attr.dims, size: attr.dims },
   method: false,
   call: (x, w, options = {}) => {
-    const count = shapeOfInput(x, 'convTranspose').slice(2);
-    const kernel = shapeOfInput(w, 'convTranspose').slice(2);
+    const count = inputShape(x, 'convTranspose').slice(2);
+    const kernel = inputShape(w, 'convTranspose').slice(2);
     const [groups] = perAxis('convTranspose', 'groups', options.groups ?? 1, 1);
     return { inputs: [x, w], attributes: { ...placement(options, count, kernel), groups } };
   },
@@ -272,7 +272,7 @@ export const convWeightGradient: OperatorFunction<
   call: (x, g, options) => {
     const op = 'convWeightGradient';
     const { kernel } = options;
-    const { padding, ...windows } = windowsOf(op, options, shapeOfInput(x, op).slice(2), kernel);
+    const { padding, ...windows } = windowsOf(op, options, inputShape(x, op).slice(2), kernel);
     const [groups] = perAxis(op, 'groups', options.groups ?? 1, 1);
     return {
       inputs: [x, g],

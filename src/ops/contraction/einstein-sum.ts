@@ -3,9 +3,9 @@ import type { Dim } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import {
   checkArgument,
-  either,
+  eitherRule,
   integerFrom,
-  rule,
+  valueRule,
   type ValueRule,
 } from '../../base/attributes/options.js';
 import type { Tensor } from '../../ir/types.js';
@@ -22,9 +22,9 @@ import { diagonalAdjoint } from '../movement/diagonal.js';
 import { reshape } from '../movement/reshape.js';
 import { broadcastTo } from '../reduction/sum.js';
 import type { Binary } from '../signatures.js';
-import { contractTerms, type Term, withoutRepeats } from './contract-terms.js';
+import { contractTerms, type LabeledTensor, withoutRepeats } from './contract-terms.js';
 import { type Equation, type Label, readEquation } from './equation.js';
-import { shapeOfInput } from './window.js';
+import { inputShape } from './window.js';
 
 /**
  * Einstein summation: the products of the operands' elements, summed over every axis that the output lacks.
@@ -98,7 +98,7 @@ function readFor(equation: string, inputs: readonly Tensor[]): Equation {
 function termsOf<T extends Tensor>(
   operands: readonly (readonly Label[])[],
   inputs: readonly T[],
-): readonly Term<T>[] {
+): readonly LabeledTensor<T>[] {
   return inputs.map((x, i) => withoutRepeats(x, operands[i]));
 }
 
@@ -145,9 +145,9 @@ function ontoDiagonals<T extends Tensor>(
   return diagonalAdjoint(inner, shape, 0, first, second);
 }
 
-const pairedAxes: ValueRule<number | readonly [readonly number[], readonly number[]]> = either(
+const pairedAxes: ValueRule<number | readonly [readonly number[], readonly number[]]> = eitherRule(
   integerFrom(0),
-  rule(
+  valueRule(
     'two lists of integers',
     (value): value is readonly [readonly number[], readonly number[]] =>
       Array.isArray(value) && value.length === 2 && attr.list(attr.ints).accepts(value),
@@ -165,7 +165,7 @@ export function tensordot<T extends Tensor = DefaultTensor>(
 ): T {
   const op = 'tensordot';
   checkArgument(op, 'axes', axes, pairedAxes);
-  const ranks = [x, y].map((operand) => shapeOfInput(operand, op).length);
+  const ranks = [x, y].map((operand) => inputShape(operand, op).length);
   const refuse = (actual: string): ArgumentError =>
     new ArgumentError('the axes do not pair up', {
       op,
@@ -194,7 +194,7 @@ export function tensordot<T extends Tensor = DefaultTensor>(
  * contraction of the last axis of `x` and the second to last of `y` (or its only one).
  */
 export const dot: Binary = (x, y) => {
-  const [left, right] = [x, y].map((operand) => shapeOfInput(operand, 'dot').length);
+  const [left, right] = [x, y].map((operand) => inputShape(operand, 'dot').length);
   if (left === 0 || right === 0) return mul(x, y);
   return tensordot(x, y, [[left - 1], [Math.max(right - 2, 0)]]);
 };

@@ -1,4 +1,4 @@
-import { type Dim, mulDim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, mulDim, elementCount } from '../../base/dim/index.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import { type Batching, rowShape } from '../declare/batch.js';
 import { cast } from '../elementwise/conversion.js';
@@ -19,7 +19,7 @@ export function batchedProduct(product: Binary): Batching {
     const shape: Shape = [length, ...outputTypes[0].shape];
     if (!isBatched[1] && right.length <= 2) {
       const { shape: all } = x.type;
-      const matrix = reshape(x, [sizeOf(all.slice(0, -1)), all.at(-1)!]);
+      const matrix = reshape(x, [elementCount(all.slice(0, -1)), all.at(-1)!]);
       return [reshape(product(matrix, y), shape)];
     }
     if (!isBatched[0] && left.length <= 2 && right.length <= 2) {

@@ -1,5 +1,5 @@
 import { ShapeError } from '../../base/errors.js';
-import { equal, type Require, requireNow, words } from '../../ir/requirement.js';
+import { equalSizes, type Require, requireNow, words } from '../../ir/requirement.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 import { broadcastShapes, shapeToString } from '../declare/infer.js';
 
@@ -17,7 +17,7 @@ export function inferProduct(x: TensorType, y: TensorType, require: Require): Te
   }
   const [left, right] = [rowsShape(x.shape), columnsShape(y.shape)];
   const [inner, wanted] = [left.at(-1)!, right.at(-2)!];
-  require(equal(inner, wanted), () => ({
+  require(equalSizes(inner, wanted), () => ({
     error: 'shape',
     op: 'matmul',
     problem: words`the inner extents differ`,

@@ -1,6 +1,6 @@
 import * as attr from '../../base/attributes/attribute.js';
 import type { Attribute } from '../../base/attributes/attribute.js';
-import { type Dim, sameDim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, sameDim, elementCount } from '../../base/dim/index.js';
 import type { AttributesOf } from '../../base/attributes/schema.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
@@ -149,7 +149,7 @@ function rightGradient<T extends Tensor>(x: T, y: T, g: T, { left, right }: Side
 
 function flattened<T extends Tensor>(x: T): T {
   const { shape } = x.type;
-  return reshape(x, [sizeOf(shape.slice(0, -1)), shape.at(-1)!]);
+  return reshape(x, [elementCount(shape.slice(0, -1)), shape.at(-1)!]);
 }
 
 const asRows = <T extends Tensor>(x: T): T =>

@@ -21,13 +21,13 @@ import { slidingWindows, slidingWindowsAdjoint } from './sliding-windows.js';
 import {
   checkPoolPadding,
   checkSpatialAxes,
-  type Ends,
+  type PaddingPair,
   endsFor,
   perAxis,
   type PerAxis,
   positions,
   reach,
-  shapeOfInput,
+  inputShape,
   type SizedWindows,
   windowAttributes,
   type WindowOptions,
@@ -198,9 +198,9 @@ function poolWindows(
   kernelSize: PerAxis,
   options: PoolOptions,
 ): PoolWindows {
-  checkSpatialAxes(op, Math.max(shapeOfInput(x, op).length - 2, 1), x);
+  checkSpatialAxes(op, Math.max(inputShape(x, op).length - 2, 1), x);
 
-  const size = shapeOfInput(x, op).slice(2);
+  const size = inputShape(x, op).slice(2);
   const kernel = perAxis(op, 'kernelSize', kernelSize, size.length);
   const windows = windowsOf(op, { ...options, strides: options.strides ?? kernel }, size, kernel);
   const { strides, padding, dilation } = windows;
@@ -220,7 +220,7 @@ function poolWindows(
 
 /** The windows with the extra padding of `ceilMode` added to theirs. */
 function covering({ kernel, strides, padding, dilation, beyond }: PoolWindows): SizedWindows {
-  const stretched = padding.map(([before, after], axis): Ends => [
+  const stretched = padding.map(([before, after], axis): PaddingPair => [
     before,
     addDim(after, beyond[axis]),
   ]);

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { addDim, type Dim, sameDim, sizeOf } from '../../base/dim/index.js';
+import { addDim, type Dim, sameDim, elementCount } from '../../base/dim/index.js';
 import { ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
@@ -21,7 +21,7 @@ import {
   perAxis,
   type PerAxis,
   positions,
-  shapeOfInput,
+  inputShape,
   type SizedWindows,
   windowAttributes,
   type WindowOptions,
@@ -58,7 +58,7 @@ export const slidingWindows: OperatorFunction<
   operands: 'keep',
   call: (x, kernelSize, options = {}) => {
     const op = 'slidingWindows';
-    const shape = shapeOfInput(x, op);
+    const shape = inputShape(x, op);
     const axes = typeof kernelSize === 'number' ? Math.max(shape.length - 2, 0) : kernelSize.length;
     const kernel = perAxis(op, 'kernelSize', kernelSize, axes);
     const spatial = shape.slice(Math.max(shape.length - axes, 0));
@@ -188,7 +188,7 @@ export const slidingWindowsAdjoint: OperatorFunction<
     composed: ({ inputs: [x], attributes: { size, kernel, ...windows } }) => {
       const lead = x.type.shape.slice(0, x.type.shape.length - 2 * kernel.length);
       const shape = [...lead, ...size];
-      const count = sizeOf(shape);
+      const count = elementCount(shape);
       const ones = onesLike(x, { shape: [count], dtype: 'int64' });
       const places = slidingWindows(reshape(cumsum(ones, 0), shape), kernel, windows);
       const nothing = zerosLike(x, { shape: [addDim(count, 1)] });

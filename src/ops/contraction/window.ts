@@ -32,12 +32,12 @@ export interface WindowOptions {
 }
 
 /** Padding before and after one axis, a pair. */
-export type Ends = readonly Dim[];
+export type PaddingPair = readonly Dim[];
 
 /** Geometry of windows, with defaults filled in. */
 export interface Windows {
   readonly strides: readonly number[];
-  readonly padding: readonly Ends[];
+  readonly padding: readonly PaddingPair[];
   readonly dilation: readonly number[];
 }
 
@@ -77,7 +77,7 @@ export function checkWindows(
 }
 
 /** The shape of an operand before it is an array. */
-export function shapeOfInput(input: Input<Tensor>, op: string): Shape {
+export function inputShape(input: Input<Tensor>, op: string): Shape {
   return input instanceof Tensor ? input.type.shape : describeHost(input, op).shape;
 }
 
@@ -136,7 +136,7 @@ function explicitPadding(
   op: string,
   padding: Exclude<Padding, 'same'>,
   axes: number,
-): readonly Ends[] {
+): readonly PaddingPair[] {
   const wrong = (): ArgumentError =>
     new ArgumentError('padding is not acceptable', {
       op,
@@ -146,7 +146,7 @@ function explicitPadding(
   if (padding === 'valid') return Array.from({ length: axes }, () => [0, 0]);
   const list = typeof padding === 'number' ? Array.from({ length: axes }, () => padding) : padding;
   if (!Array.isArray(list) || list.length !== axes) throw wrong();
-  return list.map((entry: number | readonly Dim[]): Ends => {
+  return list.map((entry: number | readonly Dim[]): PaddingPair => {
     if (typeof entry === 'number' && entry < 0) throw wrong();
     const ends = typeof entry === 'number' ? [entry, entry] : entry;
     if (!attr.dims.accepts(ends) || ends.length !== 2) throw wrong();
@@ -192,7 +192,7 @@ export function reach(kernel: Dim, dilation: number): Dim {
 export function positions(
   op: string,
   size: Dim,
-  [before, after]: Ends,
+  [before, after]: PaddingPair,
   kernel: Dim,
   stride: number,
   dilation: number,
@@ -226,14 +226,14 @@ export function endsFor(
   count: Dim,
   stride: number,
   dilation: number,
-): Ends {
+): PaddingPair {
   const covered = addDim(mulDim(subDim(count, 1), stride), reach(kernel, dilation));
   return [before, subDim(covered, addDim(size, before))];
 }
 
 /** Refuses an input of another rank than `axes` spatial axes need. */
 export function checkSpatialAxes(op: string, axes: number, x: Input<Tensor>): void {
-  const shape = shapeOfInput(x, op);
+  const shape = inputShape(x, op);
   if (shape.length === axes + 2) return;
   throw new ShapeError('the rank does not fit', {
     op,

@@ -2,7 +2,7 @@ import { type Dim, sameDim, substituteDim, symbol, symbolsOf } from '../../base/
 import { ArgumentError, DTypeError, GraphError, ShapeError } from '../../base/errors.js';
 import { bindTypes, determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import { type InferContext, namedInputs, type Program, typeToString } from '../../ir/program.js';
-import { dimsOf, equal, type Refusal, requireAt, words } from '../../ir/requirement.js';
+import { dimsOf, equalSizes, type Refusal, requireAt, words } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 
 /*
@@ -28,7 +28,7 @@ export function regionAt(op: string, regions: readonly Program[], index: number)
 }
 
 /** Binds a region to its operands, and states its requirements on their sizes. */
-export function instanceOf(
+export function bindRegion(
   op: string,
   region: Program,
   operands: readonly TensorType[],
@@ -139,7 +139,7 @@ export function checkState(
   if (before.shape.length !== after.shape.length) throw changedShape(op, what, before, after);
   before.shape.forEach((dim, axis) => {
     if (sameDim(dim, after.shape[axis]) || isOwnSize(after.shape[axis], own)) return;
-    const condition = equal(dim, after.shape[axis]);
+    const condition = equalSizes(dim, after.shape[axis]);
     if (condition === false) throw changedShape(op, what, before, after);
     require(condition, () => ({
       error: 'shape',
@@ -216,7 +216,7 @@ export function lengthOf(
   const length = data[0].shape[0];
   data.forEach(({ shape }, k) => {
     if (sameDim(shape[0], length)) return;
-    require(equal(shape[0], length), () => ({
+    require(equalSizes(shape[0], length), () => ({
       error: 'shape',
       op,
       problem: words`${names[k]} has another length`,

@@ -10,7 +10,7 @@ import {
   operator,
   type OperatorFunction,
 } from '../declare/declare.js';
-import { checkCount, checkPredicate, instanceOf, regionAt } from './body.js';
+import { checkCount, checkPredicate, bindRegion, regionAt } from './body.js';
 
 const op = 'cond';
 const attributes = {} as const;
@@ -57,7 +57,7 @@ function condGradient<T extends Tensor>({
 }: GradientContext<T, AttributesOf<typeof attributes>>): readonly (T | null)[] {
   const types = captures.map(({ type }) => type);
   const looseIn = (branch: Program): readonly (readonly number[])[] => {
-    const { types: made, dims } = instanceOf(op, branch, types, requireNow);
+    const { types: made, dims } = bindRegion(op, branch, types, requireNow);
     return made.map(({ shape }, k) =>
       shape.flatMap((dim, axis) => {
         // A size that the branch itself introduces takes the gradient's size.
@@ -98,7 +98,7 @@ function inferCond({ inputs, regions, fresh, require }: InferContext): readonly 
   checkPredicate(op, 'the predicate', predicate);
   const [then, otherwise] = branches.map((branch) => {
     checkCount(op, 'operands of a branch', branch.inputs.length, captures.length);
-    return instanceOf(op, branch, captures, require);
+    return bindRegion(op, branch, captures, require);
   });
   checkCount(op, 'results of the branches', then.types.length, otherwise.types.length);
   // Sizes that vary together in both branches are one dimension of the results.

@@ -2,7 +2,7 @@ import { DTypeError, ShapeError } from '../../base/errors.js';
 import { type InferContext, typeToString } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import type { ForeachForm } from '../declare/lowering.js';
-import { agreedRows, checkCount, checkState, instanceOf, lengthOf, regionAt } from './body.js';
+import { agreedRows, checkCount, checkState, bindRegion, lengthOf, regionAt } from './body.js';
 
 const op = 'foreach';
 
@@ -25,7 +25,7 @@ export function inferForeach({
   const operands = inputs
     .slice(0, body.inputs.length)
     .map((type, k) => (k < data ? { dtype: type.dtype, shape: type.shape.slice(1) } : type));
-  const instance = instanceOf(op, body, operands, require);
+  const instance = bindRegion(op, body, operands, require);
   const { types, own } = instance;
   const outputs = body.outputs.length - states;
   const stacked = agreedRows(instance, outputs, fresh);

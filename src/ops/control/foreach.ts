@@ -83,7 +83,7 @@ export const foreach: OperatorFunction<
       states,
       reverse,
       counted,
-      isFrugal: save === 'none',
+      preferRecompute: save === 'none',
     }),
   },
   samples: [],

@@ -17,7 +17,7 @@ import {
   checkCount,
   checkPredicate,
   checkState,
-  instanceOf,
+  bindRegion,
   regionAt,
 } from './body.js';
 import { type LoopSave, runBackward } from './foreach.js';
@@ -173,9 +173,9 @@ function inferWhile({
       actual: 'none',
     });
   }
-  const [predicate] = instanceOf(op, condition, inputs, require).types;
+  const [predicate] = bindRegion(op, condition, inputs, require).types;
   checkPredicate(op, 'the condition', predicate);
-  const instance = instanceOf(op, body, inputs, require);
+  const instance = bindRegion(op, body, inputs, require);
   const outputs = body.outputs.length - states;
   const rows = outputs === 0 ? 0 : padded ? limit! : fresh('rows', boundsOf(limit));
   const { own } = instance;

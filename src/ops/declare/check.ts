@@ -5,14 +5,14 @@ import type { Attributes } from '../../base/attributes/schema.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 
 /** The integers from `least` to `most`, if any, and `except`. */
-export interface Accepted {
+export interface AcceptedElements {
   readonly least: Dim;
   readonly most: Dim | null;
   readonly except: number | null;
 }
 
 /** An element that is not accepted. */
-export interface Foreign {
+export interface RefusedElement {
   readonly element: number;
   /** Its row-major position. */
   readonly at: number;
@@ -30,9 +30,9 @@ export interface ElementCheck<A = Attributes> {
   /** The operand that is checked. */
   readonly operand: number;
   /** Accepted elements in calls on operands of these types; null for any. */
-  accepts(types: readonly TensorType[], attributes: A): Accepted | null;
+  accepts(types: readonly TensorType[], attributes: A): AcceptedElements | null;
   /** The error for an element. */
-  refusal(foreign: Foreign, attributes: A): KaonError;
+  refusal(foreign: RefusedElement, attributes: A): KaonError;
 }
 
 /**

@@ -5,7 +5,7 @@ import { ArgumentError, ShapeError } from '../../base/errors.js';
 import type { InferContext } from '../../ir/program.js';
 import {
   atLeast,
-  equal,
+  equalSizes,
   joinedWords,
   type Refusal,
   type Require,
@@ -43,7 +43,7 @@ export function broadcastShapes(op: string, shapes: readonly Shape[], require: R
     for (const shape of shapes) {
       const dim = shape[axis - rank + shape.length] ?? 1;
       if (dim === 1 || sameDim(dim, extent)) continue;
-      if (extent !== 1) require(areOneTogether(dim, extent) && equal(dim, extent), different);
+      if (extent !== 1) require(areOneTogether(dim, extent) && equalSizes(dim, extent), different);
       // Prefers the simpler of two equal sizes.
       if (extent === 1 || minimumOf(extent) !== null) extent = dim;
     }

@@ -90,7 +90,7 @@ export interface ForeachForm {
   readonly reverse: boolean;
   readonly counted: boolean;
   /** Prefer recomputation to memory that grows with the number of rows. */
-  readonly isFrugal: boolean;
+  readonly preferRecompute: boolean;
 }
 
 /** Operands: states, captures. Regions: condition, body. The operator has attributes of these names. */
@@ -151,19 +151,19 @@ export interface KernelContext<A> {
    * Allocator of memory for data derived from the operand that the kernel `keeps`, so that it is reused while
    * the operand stays the same; null where the operand changes in every run.
    */
-  readonly keeper: Keeper | null;
+  readonly keeper: PackedAllocator | null;
 }
 
 /** Allocator of memory that outlives a run of a kernel. */
-export interface Keeper {
+export interface PackedAllocator {
   /** True when data is kept in every run: the kernel is called in a loop with an invariant operand. */
   readonly isCertain: boolean;
   /** To be called once. */
-  keep(name: string, dtype: DType, room: KeptRoom): Kept;
+  keep(name: string, dtype: DType, room: PackedSize): PackedMemory;
 }
 
 /** Sizes of kept memory, in elements. */
-export interface KeptRoom {
+export interface PackedSize {
   /** Size for all of the data. */
   readonly whole: number;
   /** Size that a thread needs at least, when nothing is kept. */
@@ -171,7 +171,7 @@ export interface KeptRoom {
 }
 
 /** Memory in which a kernel finds data from an earlier run. */
-export interface Kept {
+export interface PackedMemory {
   /** Shared by all threads when data is kept; otherwise per thread. */
   readonly buffer: Buffer;
   /** An i32, one of `keptStates`. */
@@ -181,7 +181,7 @@ export interface Kept {
 }
 
 /** States of kept memory. */
-export const keptStates = {
+export const packedStates = {
   /** There is room for a part, which is lost when the kernel ends. */
   nothing: 0,
   /** There is room for all of the data, which has yet to be computed. */

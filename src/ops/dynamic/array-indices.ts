@@ -15,7 +15,7 @@ import { resolveRange } from '../movement/range.js';
 import { reshape } from '../movement/reshape.js';
 import { cumsum } from '../reduction/cumulative.js';
 import { dynamicSlice } from './dynamic-slice.js';
-import { extents, knownSizes, sizesOf } from './extents.js';
+import { extents, knownSizes, sizesFromElements } from './extents.js';
 
 /*
  * Arrays among the indices of `slice`: one is a position whose place only the data knows, two are a range
@@ -71,7 +71,7 @@ export function takeRange<T extends Tensor>(x: T, range: ArrayRange, axis: numbe
     );
   }
   const { first, count } = resolved<T>(range as ArrayRange, step, extent, x);
-  const [length] = sizesOf(count, () => extents(count, { most: [extent] }).type.shape);
+  const [length] = sizesFromElements(count, () => extents(count, { most: [extent] }).type.shape);
   return step === 1
     ? dynamicSlice(x, first, [length], axis)
     : strided(x, first, step, length, axis);

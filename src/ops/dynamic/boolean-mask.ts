@@ -1,7 +1,7 @@
-import { sizeOf } from '../../base/dim/index.js';
+import { elementCount } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
-import { equal, type Require, words } from '../../ir/requirement.js';
+import { equalSizes, type Require, words } from '../../ir/requirement.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -50,7 +50,7 @@ export const booleanMask: OperatorFunction<
   },
   onnx: ({ onnx, inputs: [x, mask], inputTypes: [type, { shape }] }) => {
     const rows = shape.length === 1 ? x : onnx.reshape(x, asRows(type.shape, shape.length));
-    const marks = shape.length === 1 ? mask : onnx.reshape(mask, [sizeOf(shape)]);
+    const marks = shape.length === 1 ? mask : onnx.reshape(mask, [elementCount(shape)]);
     return onnx.node('Compress', [rows, marks], { axis: 0 });
   },
   samples: [
@@ -80,7 +80,7 @@ function checkMask(x: TensorType, mask: TensorType, require: Require): void {
     });
   }
   mask.shape.forEach((dim, axis) => {
-    require(equal(dim, x.shape[axis]), () => ({
+    require(equalSizes(dim, x.shape[axis]), () => ({
       error: 'shape',
       op,
       problem: words`the mask does not fit axis ${String(axis)} of the array`,

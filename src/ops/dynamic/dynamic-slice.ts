@@ -1,7 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import { atLeast, equal, type Require, words } from '../../ir/requirement.js';
+import { atLeast, equalSizes, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
@@ -12,7 +12,7 @@ import {
   type OperatorFunction,
   tensor,
 } from '../declare/declare.js';
-import { checkIndexDType, indexDType, shapeOfInput } from '../indexing/position.js';
+import { checkIndexDType, indexDType, shapeOfOperand } from '../indexing/position.js';
 import { checkShape, normalizeAxis, shapeToString } from '../declare/infer.js';
 import type { Access } from '../declare/lowering.js';
 import { clamped } from '../loops.js';
@@ -128,7 +128,7 @@ export const updateSlice: OperatorFunction<
   },
   call: (x, update, start, axes) => ({
     inputs: [x, update, start],
-    attributes: { axes: axisList(axes, shapeOfInput('updateSlice', x).length) },
+    attributes: { axes: axisList(axes, shapeOfOperand('updateSlice', x).length) },
   }),
   infer: ({ inputs: [x, update, start], attributes: { axes }, require }) => {
     const op = 'updateSlice';
@@ -143,7 +143,7 @@ export const updateSlice: OperatorFunction<
     checkRoom(op, x.shape, update.shape, require);
     x.shape.forEach((dim, axis) => {
       if (along.includes(axis)) return;
-      require(equal(dim, update.shape[axis]), () => ({
+      require(equalSizes(dim, update.shape[axis]), () => ({
         error: 'shape',
         op,
         problem: words`the update does not fit axis ${String(axis)}`,

@@ -114,7 +114,7 @@ export function knownSizes(sizes: Tensor, eagerly: boolean = true): readonly Dim
  * The elements of an integer array as dimensions: known ones as they are, fresh ones elsewhere, from
  * `decide`, which is called at most once and for all of them.
  */
-export function sizesOf(
+export function sizesFromElements(
   sizes: Tensor,
   decide: () => readonly Dim[] = () => extents(sizes).type.shape,
 ): readonly Dim[] {

@@ -3,7 +3,7 @@ import { describe } from '../../base/attributes/attribute.js';
 import { boundsOf, minDim } from '../../base/dim/index.js';
 import { type DType, isFloat, promoteAll, type WeakKind } from '../../base/dtype.js';
 import { ArgumentError, ShapeError } from '../../base/errors.js';
-import { equal, type Require, words } from '../../ir/requirement.js';
+import { equalSizes, type Require, words } from '../../ir/requirement.js';
 import type { Tensor, TensorType } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr, Stmt } from '../../loop/language/nodes.js';
@@ -319,7 +319,7 @@ function checkBoxes(op: string, boxes: TensorType, each: TensorType, require: Re
       actual: shapeToString(each.shape),
     });
   }
-  require(equal(each.shape[0], count), () => ({
+  require(equalSizes(each.shape[0], count), () => ({
     error: 'shape',
     op,
     problem: words`boxes and scores do not pair up`,

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { boundsOf, sizeOf } from '../../base/dim/index.js';
+import { boundsOf, elementCount } from '../../base/dim/index.js';
 import type { SizeBounds } from '../../ir/program.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
@@ -63,7 +63,7 @@ export const unravelIndex: OperatorFunction<
 
 /** Bounds of the number of true elements of a mask. */
 export function countBounds(shape: Shape): SizeBounds {
-  const most = sizeOf(shape);
+  const most = elementCount(shape);
   return { min: 0, max: boundsOf(most).max, most };
 }
 

@@ -1,4 +1,4 @@
-import { addDim, boundsOf, type Dim, mulDim, sizeOf } from '../../base/dim/index.js';
+import { addDim, boundsOf, type Dim, mulDim, elementCount } from '../../base/dim/index.js';
 import { isFloat } from '../../base/dtype.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 import { normalizeAxis } from '../declare/infer.js';
@@ -125,7 +125,7 @@ export function writePlaces(
 
 /** Number and size of rows when the leading axes are flattened. */
 export function asRows(shape: Shape, leading: number): Shape {
-  return [sizeOf(shape.slice(0, leading)), ...shape.slice(leading)];
+  return [elementCount(shape.slice(0, leading)), ...shape.slice(leading)];
 }
 
 /**

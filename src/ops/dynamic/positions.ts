@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, elementCount } from '../../base/dim/index.js';
 import { kindOf } from '../../base/dtype.js';
 import { DTypeError, ShapeError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -143,5 +143,5 @@ function merged<T extends Tensor>(x: T, leading: number, shape: Shape): T {
 }
 
 function mergedShape(shape: Shape, leading: number): Shape {
-  return [sizeOf(shape.slice(0, leading)), ...shape.slice(leading)];
+  return [elementCount(shape.slice(0, leading)), ...shape.slice(leading)];
 }

@@ -1,8 +1,8 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, elementCount } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ArgumentError } from '../../base/errors.js';
-import { equal, words } from '../../ir/requirement.js';
+import { equalSizes, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
   type DefaultTensor,
@@ -41,7 +41,7 @@ export const repeatEach: OperatorFunction<
     checkIndexDType(op, counts.dtype);
     const [length, at] = along(x.shape, axis);
     const isOne = counts.shape.every((dim) => dim === 1);
-    require(isOne || (counts.shape.length === 1 && equal(counts.shape[0], length)), () => ({
+    require(isOne || (counts.shape.length === 1 && equalSizes(counts.shape[0], length)), () => ({
       error: 'shape',
       op,
       problem: words`counts and elements do not pair up`,
@@ -99,7 +99,7 @@ export const repeatEach: OperatorFunction<
 
 /** Number of repeated elements, and their axis. */
 function along(shape: Shape, axis: number | null): readonly [Dim, number] {
-  if (axis === null) return [sizeOf(shape), 0];
+  if (axis === null) return [elementCount(shape), 0];
   const at = normalizeAxis('repeatEach', axis, shape.length);
   return [shape[at], at];
 }

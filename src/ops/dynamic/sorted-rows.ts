@@ -1,7 +1,7 @@
-import { sizeOf } from '../../base/dim/index.js';
+import { elementCount } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
-import { equal, words } from '../../ir/requirement.js';
+import { equalSizes, words } from '../../ir/requirement.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
@@ -92,7 +92,7 @@ export const runStarts: OperatorFunction<
         actual: `${shapeToString(x.shape)} and ${shapeToString(order.shape)}`,
       });
     }
-    require(equal(order.shape[0], x.shape[0]), () => ({
+    require(equalSizes(order.shape[0], x.shape[0]), () => ({
       error: 'shape',
       op: 'runStarts',
       problem: words`the order does not fit axis 0`,
@@ -135,7 +135,7 @@ export const runStarts: OperatorFunction<
       const numbers = cumsum(onesLike(order, { dtype: 'int64' }), 0, { exclusive: true });
       const before = take(order, maximum(sub(numbers, 1), 0), { axis: 0, mode: 'valid' });
       const rowsAt = (places: typeof x): typeof x =>
-        reshape(take(x, places, { axis: 0, mode: 'clip' }), [length, sizeOf(rest)]);
+        reshape(take(x, places, { axis: 0, mode: 'clip' }), [length, elementCount(rest)]);
       const [here, last] = [rowsAt(order), rowsAt(before)];
       const isReal = logicalOr(equalTo(here, here), equalTo(last, last));
       const isNew = any(logicalAnd(notEqual(here, last), isReal), 1);

@@ -1,6 +1,6 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { type Dim, isStatic, mulDim, sameDim, sameShape, subDim } from '../../base/dim/index.js';
-import { type Condition, equal, type Refusal, words } from '../../ir/requirement.js';
+import { type Condition, equalSizes, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import {
@@ -97,5 +97,5 @@ export const stretchTo: OperatorFunction<
 /** Condition that an extent is 1 or the wanted one. */
 function fits(extent: Dim, wanted: Dim): Condition {
   if (extent === 1 || sameDim(extent, wanted)) return true;
-  return equal(mulDim(subDim(extent, wanted), subDim(extent, 1)), 0);
+  return equalSizes(mulDim(subDim(extent, wanted), subDim(extent, 1)), 0);
 }

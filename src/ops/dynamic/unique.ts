@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { boundsOf, type Dim, sizeOf } from '../../base/dim/index.js';
+import { boundsOf, type Dim, elementCount } from '../../base/dim/index.js';
 import type { HostValue } from '../../ir/host.js';
 import type { InferContext } from '../../ir/program.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
@@ -106,7 +106,7 @@ const uniqueParts: OperatorFunction<
     const { shape } = x.type;
     const along = { axis: axis ?? 0, mode: 'valid' } as const;
     return axis === null
-      ? [reshape(takeAdjoint(g, first, [sizeOf(shape)], along), shape)]
+      ? [reshape(takeAdjoint(g, first, [elementCount(shape)], along), shape)]
       : [takeAdjoint(g, first, shape, along)];
   },
   lowering: {
@@ -185,7 +185,7 @@ function writeUnique({
   const at = axisOf({ dtype, shape }, axis);
   const rest = shape.filter((_, k) => k !== at);
   const front = [at, ...shape.flatMap((_, k) => (k === at ? [] : [k]))];
-  const rows: Shape = axis === null ? [sizeOf(shape), 1] : [shape[at], sizeOf(rest)];
+  const rows: Shape = axis === null ? [elementCount(shape), 1] : [shape[at], elementCount(rest)];
   const ordered = axis === null ? x : onnx.transpose(x, front);
   const found = writeDistinctRows(onnx, onnx.reshape(ordered, rows), { dtype, shape: rows });
   const elements = axis === null ? onnx.reshape(x, [rows[0]]) : x;
@@ -209,7 +209,7 @@ function inferUnique({
   fresh,
 }: InferContext & { readonly attributes: UniqueAttributes }): readonly TensorType[] {
   const at = axisOf(x, axis);
-  const length: Dim = axis === null ? sizeOf(x.shape) : x.shape[at];
+  const length: Dim = axis === null ? elementCount(x.shape) : x.shape[at];
   const { min, max } = boundsOf(length);
   const count = fresh('count', { min: Math.min(Math.max(min, 0), 1), max, most: length });
   const type = (shape: Shape): TensorType => ({ dtype: 'int64', shape });
@@ -237,7 +237,7 @@ function rowsOf<T extends Tensor>(x: T, axis: number | null): T {
   if (x.type.shape.length === 1) return x;
   const front = moveaxis(x, axis, 0);
   const [length, ...rest] = front.type.shape;
-  return reshape(front, [length, sizeOf(rest)]);
+  return reshape(front, [length, elementCount(rest)]);
 }
 
 /** Index of the first occurrence of each value: the order is stable. */

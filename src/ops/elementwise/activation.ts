@@ -14,7 +14,7 @@ import {
 import { logicalAnd } from './logic.js';
 import { scaledBy } from './format.js';
 import { withPlainForm } from './known.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 import { bothSides } from './samples.js';
 import { where } from './selection.js';
 import { sigmoid } from './sigmoid.js';
@@ -23,7 +23,7 @@ import { abs } from './sign.js';
 /** Activations without options; those with options are in `activation-options.ts`. */
 
 /** `max(x, 0)`, integers too. The gradient at 0 is 0. */
-export const relu: OperatorFunction<Unary> = unary({
+export const relu: OperatorFunction<Unary> = unaryOperator({
   name: 'relu',
   domain: 'number',
   value: (x) => e.max(x, 0),
@@ -33,7 +33,7 @@ export const relu: OperatorFunction<Unary> = unary({
 });
 
 /** `min(max(x, 0), 6)`, integers too. The gradient at 0 and 6 is 0. */
-export const relu6: OperatorFunction<Unary> = unary({
+export const relu6: OperatorFunction<Unary> = unaryOperator({
   name: 'relu6',
   domain: 'number',
   value: (x) => e.min(e.max(x, 0), 6),
@@ -42,7 +42,7 @@ export const relu6: OperatorFunction<Unary> = unary({
 });
 
 /** `x / (1 + abs(x))`. Integers become float32. */
-export const softsign: OperatorFunction<Unary> = unary({
+export const softsign: OperatorFunction<Unary> = unaryOperator({
   name: 'softsign',
   operands: 'float',
   value: (x) => {
@@ -57,7 +57,7 @@ export const softsign: OperatorFunction<Unary> = unary({
 });
 
 /** `x` times the hyperbolic tangent of `softplus(x)` (Misra 2019). Integers become float32. */
-export const mish: OperatorFunction<Unary> = unary({
+export const mish: OperatorFunction<Unary> = unaryOperator({
   name: 'mish',
   operands: 'float',
   value: (x) => {
@@ -88,7 +88,7 @@ export const mish: OperatorFunction<Unary> = unary({
 });
 
 /** `relu6(x + 3) / 6`. Integers become float32. */
-export const hardSigmoid: OperatorFunction<Unary> = unary({
+export const hardSigmoid: OperatorFunction<Unary> = unaryOperator({
   name: 'hardSigmoid',
   operands: 'float',
   value: hardLogistic,
@@ -100,7 +100,7 @@ export const hardSigmoid: OperatorFunction<Unary> = unary({
 });
 
 /** `x * hardSigmoid(x)`. Integers become float32. */
-export const hardSwish: OperatorFunction<Unary> = unary({
+export const hardSwish: OperatorFunction<Unary> = unaryOperator({
   name: 'hardSwish',
   operands: 'float',
   value: (x) => e.select(e.le(x, -3), 0, e.mul(x, hardLogistic(x))),
@@ -117,7 +117,7 @@ export const hardSwish: OperatorFunction<Unary> = unary({
 });
 
 /** Scaled exponential units (Klambauer et al. 2017): `elu` with fixed scales. Integers become float32. */
-export const selu: OperatorFunction<Unary> = unary({
+export const selu: OperatorFunction<Unary> = unaryOperator({
   name: 'selu',
   operands: 'float',
   value: (x) =>

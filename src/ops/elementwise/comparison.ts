@@ -5,8 +5,8 @@ import type { Expr } from '../../loop/language/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
 import { example, integerDTypes, type Law, numericDTypes } from '../declare/law.js';
 import type { Binary } from '../signatures.js';
-import { everywhere } from '../uniform.js';
-import { binary } from './point.js';
+import { filledLike } from '../uniform.js';
+import { binaryOperator } from './point.js';
 
 /** Comparisons promote their operands, then compare. NaN is unequal to everything. */
 
@@ -34,12 +34,12 @@ function ofItself(
       example([tensor(['n'], { dtype: 'bool' })], build),
     ],
     apply: ({ inputs: [x, y], type }) =>
-      x === y && (ofFloats || !isFloat(x.type.dtype)) ? everywhere(Number(holds), type, x) : null,
+      x === y && (ofFloats || !isFloat(x.type.dtype)) ? filledLike(Number(holds), type, x) : null,
   };
 }
 
 /** True where `x === y`. */
-export const equal: OperatorFunction<Binary> = binary({
+export const equal: OperatorFunction<Binary> = binaryOperator({
   name: 'equal',
   result: 'bool',
   value: (x, y) => e.eq(x, y),
@@ -49,7 +49,7 @@ export const equal: OperatorFunction<Binary> = binary({
 });
 
 /** True where `x !== y`, or either is NaN. */
-export const notEqual: OperatorFunction<Binary> = binary({
+export const notEqual: OperatorFunction<Binary> = binaryOperator({
   name: 'notEqual',
   result: 'bool',
   value: (x, y) => e.ne(x, y),
@@ -59,7 +59,7 @@ export const notEqual: OperatorFunction<Binary> = binary({
 });
 
 /** True where `x < y`. */
-export const less: OperatorFunction<Binary> = binary({
+export const less: OperatorFunction<Binary> = binaryOperator({
   name: 'less',
   result: 'bool',
   value: (x, y) => e.lt(ordered(x), ordered(y)),
@@ -69,7 +69,7 @@ export const less: OperatorFunction<Binary> = binary({
 });
 
 /** True where `x <= y`. */
-export const lessEqual: OperatorFunction<Binary> = binary({
+export const lessEqual: OperatorFunction<Binary> = binaryOperator({
   name: 'lessEqual',
   result: 'bool',
   value: (x, y) => e.le(ordered(x), ordered(y)),
@@ -79,7 +79,7 @@ export const lessEqual: OperatorFunction<Binary> = binary({
 });
 
 /** True where `x > y`. */
-export const greater: OperatorFunction<Binary> = binary({
+export const greater: OperatorFunction<Binary> = binaryOperator({
   name: 'greater',
   result: 'bool',
   value: (x, y) => e.gt(ordered(x), ordered(y)),
@@ -89,7 +89,7 @@ export const greater: OperatorFunction<Binary> = binary({
 });
 
 /** True where `x >= y`. */
-export const greaterEqual: OperatorFunction<Binary> = binary({
+export const greaterEqual: OperatorFunction<Binary> = binaryOperator({
   name: 'greaterEqual',
   result: 'bool',
   value: (x, y) => e.ge(ordered(x), ordered(y)),

@@ -16,7 +16,7 @@ import {
 import { inferElementwise } from '../declare/infer.js';
 import { callOf, example } from '../declare/law.js';
 import { computeScalar, elementwise } from '../declare/lowering.js';
-import { towards } from '../rounding.js';
+import { roundedToOdd } from '../rounding.js';
 
 /** `cast(x, dtype)`. */
 export type Cast = <T extends Tensor = DefaultTensor>(x: Input<T>, dtype: DType) => T;
@@ -39,7 +39,7 @@ export const cast: OperatorFunction<Cast> = operator({
   ],
   lowering: elementwise<{ readonly dtype: DType }>(
     ([x], { inputs: [input], attributes: { dtype } }) =>
-      towards(dtype, isFloat(input.dtype) ? saturate(x, dtype) : x),
+      roundedToOdd(dtype, isFloat(input.dtype) ? saturate(x, dtype) : x),
   ),
   simplify: [
     {

@@ -4,7 +4,7 @@ import { type OperatorFunction, type Sample, tensor } from '../declare/declare.j
 import type { Binary } from '../signatures.js';
 import { div, mul, neg } from './arithmetic.js';
 import { exactProduct, formatOf } from './format.js';
-import { binary } from './point.js';
+import { binaryOperator } from './point.js';
 import { trunc } from './rounding.js';
 import type { OnnxValue, OnnxWriter } from '../declare/onnx.js';
 import { boundsOf, floorDivDim, modDim } from '../../base/dim/index.js';
@@ -25,7 +25,7 @@ const samples: readonly Sample[] = [
 const isFractional = (x: Expr): boolean => x.type.scalar === 'f32' || x.type.scalar === 'f64';
 
 /** `floor(x / y)`. Integers stay integers; `x / 0` is 0 for them, and as in `div` for floats. */
-export const floorDivide: OperatorFunction<Binary> = binary({
+export const floorDivide: OperatorFunction<Binary> = binaryOperator({
   name: 'floorDivide',
   domain: 'number',
   value: (x, y) => (isFractional(x) ? fractionalQuotient(x, y) : integerQuotient(x, y)),
@@ -46,7 +46,7 @@ export const floorDivide: OperatorFunction<Binary> = binary({
 });
 
 /** `x - floor(x / y) * y`, which has the sign of `y`. Integer `mod(x, 0)` is 0, for floats NaN. */
-export const mod: OperatorFunction<Binary> = binary({
+export const mod: OperatorFunction<Binary> = binaryOperator({
   name: 'mod',
   domain: 'number',
   value: (x, y) => (isFractional(x) ? fractionalRemainder(x, y) : integerRemainder(x, y)),
@@ -61,7 +61,7 @@ export const mod: OperatorFunction<Binary> = binary({
 });
 
 /** The remainder with the sign of `x`, as C's fmod. Integer `fmod(x, 0)` is 0, for floats NaN. */
-export const fmod: OperatorFunction<Binary> = binary({
+export const fmod: OperatorFunction<Binary> = binaryOperator({
   name: 'fmod',
   domain: 'number',
   value: (x, y) => (isFractional(x) ? truncatedRemainder(x, y) : e.rem(x, safeDivisor(y))),

@@ -23,12 +23,12 @@ import { elementwise } from '../declare/lowering.js';
 import { sumTo } from '../reduction/sum.js';
 import type { Value } from '../../ir/program.js';
 import type { Binary } from '../signatures.js';
-import { isAll, stretched } from '../uniform.js';
+import { isFilledWith, broadcastLike } from '../uniform.js';
 import { mul } from './arithmetic.js';
 import { equal, greater, less, lessEqual } from './comparison.js';
 import { logicalOr } from './logic.js';
 import { isNaN } from './classification.js';
-import { binary } from './point.js';
+import { binaryOperator } from './point.js';
 import { where } from './selection.js';
 
 const samples: readonly Sample[] = [
@@ -77,7 +77,7 @@ const unlimited = (words: string, limit: number, f: () => Extremum): Law => ({
   law: words,
   cases: [example([tensor(['n', 3])], (x) => f()<Value>(x, limit), floatDTypes)],
   apply: ({ inputs, type }) =>
-    inEitherOrder(inputs, (x, y) => (isAll(y, limit) ? stretched(x, type) : null)),
+    inEitherOrder(inputs, (x, y) => (isFilledWith(y, limit) ? broadcastLike(x, type) : null)),
 });
 
 /** On ties, each operand gets half of the gradient, as in PyTorch. */
@@ -85,7 +85,7 @@ const share = <T extends Tensor>(g: T, x: T, y: T, loses: T): T =>
   where(equal(x, y), mul(g, 0.5), where(loses, 0, g));
 
 /** The greater of two elements; NaN if either is. Ties halve the gradient. */
-export const maximum: OperatorFunction<Binary> = binary({
+export const maximum: OperatorFunction<Binary> = binaryOperator({
   name: 'maximum',
   value: greatest,
   gradient: [(g, x, y) => share(g, x, y, less(x, y)), (g, x, y) => share(g, x, y, less(y, x))],
@@ -97,7 +97,7 @@ export const maximum: OperatorFunction<Binary> = binary({
 });
 
 /** The lesser of two elements; NaN if either is. Ties halve the gradient. */
-export const minimum: OperatorFunction<Binary> = binary({
+export const minimum: OperatorFunction<Binary> = binaryOperator({
   name: 'minimum',
   value: least,
   gradient: [
@@ -122,7 +122,7 @@ const secondPart = <T extends Tensor>(g: T, x: T, y: T, loses: T): T =>
   share(g, y, x, logicalOr(loses, isNaN(y)));
 
 /** The greater of two elements; a number wins against NaN. */
-export const fmax: OperatorFunction<Binary> = binary({
+export const fmax: OperatorFunction<Binary> = binaryOperator({
   name: 'fmax',
   value: (x, y) => e.select(isNumber(x), e.select(isNumber(y), greatest(x, y), x), y),
   gradient: [
@@ -134,7 +134,7 @@ export const fmax: OperatorFunction<Binary> = binary({
 });
 
 /** The lesser of two elements; a number wins against NaN. */
-export const fmin: OperatorFunction<Binary> = binary({
+export const fmin: OperatorFunction<Binary> = binaryOperator({
   name: 'fmin',
   value: (x, y) => e.select(isNumber(x), e.select(isNumber(y), least(x, y), x), y),
   gradient: [

@@ -16,7 +16,7 @@ import type { Unary } from '../signatures.js';
 import { mul } from './arithmetic.js';
 import { exactProduct, exactSum, formatOf, polynomial } from './format.js';
 import { logarithm } from './expressions/logarithm.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 import { cotangentOfHalfTurns, sineOfHalfTurns } from './expressions/trigonometric.js';
 
 /*
@@ -33,7 +33,7 @@ const samples = [
 ];
 
 /** `log(abs(gamma(x)))`; infinite at 0 and the negative integers. Integers become float32. */
-export const lgamma: OperatorFunction<Unary> = unary({
+export const lgamma: OperatorFunction<Unary> = unaryOperator({
   name: 'lgamma',
   operands: 'float',
   value: inDouble(logarithmOfGamma),
@@ -42,7 +42,7 @@ export const lgamma: OperatorFunction<Unary> = unary({
 });
 
 /** The derivative of `lgamma`; NaN at the negative integers. Integers become float32. */
-export const digamma: OperatorFunction<Unary> = unary({
+export const digamma: OperatorFunction<Unary> = unaryOperator({
   name: 'digamma',
   operands: 'float',
   value: inDouble(logarithmicDerivative),

@@ -17,7 +17,7 @@ export function decay<T extends Tensor>(x: T): T {
  * sigmoid(x) for second derivatives: by its complement above 0, since the derivative near 1 needs 1 minus the
  * result accurately.
  */
-export function shareOf<T extends Tensor>(x: T): T {
+export function stableSigmoid<T extends Tensor>(x: T): T {
   const isMost = greater(x, 0);
   const least = sigmoid(where(isMost, neg(x), x));
   return where(isMost, sub(1, least), least);

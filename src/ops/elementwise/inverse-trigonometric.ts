@@ -8,7 +8,7 @@ import { oneLessSquare, towardsOne } from './gradient-terms.js';
 
 import { type Coefficients, formatOf, keepingZero, leadingHalf, polynomial } from './format.js';
 import { knownAs } from './known.js';
-import { binary, unary } from './point.js';
+import { binaryOperator, unaryOperator } from './point.js';
 import { rsqrt } from './root.js';
 
 /*
@@ -23,7 +23,7 @@ const insideUnit = [
 ];
 
 /** The angle in [-pi/2, pi/2] with this sine; NaN beyond -1 and 1. Integers become float32. */
-export const asin: OperatorFunction<Unary> = unary({
+export const asin: OperatorFunction<Unary> = unaryOperator({
   name: 'asin',
   operands: 'float',
   value: (x) => {
@@ -41,7 +41,7 @@ export const asin: OperatorFunction<Unary> = unary({
 });
 
 /** The angle in [0, pi] with this cosine; NaN beyond -1 and 1. Integers become float32. */
-export const acos: OperatorFunction<Unary> = unary({
+export const acos: OperatorFunction<Unary> = unaryOperator({
   name: 'acos',
   operands: 'float',
   value: (x) => {
@@ -58,7 +58,7 @@ export const acos: OperatorFunction<Unary> = unary({
 });
 
 /** The angle in [-pi/2, pi/2] with this tangent. Integers become float32. */
-export const atan: OperatorFunction<Unary> = unary({
+export const atan: OperatorFunction<Unary> = unaryOperator({
   name: 'atan',
   operands: 'float',
   value: arcTangent,
@@ -73,7 +73,7 @@ export const atan: OperatorFunction<Unary> = unary({
  * The angle in [-pi, pi] of the point (x, y), as in C: `atan2(y, x)`. The signs of zeros count.
  * Integers become float32.
  */
-export const atan2: OperatorFunction<Binary> = binary({
+export const atan2: OperatorFunction<Binary> = binaryOperator({
   name: 'atan2',
   operands: 'float',
   value: (y, x) => {

@@ -8,16 +8,16 @@ import { equal } from './comparison.js';
 import { exponentialOfSum } from './expressions/exponential.js';
 import { logarithmOfOnePlus } from './expressions/logarithm.js';
 import { exactSum } from './format.js';
-import { shareOf } from './gradient-terms.js';
+import { stableSigmoid } from './gradient-terms.js';
 import { logicalNot, logicalAnd } from './logic.js';
-import { binary } from './point.js';
+import { binaryOperator } from './point.js';
 import { where } from './selection.js';
 
 /**
  * `log(exp(x) + exp(y))` without overflow. Integers become float32. The gradient is weighted by sigmoid(x -
  * y), so that the weights add up to 1 however large the operands are; equal infinities share evenly.
  */
-export const logaddexp: OperatorFunction<Binary> = binary({
+export const logaddexp: OperatorFunction<Binary> = binaryOperator({
   name: 'logaddexp',
   operands: 'float',
   value: (x, y) => {
@@ -31,8 +31,8 @@ export const logaddexp: OperatorFunction<Binary> = binary({
     return e.select(e.eq(x, y), e.add(x, Math.LN2), sum);
   },
   gradient: [
-    (g, x, y) => mul(g, shareOf(distanceOf(x, y))),
-    (g, x, y) => mul(g, shareOf(distanceOf(y, x))),
+    (g, x, y) => mul(g, stableSigmoid(distanceOf(x, y))),
+    (g, x, y) => mul(g, stableSigmoid(distanceOf(y, x))),
   ],
   samples: [{ args: [tensor(['n', 3]), tensor([3])] }],
 });

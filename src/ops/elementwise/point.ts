@@ -53,7 +53,7 @@ interface BinarySpec extends PointSpec {
 }
 
 /** Declares `f(x)`. */
-export function unary(spec: UnarySpec): OperatorFunction<Unary> {
+export function unaryOperator(spec: UnarySpec): OperatorFunction<Unary> {
   const { name, operands = 'promote', gradient, onnx, simplify = [], samples } = spec;
   return operator({
     name,
@@ -77,7 +77,7 @@ export function unary(spec: UnarySpec): OperatorFunction<Unary> {
 }
 
 /** Declares `f(x, y)` with broadcasting. */
-export function binary(spec: BinarySpec): OperatorFunction<Binary> {
+export function binaryOperator(spec: BinarySpec): OperatorFunction<Binary> {
   const { name, operands = 'promote', gradient, onnx, simplify = [], samples } = spec;
   return operator({
     name,

@@ -14,7 +14,7 @@ import { inferElementwise } from '../declare/infer.js';
 import { example, floatDTypes, numericDTypes } from '../declare/law.js';
 import { elementwise } from '../declare/lowering.js';
 import { sumTo } from '../reduction/sum.js';
-import { everywhere } from '../uniform.js';
+import { filledLike } from '../uniform.js';
 import { mul, reciprocal, square, sub } from './arithmetic.js';
 import { equal, greaterEqual } from './comparison.js';
 import { binaryExponential, binaryExponentialOfSum } from './expressions/exponential.js';
@@ -79,7 +79,7 @@ export const pow: OperatorFunction<Pow> = operator({
       law: 'x ** 0 = 1, also for NaN',
       cases: [example([tensor(['n', 3])], (x) => pow(x, 0), numericDTypes)],
       apply: ({ inputs: [x], attributes: { exponent }, type }) =>
-        exponent === 0 ? everywhere(1, type, x) : null,
+        exponent === 0 ? filledLike(1, type, x) : null,
     },
     {
       name: 'power-one',

@@ -4,7 +4,7 @@ import type { Expr } from '../../loop/language/nodes.js';
 import { type OperatorFunction, type Sample, tensor } from '../declare/declare.js';
 import { callOf, example, floatDTypes, integerDTypes, type Law } from '../declare/law.js';
 import type { Unary } from '../signatures.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 
 /** Lowering for floats; integers and bool are returned unchanged. */
 const fractional =
@@ -38,7 +38,7 @@ const simplify: readonly Law[] = [
 ];
 
 /** The greatest whole number that is not greater than the element. */
-export const floor: OperatorFunction<Unary> = unary({
+export const floor: OperatorFunction<Unary> = unaryOperator({
   name: 'floor',
   value: fractional(e.floor),
   gradient: 'zero',
@@ -47,7 +47,7 @@ export const floor: OperatorFunction<Unary> = unary({
 });
 
 /** The least whole number that is not less than the element. */
-export const ceil: OperatorFunction<Unary> = unary({
+export const ceil: OperatorFunction<Unary> = unaryOperator({
   name: 'ceil',
   value: fractional(e.ceil),
   gradient: 'zero',
@@ -56,7 +56,7 @@ export const ceil: OperatorFunction<Unary> = unary({
 });
 
 /** The nearest whole number; halves go to the even one. */
-export const round: OperatorFunction<Unary> = unary({
+export const round: OperatorFunction<Unary> = unaryOperator({
   name: 'round',
   value: fractional(e.nearest),
   gradient: 'zero',
@@ -65,7 +65,7 @@ export const round: OperatorFunction<Unary> = unary({
 });
 
 /** The integer part: rounds towards zero. */
-export const trunc: OperatorFunction<Unary> = unary({
+export const trunc: OperatorFunction<Unary> = unaryOperator({
   name: 'trunc',
   value: fractional(e.trunc),
   gradient: 'zero',

@@ -14,7 +14,7 @@ import { broadcastShapes, inferElementwise } from '../declare/infer.js';
 import { callOf, example, integerDTypes, numericDTypes } from '../declare/law.js';
 import { elementwise } from '../declare/lowering.js';
 import { sumTo } from '../reduction/sum.js';
-import { isAll, stretched } from '../uniform.js';
+import { isFilledWith, broadcastLike } from '../uniform.js';
 import { isFinite } from './classification.js';
 import { logicalNot } from './logic.js';
 
@@ -67,7 +67,7 @@ export const where: OperatorFunction<Where> = operator({
       name: 'same-choices',
       law: 'where(c, x, x) = x',
       cases: [example(chosen, (c, _x, y) => where(c, y, y), numericDTypes)],
-      apply: ({ inputs: [, x, y], type }) => (x === y ? stretched(x, type) : null),
+      apply: ({ inputs: [, x, y], type }) => (x === y ? broadcastLike(x, type) : null),
     },
     {
       name: 'known-condition',
@@ -77,8 +77,8 @@ export const where: OperatorFunction<Where> = operator({
         example(chosen, (_c, x, y) => where(false, y, x), numericDTypes),
       ],
       apply: ({ inputs: [condition, x, y], type }) => {
-        if (isAll(condition, 1)) return stretched(x, type);
-        return isAll(condition, 0) ? stretched(y, type) : null;
+        if (isFilledWith(condition, 1)) return broadcastLike(x, type);
+        return isFilledWith(condition, 0) ? broadcastLike(y, type) : null;
       },
     },
     {
@@ -86,7 +86,9 @@ export const where: OperatorFunction<Where> = operator({
       law: 'where(c, true, false) = c of bool',
       cases: [example(chosen, (c) => where(c, true, false))],
       apply: ({ inputs: [condition, x, y], type }) =>
-        type.dtype === 'bool' && isAll(x, 1) && isAll(y, 0) ? stretched(condition, type) : null,
+        type.dtype === 'bool' && isFilledWith(x, 1) && isFilledWith(y, 0)
+          ? broadcastLike(condition, type)
+          : null,
     },
     {
       name: 'not-condition',
@@ -107,9 +109,9 @@ export const where: OperatorFunction<Where> = operator({
       apply: ({ inputs: [condition, x, y], type }) => {
         const [inX, inY] = [callOf(x, where), callOf(y, where)];
         if (inX?.inputs[0] === condition)
-          return stretched(where(condition, inX.inputs[1], y), type);
+          return broadcastLike(where(condition, inX.inputs[1], y), type);
         return inY?.inputs[0] === condition
-          ? stretched(where(condition, x, inY.inputs[2]), type)
+          ? broadcastLike(where(condition, x, inY.inputs[2]), type)
           : null;
       },
     },

@@ -6,9 +6,15 @@ import { fullLike } from '../movement/fill.js';
 import type { Unary } from '../signatures.js';
 import { add, div, mul, neg, square, sub } from './arithmetic.js';
 import { less } from './comparison.js';
-import { cosine, sine, sineOfHalfTurns, sineRatio, tangent } from './expressions/trigonometric.js';
+import {
+  cosineExpr,
+  sineExpr,
+  sineOfHalfTurns,
+  sineRatio,
+  tangentExpr,
+} from './expressions/trigonometric.js';
 import { exactProduct } from './format.js';
-import { unary } from './point.js';
+import { unaryOperator } from './point.js';
 import { round } from './rounding.js';
 import { where } from './selection.js';
 import { abs } from './sign.js';
@@ -19,37 +25,37 @@ const samples = [
 ];
 
 /** The sine of an angle in radians; NaN for infinite ones. Integers become float32. */
-export const sin: OperatorFunction<Unary> = unary({
+export const sin: OperatorFunction<Unary> = unaryOperator({
   name: 'sin',
   operands: 'float',
-  value: sine,
+  value: sineExpr,
   gradient: (g, x) => mul(g, cos(x)),
   onnx: 'Sin',
   samples,
 });
 
 /** The cosine of an angle in radians; NaN for infinite ones. Integers become float32. */
-export const cos: OperatorFunction<Unary> = unary({
+export const cos: OperatorFunction<Unary> = unaryOperator({
   name: 'cos',
   operands: 'float',
-  value: cosine,
+  value: cosineExpr,
   gradient: (g, x) => neg(mul(g, sin(x))),
   onnx: 'Cos',
   samples,
 });
 
 /** The tangent of an angle in radians; NaN for infinite ones. Integers become float32. */
-export const tan: OperatorFunction<Unary> = unary({
+export const tan: OperatorFunction<Unary> = unaryOperator({
   name: 'tan',
   operands: 'float',
-  value: tangent,
+  value: tangentExpr,
   gradient: (g, _x, y) => mul(g, add(square(y), 1)),
   onnx: 'Tan',
   samples: [{ args: [tensor(['n', 3], { low: -1.4, high: 1.4 })] }, samples[1]],
 });
 
 /** NumPy's sinc, `sin(pi x) / (pi x)`, and 1 at 0. Integers become float32. */
-export const sinc: OperatorFunction<Unary> = unary({
+export const sinc: OperatorFunction<Unary> = unaryOperator({
   name: 'sinc',
   operands: 'float',
   value: (x) => {

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { isStatic, minDim, sameDim, sameShape, sizeOf } from '../../base/dim/index.js';
+import { isStatic, minDim, sameDim, sameShape, elementCount } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import { atLeast, type Refusal, type Require, words } from '../../ir/requirement.js';
@@ -34,7 +34,7 @@ import {
   indexDType,
   positionAt,
   readAlong,
-  shapeOfInput,
+  shapeOfOperand,
 } from './position.js';
 
 /*
@@ -242,7 +242,7 @@ function checkPlainPositions(
   indices: Input<Tensor>,
   axis: number,
 ): void {
-  const shape = shapeOfInput(op, x);
+  const shape = shapeOfOperand(op, x);
   checkHostIndices(op, indices, shape[normalizeAxis(op, axis, shape.length)]);
 }
 
@@ -273,7 +273,7 @@ function checkAligned(
   indices.forEach((dim, at) => {
     if (at !== axis) require(atLeast(shape[at], dim), misaligned);
   });
-  require(atLeast(shape[axis], minDim(sizeOf(indices), 1)), () => ({
+  require(atLeast(shape[axis], minDim(elementCount(indices), 1)), () => ({
     error: 'shape',
     op,
     problem: words`axis ${axis} has no positions`,

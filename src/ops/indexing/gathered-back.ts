@@ -1,4 +1,4 @@
-import { sizeOf } from '../../base/dim/index.js';
+import { elementCount } from '../../base/dim/index.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import { sub } from '../elementwise/arithmetic.js';
 import { onesLike, zerosLike } from '../movement/fill.js';
@@ -11,7 +11,7 @@ import { scatterAdd } from './gather.js';
  * array of this shape, shows where each element of `g` is added.
  */
 export function gatheredBack<T extends Tensor>(g: T, shape: Shape, taken: (numbers: T) => T): T {
-  const count = sizeOf(shape);
+  const count = elementCount(shape);
   const ones = onesLike(g, { shape: [count], dtype: 'int64' });
   const places = taken(reshape(sub(cumsum(ones, 0), 1), shape));
   const nothing = zerosLike(g, { shape: [count] });

@@ -8,7 +8,7 @@ import * as e from '../../loop/language/build.js';
 import type { Expr } from '../../loop/language/nodes.js';
 import type { ElementCheck } from '../declare/check.js';
 import type { Input } from '../declare/declare.js';
-import { clamped, wrapped } from '../loops.js';
+import { clamped, wrappedIndex } from '../loops.js';
 
 /*
  * What integer arrays mean as positions along an axis, for all operators that take them.
@@ -37,7 +37,7 @@ export function axisOf(argument: AxisArgument | undefined, otherwise: number): n
 /** Normalizes a raw index along an axis, i32, in bounds unless the axis is empty. */
 export function positionAt(raw: Expr, extent: Expr, mode: IndexMode): Expr {
   const size = e.cast(raw.type.scalar, extent);
-  if (mode === 'wrap') return e.cast('i32', wrapped(raw, size));
+  if (mode === 'wrap') return e.cast('i32', wrappedIndex(raw, size));
   const counted = mode === 'error' ? e.select(e.lt(raw, 0), e.add(raw, size), raw) : raw;
   return e.cast('i32', clamped(counted, 0, e.sub(size, 1)));
 }
@@ -106,7 +106,7 @@ export function positionsCheck<A>(
 }
 
 /** The shape of an operand, plain data included. */
-export function shapeOfInput(op: string, input: Input<Tensor>): Shape {
+export function shapeOfOperand(op: string, input: Input<Tensor>): Shape {
   if (input instanceof DimExpr) return [];
   return input instanceof Tensor ? input.type.shape : describeHost(input, op).shape;
 }

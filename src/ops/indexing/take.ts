@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, minDim, sameShape, sizeOf, subDim } from '../../base/dim/index.js';
+import { type Dim, minDim, sameShape, elementCount, subDim } from '../../base/dim/index.js';
 import { promoteAll } from '../../base/dtype.js';
 import { ShapeError } from '../../base/errors.js';
 import { atLeast, words } from '../../ir/requirement.js';
@@ -25,7 +25,7 @@ import {
   indexMode,
   positionAt,
   readAlong,
-  shapeOfInput,
+  shapeOfOperand,
 } from './position.js';
 import { gatheredBack } from './gathered-back.js';
 import type { OnnxValue } from '../declare/onnx.js';
@@ -57,14 +57,14 @@ export const take: OperatorFunction<
   operands,
   call: (x, indices, options) => {
     const { axis = null, mode = 'error' } = options ?? {};
-    const shape = shapeOfInput('take', x);
+    const shape = shapeOfOperand('take', x);
     if (mode === 'error') checkHostIndices('take', indices, extentOf(shape, axis));
     return { inputs: [x, indices], attributes: { axis, mode } };
   },
   infer: ({ inputs: [x, indices], attributes: { axis, mode }, require }) => {
     checkIndexDType('take', indices.dtype);
     if (mode !== 'valid') {
-      require(atLeast(extentOf(x.shape, axis), minDim(sizeOf(indices.shape), 1)), () => ({
+      require(atLeast(extentOf(x.shape, axis), minDim(elementCount(indices.shape), 1)), () => ({
         error: 'shape',
         op: 'take',
         problem: words`there is nothing to take from`,
@@ -163,7 +163,7 @@ export const takeAdjoint: OperatorFunction<
         target: (index) => sourceOf(index, shape, indices, size, attributes),
         value: (index) => g.at(index),
         ...(!isLast && { last: 'rows' }),
-        most: extent(sizeOf(inputTypes[1].shape)),
+        most: extent(elementCount(inputTypes[1].shape)),
       });
     },
   },
@@ -180,7 +180,7 @@ export const takeAdjoint: OperatorFunction<
 }); // prettier-ignore
 
 function extentOf(shape: Shape, axis: number | null): Dim {
-  return axis === null ? sizeOf(shape) : shape[normalizeAxis('take', axis, shape.length)];
+  return axis === null ? elementCount(shape) : shape[normalizeAxis('take', axis, shape.length)];
 }
 
 function takenShape(op: string, shape: Shape, indices: Shape, axis: number | null): Shape {

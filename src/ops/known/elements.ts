@@ -1,4 +1,4 @@
-import { type Dim, isStatic, sizeOf } from '../../base/dim/index.js';
+import { type Dim, isStatic, elementCount } from '../../base/dim/index.js';
 import { allocate, type DType, isFloat } from '../../base/dtype.js';
 import { readElement, writeElement } from '../../base/element.js';
 import type { Attributes } from '../../base/attributes/schema.js';
@@ -17,7 +17,7 @@ import {
 } from '../declare/lowering.js';
 import { declarationOf } from '../declare/facets.js';
 import { settle } from '../elements.js';
-import { Extents } from '../../loop/language/extents.js';
+import { ExtentParameters } from '../../loop/language/extents.js';
 import type { KnownArray } from './facets.js';
 import { sizeOfExpr } from './size.js';
 
@@ -28,9 +28,9 @@ const mostElements = 256;
 const deepest = 256;
 
 /** One entry for each element in row-major order, null where it is unknown. Empty when all are unknown. */
-export type Elements = readonly (Dim | null)[];
+export type KnownEntries = readonly (Dim | null)[];
 
-const nothing: Elements = [];
+const nothing: KnownEntries = [];
 
 /** A call with one result. */
 export interface MadeBy<T extends Tensor> {
@@ -49,15 +49,15 @@ export type Making<T extends Tensor> = (tensor: T) => ConstantData | MadeBy<T> |
  */
 export class KnownElements<T extends Tensor> {
   readonly #making: Making<T>;
-  readonly #known: WeakMap<T, Elements> = new WeakMap();
-  readonly #extents: Extents = new Extents();
+  readonly #known: WeakMap<T, KnownEntries> = new WeakMap();
+  readonly #extents: ExtentParameters = new ExtentParameters();
 
   constructor(making: Making<T>) {
     this.#making = making;
   }
 
   /** The known elements of an array. */
-  of(tensor: T, depth: number = 0): Elements {
+  of(tensor: T, depth: number = 0): KnownEntries {
     if (depth > deepest || smallShape(tensor.type) === null) return nothing;
     let known = this.#known.get(tensor);
     if (known === undefined) {
@@ -84,7 +84,7 @@ export class KnownElements<T extends Tensor> {
   }
 
   /** The known elements of a call's result. */
-  ofResult(type: TensorType, made: MadeBy<T>, depth: number = 0): Elements {
+  ofResult(type: TensorType, made: MadeBy<T>, depth: number = 0): KnownEntries {
     const shape = smallShape(type);
     if (shape === null) return nothing;
     const found = this.#find(type.dtype, shape, made, (operand) => this.of(operand, depth + 1));
@@ -95,8 +95,8 @@ export class KnownElements<T extends Tensor> {
     dtype: DType,
     shape: readonly number[],
     made: MadeBy<T>,
-    known: (operand: T) => Elements,
-  ): Elements {
+    known: (operand: T) => KnownEntries,
+  ): KnownEntries {
     const { declaration, attributes, operands } = made;
     const { lowering } = declaration;
     const mayTell =
@@ -127,8 +127,8 @@ export class KnownElements<T extends Tensor> {
     shape: readonly number[],
     { declaration, attributes, operands }: MadeBy<T>,
     lowering: PointLowering<Attributes>,
-    known: (operand: T) => Elements,
-  ): Elements {
+    known: (operand: T) => KnownEntries,
+  ): KnownEntries {
     const inputs = operands.map((operand) => this.#access(operand, known));
     return indicesOf(shape).map((index) => {
       const context: PointContext<Attributes> = {
@@ -151,11 +151,11 @@ export class KnownElements<T extends Tensor> {
     dtype: DType,
     { attributes, operands: [operand] }: MadeBy<T>,
     lowering: ReduceLowering<Attributes>,
-    known: (operand: T) => Elements,
-  ): Elements {
+    known: (operand: T) => KnownEntries,
+  ): KnownEntries {
     const elements = known(operand);
     const { type } = operand;
-    if (elements.length !== sizeOf(type.shape)) return nothing;
+    if (elements.length !== elementCount(type.shape)) return nothing;
     const context = {
       attributes,
       inputDType: type.dtype,
@@ -175,7 +175,7 @@ export class KnownElements<T extends Tensor> {
   }
 
   /** Known elements as expressions; others are unknown. */
-  #access(operand: T, known: (operand: T) => Elements): Access {
+  #access(operand: T, known: (operand: T) => KnownEntries): Access {
     const { dtype, shape } = operand.type;
     return {
       dtype,
@@ -232,14 +232,14 @@ const makingOfValue: Making<Value> = ({ program, node: id }) => {
 /** The shape of a small array of integers or booleans; null for others. */
 function smallShape({ dtype, shape }: TensorType): readonly number[] | null {
   if (isFloat(dtype) || !shape.every(isStatic)) return null;
-  return Number(sizeOf(shape)) <= mostElements ? shape : null;
+  return Number(elementCount(shape)) <= mostElements ? shape : null;
 }
 
 /** The elements of an integer array, when all are known. */
-export function complete(type: TensorType, elements: Elements): readonly Dim[] | null {
+export function complete(type: TensorType, elements: KnownEntries): readonly Dim[] | null {
   const shape = smallShape(type);
   const isComplete =
-    shape !== null && elements.length === sizeOf(shape) && !elements.includes(null);
+    shape !== null && elements.length === elementCount(shape) && !elements.includes(null);
   return isComplete ? (elements as readonly Dim[]) : null;
 }
 
@@ -252,8 +252,8 @@ export function constantOf({ dtype, shape }: TensorType, numbers: readonly numbe
   return { type: { dtype, shape: shape as readonly number[] }, data };
 }
 
-function arrayOf({ type: { shape } }: Tensor, elements: Elements): KnownArray {
-  const count = Number(sizeOf(shape));
+function arrayOf({ type: { shape } }: Tensor, elements: KnownEntries): KnownArray {
+  const count = Number(elementCount(shape));
   return {
     shape: shape as readonly number[],
     elements: elements.length === count ? elements : Array<null>(count).fill(null),
@@ -261,7 +261,7 @@ function arrayOf({ type: { shape } }: Tensor, elements: Elements): KnownArray {
 }
 
 /** Elements as numbers; unsafe integers are unknown. */
-function numbersOf({ type: { dtype }, data }: ConstantData): Elements {
+function numbersOf({ type: { dtype }, data }: ConstantData): KnownEntries {
   return Array.from({ length: data.length }, (_, i) => {
     const number = Number(readElement(dtype, data, i));
     return Number.isSafeInteger(number) ? number : null;

@@ -2,7 +2,7 @@ import * as attr from '../../base/attributes/attribute.js';
 import { describe } from '../../base/attributes/attribute.js';
 import { addDim, type Dim, floorDivDim, mulDim, sameDim, sameShape } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
-import { divisible, equal, type Refusal, type Require, words } from '../../ir/requirement.js';
+import { divisible, equalSizes, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import {
@@ -55,7 +55,7 @@ export const concat: OperatorFunction<Join, false> = operator({
       });
       require(shape.length === first.shape.length, different);
       shape.forEach((dim, at) => {
-        if (at !== axis) require(equal(first.shape[at], dim), different);
+        if (at !== axis) require(equalSizes(first.shape[at], dim), different);
       });
     }
     const total = inputs.map(({ shape }) => shape[axis]).reduce(addDim);
@@ -177,7 +177,7 @@ export const stack: OperatorFunction<Join, false> = operator({
         advice: 'use concat to join arrays along an axis they have',
       });
       require(shape.length === first.shape.length, different);
-      shape.forEach((dim, at) => require(equal(first.shape[at], dim), different));
+      shape.forEach((dim, at) => require(equalSizes(first.shape[at], dim), different));
     }
     return [{ dtype: first.dtype, shape: first.shape.toSpliced(axis, 0, inputs.length) }];
   },

@@ -17,7 +17,7 @@ import {
 import { checkShape } from '../declare/infer.js';
 import { example, type LawCall } from '../declare/law.js';
 import { computeScalar } from '../declare/lowering.js';
-import { towards } from '../rounding.js';
+import { roundedToOdd } from '../rounding.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
 
 /*
@@ -101,7 +101,7 @@ export const iota: OperatorFunction<
       const scalar = computeScalar(dtype);
       const isWhole = !isFloat(dtype) && Number.isInteger(start) && Number.isInteger(step);
       const at = e.cast(isWhole && scalar === 'i64' ? 'i64' : isWhole ? 'i32' : 'f64', i);
-      return towards(dtype, e.add(e.mul(at, step), start));
+      return roundedToOdd(dtype, e.add(e.mul(at, step), start));
     },
   },
   samples: [

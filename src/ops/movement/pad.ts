@@ -15,7 +15,7 @@ import {
 } from '../declare/declare.js';
 import { shapeToString } from '../declare/infer.js';
 import { example } from '../declare/law.js';
-import { clamped, overAll, wrapped } from '../loops.js';
+import { clamped, overAll, wrappedIndex } from '../loops.js';
 import { accumulate } from '../scatter.js';
 import { abs } from '../elementwise/sign.js';
 import { add, mul, sub } from '../elementwise/arithmetic.js';
@@ -233,9 +233,9 @@ function sourceOf(
     const extent = shape[axis];
     const last = e.sub(extent, 1);
     if (mode === 'edge') return clamped(at, 0, last);
-    if (mode === 'wrap') return wrapped(at, extent);
+    if (mode === 'wrap') return wrappedIndex(at, extent);
     const period = e.max(e.mul(last, 2), 1);
-    const phase = wrapped(at, period);
+    const phase = wrappedIndex(at, period);
     return e.min(phase, e.abs(e.sub(period, phase)));
   });
 }

@@ -4,7 +4,7 @@ import type { Sink } from '../declare/lowering.js';
 import { sameExpr } from '../loops.js';
 
 /** Target indices along one axis: element `k` goes to `start + k * step`. */
-export interface Placement {
+export interface AxisPlacement {
   readonly start: Expr;
   readonly step: number;
   readonly length: Expr;
@@ -16,7 +16,7 @@ export interface Placement {
  */
 export function placeBlock(
   sink: Sink,
-  axes: readonly Placement[],
+  axes: readonly AxisPlacement[],
   value: (source: readonly Expr[]) => Expr,
   fill: Expr,
 ): Stmt {
@@ -63,12 +63,12 @@ export function placeBlock(
   return visit([], [], null);
 }
 
-function covers({ start, step, length }: Placement, extent: Expr): boolean {
+function covers({ start, step, length }: AxisPlacement, extent: Expr): boolean {
   return step === 1 && start.kind === 'const' && start.value === 0 && sameExpr(length, extent);
 }
 
 /** The index in the block of a result's index, and the condition that the block contains it. */
-function locate(i: Expr, { start, step, length }: Placement): [Expr, Expr] {
+function locate(i: Expr, { start, step, length }: AxisPlacement): [Expr, Expr] {
   const distance = step > 0 ? e.sub(i, start) : e.sub(start, i);
   const stride = Math.abs(step);
   const position = stride === 1 ? distance : e.div(distance, stride);

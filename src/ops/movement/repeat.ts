@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { type Dim, mulDim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, mulDim, elementCount } from '../../base/dim/index.js';
 import { ArgumentError } from '../../base/errors.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import {
@@ -84,7 +84,7 @@ const repeatAll: OperatorFunction<
         actual: String(count),
       });
     }
-    if (axis === null) return [{ dtype: x.dtype, shape: [mulDim(sizeOf(x.shape), count)] }];
+    if (axis === null) return [{ dtype: x.dtype, shape: [mulDim(elementCount(x.shape), count)] }];
     const at = normalizeAxis('repeat', axis, x.shape.length);
     return [{ dtype: x.dtype, shape: x.shape.with(at, mulDim(x.shape[at], count)) }];
   },

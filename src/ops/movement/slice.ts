@@ -33,7 +33,7 @@ import { computeScalar } from '../declare/lowering.js';
 import { placeBlock } from './place.js';
 import { reshape } from './reshape.js';
 import {
-  type Range,
+  type IndexRange,
   resolveIndices,
   type Selection,
   type SliceEntry,
@@ -160,7 +160,7 @@ export const slice: OperatorFunction<
 });
 
 /** Composition of two ranges: the inner one counts within the outer. */
-function within(outer: Range, { start, step, length }: Range): Range {
+function within(outer: IndexRange, { start, step, length }: IndexRange): IndexRange {
   return {
     start: addDim(outer.start, mulDim(start, outer.step)),
     step: outer.step * step,
@@ -169,7 +169,7 @@ function within(outer: Range, { start, step, length }: Range): Range {
 }
 
 /** Entries that select exactly these ranges of a shape; null where slicing rules cannot express it. */
-function rangeEntries(shape: Shape, ranges: readonly Range[]): readonly SliceEntry[] | null {
+function rangeEntries(shape: Shape, ranges: readonly IndexRange[]): readonly SliceEntry[] | null {
   const entries = ranges.map(({ start, step, length }): SliceEntry => {
     if (length === 0) return [0, 0, 1];
     const stop: Dim = addDim(start, mulDim(length, step));
@@ -242,7 +242,7 @@ function partOf(
   onnx: OnnxWriter,
   x: OnnxValue,
   shape: Shape,
-  ranges: readonly Range[],
+  ranges: readonly IndexRange[],
   kept: readonly number[],
 ): OnnxValue {
   const cut = ranges.flatMap(({ start, step, length }, axis) =>

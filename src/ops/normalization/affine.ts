@@ -1,7 +1,7 @@
 import type { Attribute } from '../../base/attributes/attribute.js';
 import * as attr from '../../base/attributes/attribute.js';
 import { sameShape } from '../../base/dim/index.js';
-import { equal, type Refusal, type Require, words } from '../../ir/requirement.js';
+import { equalSizes, type Refusal, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor, TensorType } from '../../ir/types.js';
 import type { Input } from '../declare/declare.js';
 import { add, mul } from '../elementwise/arithmetic.js';
@@ -72,7 +72,7 @@ export function checkParameters(
       actual: words`${shape}`,
     });
     require(shape.length === wanted.length, refusal);
-    shape.forEach((extent, axis) => require(equal(extent, wanted[axis]), refusal));
+    shape.forEach((extent, axis) => require(equalSizes(extent, wanted[axis]), refusal));
   }
 }
 

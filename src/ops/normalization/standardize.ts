@@ -1,4 +1,4 @@
-import { type Dim, isStatic, sizeOf } from '../../base/dim/index.js';
+import { type Dim, isStatic, elementCount } from '../../base/dim/index.js';
 import type { Tensor } from '../../ir/types.js';
 import { add, div, mul, square, sub } from '../elementwise/arithmetic.js';
 import { rsqrt } from '../elementwise/root.js';
@@ -65,7 +65,7 @@ export function throughMoments<T extends Tensor>(
   gradients: { readonly mean: T | null; readonly variance: T | null },
   axes: readonly number[],
 ): T | null {
-  const size: Dim = sizeOf(axes.map((axis) => x.type.shape[axis]));
+  const size: Dim = elementCount(axes.map((axis) => x.type.shape[axis]));
   const count = isStatic(size) ? size : dimLike(x, size);
   const ofMean = gradients.mean === null ? null : div(gradients.mean, count);
   if (gradients.variance === null) return ofMean && broadcastTo(ofMean, x.type.shape);

@@ -13,7 +13,7 @@ import {
 } from '../declare/declare.js';
 import { computeScalar } from '../declare/lowering.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
-import { checkSpan, fromWords, inferRandom, sampleState, withState } from './state.js';
+import { checkSpan, randomLowering, inferRandom, sampleState, withState } from './state.js';
 
 /** `randomBits(state, shape)`. */
 export type RandomBits = <T extends Tensor = DefaultTensor>(
@@ -31,7 +31,7 @@ export const randomBits: OperatorFunction<RandomBits, false> = operator({
   call: (state, shape) => ({ inputs: [state], attributes: { shape: shapeList(shape) } }),
   infer: (context) => inferRandom('randomBits', 'int32', context.attributes.shape, context),
   gradient: 'none',
-  lowering: fromWords(([word]) => word),
+  lowering: randomLowering(([word]) => word),
   samples: [
     { args: [sampleState, [3, 5]] },
     { args: [sampleState, []] },
@@ -103,7 +103,7 @@ export const randomInteger: OperatorFunction<RandomInteger, false> = operator({
     return inferRandom('randomInteger', dtype, shape, context);
   },
   gradient: 'none',
-  lowering: fromWords<AttributesOf<typeof span>>(([first, second], { low, high }, dtype) => {
+  lowering: randomLowering<AttributesOf<typeof span>>(([first, second], { low, high }, dtype) => {
     const unsigned = e.and(e.cast('i64', second), 0xffffffffn);
     const bits = e.or(e.shl(e.cast('i64', e.shrU(first, 1)), 32n), unsigned);
     const value = e.add(e.rem(bits, high - low), low);

@@ -14,8 +14,15 @@ import {
 import { computeScalar } from '../declare/lowering.js';
 import { type ShapeArgument, shapeList } from '../signatures.js';
 import { normalQuantile } from './quantile.js';
-import { checkFloat, checkHolds, fromWords, inferRandom, sampleState, withState } from './state.js';
-import type { Words } from './threefry.js';
+import {
+  checkFloat,
+  checkHolds,
+  randomLowering,
+  inferRandom,
+  sampleState,
+  withState,
+} from './state.js';
+import type { WordPair } from './threefry.js';
 
 export interface NormalOptions {
   /** Default 0. */
@@ -70,7 +77,7 @@ export const randomNormal: OperatorFunction<RandomNormal, false> = operator({
     return inferRandom('randomNormal', dtype, shape, context);
   },
   gradient: 'none',
-  lowering: fromWords<AttributesOf<typeof bell>>((words, { mean, std }, dtype) =>
+  lowering: randomLowering<AttributesOf<typeof bell>>((words, { mean, std }, dtype) =>
     e.add(e.mul(standardNormal(words, dtype), std), mean),
   ),
   samples: [
@@ -81,7 +88,7 @@ export const randomNormal: OperatorFunction<RandomNormal, false> = operator({
 });
 
 /** One bit is the sign; the others, plus a half so that it is never 0, the probability of its tail. */
-function standardNormal([first, second]: Words, dtype: DType): Expr {
+function standardNormal([first, second]: WordPair, dtype: DType): Expr {
   const scalar = computeScalar(dtype);
   const rest = e.cast(scalar, e.and(first, 0x7fffffff));
   const probability =

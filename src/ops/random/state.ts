@@ -8,7 +8,7 @@ import type { Expr } from '../../loop/language/nodes.js';
 import { type SampleArray, tensor } from '../declare/declare.js';
 import { checkShape, shapeToString } from '../declare/infer.js';
 import type { PointLowering } from '../declare/lowering.js';
-import { randomWords, type Words } from './threefry.js';
+import { randomWords, type WordPair } from './threefry.js';
 
 /*
  * Random arrays. The state is an ordinary operand, an int64 array [seed, counter], so that graphs draw
@@ -41,8 +41,8 @@ export function inferRandom(
 }
 
 /** A lowering from the random words of each element. */
-export function fromWords<A>(
-  value: (words: Words, attributes: A, dtype: DType) => Expr,
+export function randomLowering<A>(
+  value: (words: WordPair, attributes: A, dtype: DType) => Expr,
 ): PointLowering<A> {
   return {
     kind: 'point',

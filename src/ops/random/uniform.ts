@@ -16,12 +16,12 @@ import {
   checkFloat,
   checkHolds,
   checkSpan,
-  fromWords,
+  randomLowering,
   inferRandom,
   sampleState,
   withState,
 } from './state.js';
-import type { Words } from './threefry.js';
+import type { WordPair } from './threefry.js';
 
 const span = { shape: attr.dims, low: attr.number, high: attr.number, dtype: attr.dtype };
 type Span = AttributesOf<typeof span>;
@@ -70,7 +70,7 @@ export const randomUniform: OperatorFunction<RandomUniform, false> = operator({
     return inferRandom('randomUniform', dtype, shape, context);
   },
   gradient: 'none',
-  lowering: fromWords<Span>((words, { low, high }, dtype) => {
+  lowering: randomLowering<Span>((words, { low, high }, dtype) => {
     const value = e.add(e.mul(fraction(words, dtype), high - low), low);
     return e.max(e.min(value, justBelow(high, exactBits(dtype))), low);
   }),
@@ -82,7 +82,7 @@ export const randomUniform: OperatorFunction<RandomUniform, false> = operator({
 });
 
 /** A multiple of 2^-p in [0, 1), exact. */
-function fraction([first, second]: Words, dtype: DType): Expr {
+function fraction([first, second]: WordPair, dtype: DType): Expr {
   const bits = exactBits(dtype);
   if (bits <= 32) return e.mul(e.cast('f32', e.shrU(first, 32 - bits)), 2 ** -bits);
   const high = e.cast('f64', e.shrU(first, 5));

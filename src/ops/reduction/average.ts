@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { isStatic, sizeOf } from '../../base/dim/index.js';
+import { isStatic, elementCount } from '../../base/dim/index.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import {
@@ -30,7 +30,7 @@ function countOver<T extends Tensor>(
   shape: Shape,
   axes: ReductionAttributes['axes'],
 ): T | number {
-  const size = sizeOf(normalizeAxes('mean', axes, shape.length).map((axis) => shape[axis]));
+  const size = elementCount(normalizeAxes('mean', axes, shape.length).map((axis) => shape[axis]));
   return isStatic(size) ? size : dimLike(like, size);
 }
 

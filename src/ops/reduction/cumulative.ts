@@ -1,7 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { sameShape, sizeOf } from '../../base/dim/index.js';
+import { sameShape, elementCount } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
-import { equal, type Refusal, words } from '../../ir/requirement.js';
+import { equalSizes, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import { fastTwoSum } from '../../loop/language/compensation.js';
@@ -84,7 +84,9 @@ export function cumulative(spec: CumulativeSpec): OperatorFunction<Cumulative> {
     },
     infer: ({ inputs: [x], attributes: { axis } }) => {
       if (axis !== null) normalizeAxis(name, axis, x.shape.length);
-      return [{ dtype: totalDType(x.dtype), shape: axis === null ? [sizeOf(x.shape)] : x.shape }];
+      return [
+        { dtype: totalDType(x.dtype), shape: axis === null ? [elementCount(x.shape)] : x.shape },
+      ];
     },
     gradient: ({ inputs: [x], grads: [g], attributes: { axis, exclusive, reverse } }) => {
       const flat = axis === null ? flatten(x) : x;
@@ -200,7 +202,7 @@ export const recurrence: OperatorFunction<
       actual: words`${a.shape}`,
     });
     require(a.shape.length === b.shape.length, refusal);
-    a.shape.forEach((dim, k) => require(equal(dim, b.shape[k]), refusal));
+    a.shape.forEach((dim, k) => require(equalSizes(dim, b.shape[k]), refusal));
     return [b];
   },
   gradient: ({ inputs: [a], outputs: [y], grads: [g], attributes: { axis, reverse } }) => {

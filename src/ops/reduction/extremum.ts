@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { boundsOf, type Dim, sameDim, sizeOf } from '../../base/dim/index.js';
+import { boundsOf, type Dim, sameDim, elementCount } from '../../base/dim/index.js';
 import type { Value } from '../../ir/program.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
@@ -90,7 +90,7 @@ function repeatedOnly(
   if (!folded.every((axis) => own(axis) === 1)) return null;
   // Other broadcast axes would remain, which this law does not handle.
   const isWhole = shape.every((dim, axis) => folded.includes(axis) || sameDim(own(axis), dim));
-  return isWhole ? { x, count: sizeOf(folded.map((axis) => shape[axis])) } : null;
+  return isWhole ? { x, count: elementCount(folded.map((axis) => shape[axis])) } : null;
 }
 
 /**
@@ -144,7 +144,7 @@ function argExtremum(name: string, side: 'max' | 'min'): OperatorFunction<ArgRed
       return [{ dtype: 'int64', shape: reducedShape(x.shape, folded, keepdims) }];
     },
     positions: ([{ shape }], { axis }) => [
-      sizeOf(axesOf(axis, shape.length).map((each) => shape[each])),
+      elementCount(axesOf(axis, shape.length).map((each) => shape[each])),
     ],
     gradient: 'none',
     lowering: {

@@ -1,4 +1,4 @@
-import { type Dim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, elementCount } from '../../base/dim/index.js';
 import type { Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import { type OperatorFunction, tensor } from '../declare/declare.js';
@@ -51,7 +51,7 @@ function productOfOthers<T extends Tensor>(x: T, axes: ReductionAttributes['axes
   const moved = order.map((axis): Dim => shape[axis]);
   const rows = reshape(transpose(x, order), [
     ...moved.slice(0, kept.length),
-    sizeOf(moved.slice(kept.length)),
+    elementCount(moved.slice(kept.length)),
   ]);
   const before = cumprod(rows, -1, { exclusive: true });
   const behind = cumprod(rows, -1, { exclusive: true, reverse: true });

@@ -1,5 +1,5 @@
 import * as attr from '../../base/attributes/attribute.js';
-import { minDim, sizeOf } from '../../base/dim/index.js';
+import { minDim, elementCount } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
 import { atLeast, type Require, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
@@ -170,8 +170,8 @@ export function checkNotEmpty(
   folded: readonly number[],
   require: Require,
 ): void {
-  const count = sizeOf(folded.map((axis) => shape[axis]));
-  const results = sizeOf(shape.filter((_, axis) => !folded.includes(axis)));
+  const count = elementCount(folded.map((axis) => shape[axis]));
+  const results = elementCount(shape.filter((_, axis) => !folded.includes(axis)));
   require(atLeast(count, minDim(results, 1)), () => ({
     error: 'shape',
     op,

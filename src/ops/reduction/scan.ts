@@ -1,4 +1,4 @@
-import { type Dim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, elementCount } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../loop/language/nodes.js';
@@ -89,7 +89,7 @@ function scanColumns(context: KernelContext<unknown>, scan: Scan): (lead: readon
   const inner = shape.slice(scan.axis + 1);
   const extent = shape[scan.axis];
   const innerDims: readonly Dim[] = context.outputTypes[0].shape.slice(scan.axis + 1);
-  const rowLength = context.extent(sizeOf(innerDims));
+  const rowLength = context.extent(elementCount(innerDims));
   const rows = scan.dtypes.map((dtype, k) => context.scratch(`state${k}`, dtype, rowLength));
   return (lead) => {
     const advance = (first: Expr, count: number): Stmt =>

@@ -1,7 +1,7 @@
 import * as attr from '../../base/attributes/attribute.js';
 import { type Dim, isStatic, sameDim, sameShape } from '../../base/dim/index.js';
 import { type DType, isFloat } from '../../base/dtype.js';
-import { equal, type Refusal, words } from '../../ir/requirement.js';
+import { equalSizes, type Refusal, words } from '../../ir/requirement.js';
 import type { Shape, Tensor } from '../../ir/types.js';
 import * as e from '../../loop/language/build.js';
 import {
@@ -79,7 +79,7 @@ export const broadcastTo: OperatorFunction<
       const extent = x.shape[axis - lead] ?? 1;
       if (extent === 1) return dim;
       // A symbolic extent that may turn out to be 1 needs `stretchTo`.
-      require(isStatic(extent) ? equal(extent, dim) : sameDim(extent, dim), refusal);
+      require(isStatic(extent) ? equalSizes(extent, dim) : sameDim(extent, dim), refusal);
       return extent;
     });
     return [{ dtype: x.dtype, shape: stretched }];

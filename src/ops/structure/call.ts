@@ -3,7 +3,7 @@ import type { Dim } from '../../base/dim/index.js';
 import { GraphError } from '../../base/errors.js';
 import type { AttributesOf } from '../../base/attributes/schema.js';
 import { bindTypes, substituteType, symbolsOfTypes } from '../../ir/bind.js';
-import { checkArgument, rule } from '../../base/attributes/options.js';
+import { checkArgument, valueRule } from '../../base/attributes/options.js';
 import { namedInputs, Program } from '../../ir/program.js';
 import { requireAt } from '../../ir/requirement.js';
 import type { Tensor } from '../../ir/types.js';
@@ -30,7 +30,7 @@ export interface PreparedProgram {
   readonly gives: readonly number[];
 }
 
-const preparedProgram = rule(
+const preparedProgram = valueRule(
   'a Program, or one with a backward program that was prepared for it',
   (value): value is PreparedProgram =>
     typeof value === 'object' &&

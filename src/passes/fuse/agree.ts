@@ -12,7 +12,12 @@ import { identityPath, mostMembers } from './inline.js';
 const mostStreams = 24;
 
 /** Whether what one cluster writes can be found in registers by another that reads it. */
-export function agree(program: Program, costs: Costs, from: Cluster, into: Cluster): boolean {
+export function canPassInRegisters(
+  program: Program,
+  costs: Costs,
+  from: Cluster,
+  into: Cluster,
+): boolean {
   if (from.draft.kind === 'control' || into.draft.kind === 'control') return false;
   if (from.draft.kind === 'rows') return false;
   const isEpilogue = from.draft.kind !== 'point';
@@ -69,7 +74,7 @@ export function readOnlyAtIdentity(program: Program, value: Value, { draft }: Cl
 }
 
 /** Whether two reductions fold the same axes of values of one shape. */
-export function foldAlike(program: Program, a: Cluster, b: Cluster): boolean {
+export function haveSameFolds(program: Program, a: Cluster, b: Cluster): boolean {
   const [x, y] = [a, b].map(({ draft }) => foldedAxes(program, draft.anchors[0]));
   return sameShape(a.draft.domain, b.draft.domain) && x.join() === y.join();
 }

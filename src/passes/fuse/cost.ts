@@ -6,7 +6,7 @@ import { visitExprs } from '../../loop/language/visit.js';
 import { type Access, computeScalar } from '../../ops/declare/lowering.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { settle } from '../../ops/elements.js';
-import { Extents } from '../../loop/language/extents.js';
+import { ExtentParameters } from '../../loop/language/extents.js';
 import { attributesKey } from '../lower/nests/signature.js';
 
 /** What computing one element of a point operator takes, read off its lowered expression. */
@@ -56,7 +56,7 @@ export class Costs {
     const call = this.#program.node(id) as CallNode;
     const { lowering } = declarationOf(call.op);
     if (lowering.kind !== 'point') return { work: Infinity, reads: [], width: 0 };
-    const extents = new Extents();
+    const extents = new ExtentParameters();
     const operands = this.#program.operands(id);
     const counters = operands.map(({ type }) => new CountingAccess(extents, type));
     const [{ dtype, shape }] = call.types;
@@ -88,7 +88,7 @@ class CountingAccess implements Access {
   /** The bytes of the widest scalar that positions are computed from: gathering reads 64-bit ones. */
   width = 0;
 
-  constructor(extents: Extents, type: CallNode['types'][number]) {
+  constructor(extents: ExtentParameters, type: CallNode['types'][number]) {
     this.dtype = type.dtype;
     this.shape = extents.shape(type.shape);
     this.#element = e.variable('x', computeScalar(type.dtype));

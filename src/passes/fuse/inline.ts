@@ -1,5 +1,5 @@
 import { bytesOf } from '../../base/dtype.js';
-import { type Dim, floorDivDim, mulDim, sameShape, sizeOf } from '../../base/dim/index.js';
+import { type Dim, floorDivDim, mulDim, sameShape, elementCount } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
@@ -78,7 +78,8 @@ export function inlinePoints(program: Program, costs: Costs): Draft[] {
       const places = outputs.has(id) ? null : readingPaths(program, value, uses[id], homes, costs);
       if (places !== null && places.length > 0) {
         const evaluations = places.flatMap(({ paths }) => [...paths.values()]);
-        const isOnce = places.length === 1 && atMostOnce(evaluations, sizeOf(value.type.shape));
+        const isOnce =
+          places.length === 1 && atMostOnce(evaluations, elementCount(value.type.shape));
         const chain = isOnce ? 0 : repeatedWork(id, uses[id], repeated, costs);
         const fits = places.every(({ draft }) => draft.members.size < mostMembers);
         const isCut = isOnce && wouldBeTooLong(continued.get(id), places[0].draft, costs);
@@ -128,7 +129,7 @@ function newDraft(program: Program, id: NodeId, node: CallNode): Draft {
   // A loop may have no result at all.
   const [{ shape }] = kind === 'reduce' ? operandTypes(program, id) : [...node.types, noType];
   const domain = shape;
-  const paths = new Map([[id, new Map([[identityPath, sizeOf(domain)]])]]);
+  const paths = new Map([[id, new Map([[identityPath, elementCount(domain)]])]]);
   return { anchors: [id], members: new Set([id]), domain, kind, continuesKernel: false, paths };
 }
 
@@ -182,7 +183,7 @@ function readingPaths(
       if (paths === undefined) byDraft.set(draft, (paths = new Map()));
       if (lowering.kind !== 'point') {
         const isFolded = lowering.kind === 'reduce' && isDirect;
-        paths.set(isFolded ? identityPath : `${reader}.${operand}`, sizeOf(value.type.shape));
+        paths.set(isFolded ? identityPath : `${reader}.${operand}`, elementCount(value.type.shape));
         continue;
       }
       for (const [path, evaluations] of draft.paths.get(reader)!) {

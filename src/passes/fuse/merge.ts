@@ -3,7 +3,7 @@ import type { Program, Value } from '../../ir/program.js';
 import type { Group } from '../groups/group.js';
 import { isWide, rowFrame } from '../groups/rows.js';
 import { viewed } from '../rewrite/views.js';
-import { agree, foldAlike, isSmallEnough } from './agree.js';
+import { canPassInRegisters, haveSameFolds, isSmallEnough } from './agree.js';
 import { type Cluster, Clusters } from './clusters.js';
 import type { Costs } from './cost.js';
 import type { Draft } from './inline.js';
@@ -95,7 +95,7 @@ class Merger {
   #canMerge(from: Cluster, into: Cluster, inRows: boolean): boolean {
     const canShare = inRows
       ? isSmallEnough(from, into) && fitsRows(this.#program, from, into)
-      : agree(this.#program, this.#costs, from, into);
+      : canPassInRegisters(this.#program, this.#costs, from, into);
     return canShare && !this.#clusters.hasDetour(from, into);
   }
 
@@ -151,7 +151,7 @@ class Merger {
     for (let i = 0; i + 1 < reductions.length; i++) {
       const [a, b] = [reductions[i], reductions[i + 1]].sort((x, y) => x.order - y.order);
       if (!this.#clusters.has(a) || !this.#clusters.has(b)) continue;
-      if (!isSmallEnough(a, b) || !foldAlike(this.#program, a, b)) continue;
+      if (!isSmallEnough(a, b) || !haveSameFolds(this.#program, a, b)) continue;
       if (!this.#clusters.depends(a, b)) reductions[i + 1] = this.#merge(a, b);
     }
   }

@@ -6,7 +6,7 @@ import { type Access, computeScalar } from '../../ops/declare/lowering.js';
 import type { Draft } from './inline.js';
 import { inOrder } from '../lower/nests/access.js';
 import { KernelBuilder } from '../lower/nests/builder.js';
-import { type Placement, Scope } from '../lower/nests/scope.js';
+import { type ValueLocations, KernelScope } from '../lower/nests/scope.js';
 import { isNarrow, isWide, type RowFrame, rowFrame, sameFrame } from '../groups/rows.js';
 
 /** What two clusters are asked for before they share the rows of one kernel. */
@@ -42,7 +42,7 @@ class Watch {
   readonly #program: Program;
   readonly #frame: RowFrame;
   readonly #into: Part;
-  readonly #scope: Scope;
+  readonly #scope: KernelScope;
   /** Where the row stands: a variable for each axis of more than one element. */
   readonly #at: readonly Expr[];
   #isOwn = true;
@@ -54,11 +54,11 @@ class Watch {
     this.#at = frame.domain.map((_, axis) => e.variable(`i${axis}`, 'i32'));
     const builder = new KernelBuilder();
     const places = new Map<Value, number>();
-    const placement: Placement = {
+    const placement: ValueLocations = {
       placeOf: (value) => places.get(value) ?? places.set(value, places.size).size - 1,
     };
     const members = new Set<NodeId>(into.draft.members);
-    const scope = new Scope(program, builder, placement, members);
+    const scope = new KernelScope(program, builder, placement, members);
     const given = new Map<Value, Access>();
     for (const value of from.writes) given.set(value, this.#watched(value, scope));
     for (const id of into.draft.anchors) {
@@ -94,7 +94,7 @@ class Watch {
     );
   }
 
-  #watched(value: Value, scope: Scope): Access {
+  #watched(value: Value, scope: KernelScope): Access {
     const { dtype, shape } = value.type;
     const place = this.#placeOf(value);
     const element = e.variable('element', computeScalar(dtype));

@@ -7,7 +7,7 @@ import { slice } from '../../ops/movement/slice.js';
 import { ofAnySize } from '../rewrite/loop-body.js';
 import type { Differentiate } from './loop-flow.js';
 import { indicesOf } from '../rewrite/marks.js';
-import { split } from './split.js';
+import { splitJoint } from './split.js';
 import { instantiate } from '../rewrite/transform.js';
 
 /** The backward program of one branch. */
@@ -35,7 +35,7 @@ export function branchBackward(
     const inputs = branch.inputs.length;
     const request = differentiate(branch, needs, flows);
     const { gives } = request;
-    const { backward, saved } = split(request, 'none', false, {
+    const { backward, saved } = splitJoint(request, 'none', false, {
       isHeld: (place) => place < inputs || isSettled[place - inputs],
       isKeepable: () => false,
       seen: outputs.map((output, i) => tight(request.seeds[i].type, loose[k][output])),

@@ -19,9 +19,9 @@ import { carriers, nodesBetween } from './flow.js';
 import { branchBackward } from './branch-gradient.js';
 import { loopBackward } from './loop-gradient.js';
 import { indicesOf } from '../rewrite/marks.js';
-import { type Covered, coveredLoops, mergeLoops } from '../loops/merge-loops.js';
-import { type Memo, remembered } from '../rewrite/memo.js';
-import { type JointRequest, split } from './split.js';
+import { type EquivalentLoops, coveredLoops, mergeLoops } from '../loops/merge-loops.js';
+import { type Memo, memoized } from '../rewrite/memo.js';
+import { type JointRequest, splitJoint } from './split.js';
 import { instantiate } from '../rewrite/transform.js';
 
 /** A differentiation request, over program values or arrays. */
@@ -102,7 +102,11 @@ export function gradient<T extends Tensor>(request: GradientRequest<T>): readonl
 }
 
 /** True when gradients are requested with respect to results of one of several loops. */
-function isWanted({ by, others }: Covered, program: Program, wanted: ReadonlySet<Value>): boolean {
+function isWanted(
+  { by, others }: EquivalentLoops,
+  program: Program,
+  wanted: ReadonlySet<Value>,
+): boolean {
   return [by, ...others.keys()].some((id) => program.results(id).some((each) => wanted.has(each)));
 }
 
@@ -188,7 +192,7 @@ export function backwardProgram(
   wrt: readonly boolean[],
   flows: readonly boolean[] = floatOutputs(program),
 ): Program {
-  return remembered(backwards, program, [wrt, flows], () => {
+  return memoized(backwards, program, [wrt, flows], () => {
     const raw = Program.from(program, (into) => {
       const { grads } = appendGradients(program, into, wrt, flows);
       into.setOutputs(
@@ -208,11 +212,11 @@ function backwardAfter(
   wrt: readonly boolean[],
   flows: readonly boolean[],
 ): BackwardAfter {
-  return remembered(backwardsAfter, program, [wrt, flows], () => {
+  return memoized(backwardsAfter, program, [wrt, flows], () => {
     // Memory is not a constraint here: in one program, recomputed values may become shared.
     const request = differentiated(program, wrt, flows);
     const { gives } = request;
-    const { backward, saved } = split(request, 'none', false);
+    const { backward, saved } = splitJoint(request, 'none', false);
     const there = program.inputs.length + program.outputs.length;
     if (saved.every((k) => k < there)) return { program: backward, reads: saved, gives };
     // If it needs values that are neither recomputable nor saved, the whole program runs once more.
@@ -229,7 +233,7 @@ const branches: Memo<Memo<BranchBackward | null>> = new WeakMap();
 
 function backwardOfLoop(step: LoopStep): LoopBackward | null {
   const { body, slices, states, needs, flows, save, canShift } = step;
-  return remembered(loops, body, [slices, states, needs, flows, save, canShift], () =>
+  return memoized(loops, body, [slices, states, needs, flows, save, canShift], () =>
     loopBackward(step, differentiated),
   );
 }
@@ -237,8 +241,8 @@ function backwardOfLoop(step: LoopStep): LoopBackward | null {
 function backwardOfBranches(request: Branches): BranchBackward | null {
   const { needs, flows, isSettled, loose } = request;
   const [then, otherwise] = request.branches;
-  const others = remembered(branches, then, [], () => new WeakMap());
-  return remembered(others, otherwise, [needs, flows, isSettled, loose], () =>
+  const others = memoized(branches, then, [], () => new WeakMap());
+  return memoized(others, otherwise, [needs, flows, isSettled, loose], () =>
     branchBackward(request, differentiated),
   );
 }

@@ -5,7 +5,7 @@ import { differentiated, floatOutputs } from './gradient.js';
 import { inline } from '../rewrite/inline.js';
 import type { SavePolicy } from './keep.js';
 import { indicesOf } from '../rewrite/marks.js';
-import { split } from './split.js';
+import { splitJoint } from './split.js';
 
 /** Forward and backward programs that share their work. */
 export interface JointProgram extends PreparedProgram {
@@ -30,7 +30,7 @@ export function jointProgram(
   const flat = inline(program, ({ regions }) => regions.length === 1);
   const request = differentiated(flat, wrt, flows);
   return {
-    ...split(request, save, true),
+    ...splitJoint(request, save, true),
     gives: request.gives,
     flows: indicesOf(flows),
     wrt: indicesOf(wrt),

@@ -15,7 +15,7 @@ import { nominalBytes } from '../rewrite/nominal.js';
  */
 export type SavePolicy = 'all' | 'none' | 'auto' | number;
 
-export interface KeepRequest {
+export interface SaveRequest {
   readonly program: Program;
   /** True for nodes of the backward pass. No other node may depend on them. */
   isLate(id: NodeId): boolean;
@@ -32,7 +32,7 @@ export interface KeepRequest {
   readonly behind?: (id: NodeId) => readonly Value[];
 }
 
-export interface Kept {
+export interface SavedValues {
   /** The forward nodes that backward recomputes. */
   readonly again: ReadonlySet<NodeId>;
   /** The forward values, constants apart, that backward and those nodes read. */
@@ -48,7 +48,7 @@ export interface Kept {
  * For a byte limit the recomputable calls are added one by one, cheapest first, until the cut is small
  * enough. More of them never make it larger, so their number is found by bisection.
  */
-export function chooseKept(request: KeepRequest): Kept {
+export function chooseSaved(request: SaveRequest): SavedValues {
   const { program, isLate, wanted, held, policy } = request;
   const { isRepeatable = () => false, isKeepable = () => true, behind = () => [] } = request;
   const source: Source = {
@@ -73,9 +73,9 @@ export function chooseKept(request: KeepRequest): Kept {
       (isRepeatable(id) && !introducesDims(program, id)) ||
       program.results(id).some((value) => !isKeepable(value)),
   );
-  const keeping = (allowed: readonly NodeId[]): Kept =>
+  const keeping = (allowed: readonly NodeId[]): SavedValues =>
     readingFrom(source, needed, leastCut(source, needed, new Set([...allowed, ...repeated])));
-  const bytes = ({ values }: Kept): number =>
+  const bytes = ({ values }: SavedValues): number =>
     values.reduce((sum, value) => sum + (free.has(value) ? 0 : nominalBytes(value.type)), 0);
 
   if (policy === 'all') return keeping(forward.filter((id) => isFree(program, id)));
@@ -83,7 +83,7 @@ export function chooseKept(request: KeepRequest): Kept {
     return keeping(forward.filter((id) => !introducesDims(program, id)));
   }
   const { order, free: none, cheap } = recomputable(program, forward);
-  const first = (count: number): Kept => keeping(order.slice(0, count));
+  const first = (count: number): SavedValues => keeping(order.slice(0, count));
   if (policy === 'auto') return first(cheap);
   let [low, high] = [none, order.length];
   while (low < high) {
@@ -145,7 +145,7 @@ function readingFrom(
   { program, needs }: Source,
   needed: readonly Value[],
   again: ReadonlySet<NodeId>,
-): Kept {
+): SavedValues {
   const values = new Set<Value>();
   const seen = new Set<Value>(needed);
   for (const value of seen) {

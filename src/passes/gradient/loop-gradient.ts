@@ -13,7 +13,7 @@ import {
 import { type Differentiate, loopFlow } from './loop-flow.js';
 import { indicesOf } from '../rewrite/marks.js';
 import { nominalBytes } from '../rewrite/nominal.js';
-import { type JointRequest, split } from './split.js';
+import { type JointRequest, splitJoint } from './split.js';
 
 /**
  * Derives the backward loop of a loop; null where no gradient reaches anything that needs one.
@@ -35,14 +35,14 @@ export function loopBackward(step: LoopStep, differentiate: Differentiate): Loop
   /** The row that equals a state at the end of the iteration. */
   const rowOf = (state: number): number =>
     step.canShift ? values.slice(0, rows).indexOf(values[rows + state]) : -1;
-  const { forward, backward, saved } = split(request, save, false, {
+  const { forward, backward, saved } = splitJoint(request, save, false, {
     isHeld: (place) => {
       if (place >= inputs) return place < inputs + rows;
       return place < slices || isCapture(place) || rowOf(place - slices) >= 0;
     },
     isRepeatable: invariants(request, isCapture),
     isKeepable: isStackable(request),
-    spoken: request.gives.filter(isCapture).map((k) => body.inputs[k].type),
+    extraTypes: request.gives.filter(isCapture).map((k) => body.inputs[k].type),
   });
   const roleOf = (place: number): Role => {
     if (place >= inputs + rows + states) return 'saved';

@@ -1,7 +1,7 @@
 import type { NodeId } from '../../graph/graph.js';
 import { Program } from '../../ir/program.js';
 import { Copies } from '../rewrite/copies.js';
-import { chooseKept, type SavePolicy } from './keep.js';
+import { chooseSaved, type SavePolicy } from './keep.js';
 import { mergeMarkedLoops } from '../loops/merge-loops.js';
 
 export type { SavePolicy } from './keep.js';
@@ -27,7 +27,7 @@ export function rematerialize(
   }
   const isLate = (id: NodeId): boolean => late[id] === 1;
   const held = [...program.inputs, ...program.outputs.map(({ value }) => value)];
-  const { again } = chooseKept({ program, isLate, wanted: [], held, policy });
+  const { again } = chooseSaved({ program, isLate, wanted: [], held, policy });
   if (again.size === 0) return program;
   return Program.from(program, (into) => {
     const copies = new Copies(program, into, { nodes: again, isApart: true });

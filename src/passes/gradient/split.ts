@@ -5,8 +5,8 @@ import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { type Output, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
-import { chooseKept, type SavePolicy } from './keep.js';
-import { type Again, Copies } from '../rewrite/copies.js';
+import { chooseSaved, type SavePolicy } from './keep.js';
+import { type SecondCopies, Copies } from '../rewrite/copies.js';
 import { requireKnown } from '../rewrite/transform.js';
 
 /** A program that computes results followed by their gradients, and the policy for sharing. */
@@ -43,18 +43,18 @@ export interface SplitOptions {
    */
   readonly isKeepable?: (value: Value) => boolean;
   /** Additional types whose dimensions backward must be able to determine. */
-  readonly spoken?: readonly TensorType[];
+  readonly extraTypes?: readonly TensorType[];
   /** The visible types of incoming gradients. Default: all. */
   readonly seen?: readonly TensorType[];
 }
 
-const nothing: Again = { nodes: new Set(), isApart: false };
+const nothing: SecondCopies = { nodes: new Set(), isApart: false };
 
 /**
  * Splits a joint program into two that share as much as `policy` says. With `isApart` recomputed values stay
  * recomputed, even where both end up in one program.
  */
-export function split(
+export function splitJoint(
   { joint, boundary, inputs, seeds, results, grads }: JointRequest,
   policy: SavePolicy,
   isApart: boolean,
@@ -62,7 +62,7 @@ export function split(
     isHeld = () => true,
     isRepeatable = () => false,
     isKeepable,
-    spoken = [],
+    extraTypes = [],
     seen = seeds.map(({ type }) => type),
   }: SplitOptions = {},
 ): Split {
@@ -73,7 +73,7 @@ export function split(
   });
   const held = [...places.keys()];
   const finders = isKeepable === undefined ? noFinders : findersOf(joint, seen);
-  const { again, values } = chooseKept({
+  const { again, values } = chooseSaved({
     program: joint,
     isLate: (id) => id >= boundary,
     wanted: grads.map(({ value }) => value),
@@ -85,7 +85,7 @@ export function split(
   });
   const made = [...joint.graph.nodes()].filter((id) => id >= boundary || again.has(id));
   const given = [...values.map(({ type }) => type), ...seen];
-  const all = [...seeds.map(({ type }) => type), ...spoken];
+  const all = [...seeds.map(({ type }) => type), ...extraTypes];
   const saved = [...values, ...carriersOfDims(joint, made, held, given, all)];
   const extra = saved.filter((value) => !places.has(value));
   extra.forEach((value, k) => places.set(value, ends.length + k));
@@ -167,7 +167,7 @@ function part(
   joint: Program,
   inputs: readonly Value[],
   belongs: (id: NodeId) => boolean,
-  again: Again,
+  again: SecondCopies,
   outputs: readonly Output[],
   first: readonly NodeId[] = [],
 ): Program {

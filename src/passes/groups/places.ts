@@ -1,24 +1,24 @@
-import { type Dim, sizeOf } from '../../base/dim/index.js';
+import { type Dim, elementCount } from '../../base/dim/index.js';
 import type { DType } from '../../base/dtype.js';
 import { InternalError } from '../../base/errors.js';
 import type { Program, Value } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
 import type { Var } from '../../loop/language/nodes.js';
 import type { Group } from './group.js';
-import { roomFor } from './room.js';
+import { symbolicUpperBound } from './room.js';
 import { isExtents } from '../rewrite/measure.js';
 import { viewed } from '../rewrite/views.js';
 
 /** Contents of a buffer of a program. */
-export type PlaceRole =
+export type BufferRole =
   | { readonly kind: 'input'; readonly index: number }
   | { readonly kind: 'constant'; readonly data: ConstantData }
   | { readonly kind: 'temporary' }
   | { readonly kind: 'scratch'; readonly name: string };
 
 /** A row-major buffer in memory whose address is passed to kernels. */
-export interface Place {
-  readonly role: PlaceRole;
+export interface PlannedBuffer {
+  readonly role: BufferRole;
   readonly dtype: DType;
   readonly length: Dim;
   /** Live range in steps of the schedule; outputs live to the step after the last. */
@@ -45,12 +45,12 @@ interface Address {
  * The memory of a program and the regions of its loops and branches. A location is a number: a buffer, or,
  * below zero, an address.
  */
-export class Memory {
-  readonly places: Place[] = [];
+export class ProgramMemory {
+  readonly places: PlannedBuffer[] = [];
   readonly #addresses: Address[] = [];
   readonly #bound: Set<string> = new Set();
 
-  place(role: PlaceRole, dtype: DType, length: Dim, first: number, last: number = first): number {
+  place(role: BufferRole, dtype: DType, length: Dim, first: number, last: number = first): number {
     const most = this.roomFor(length);
     if (most === null) throw new InternalError(`nothing bounds the size ${String(length)}`);
     return this.places.push({ role, dtype, length: most, first, last, taken: null }) - 1;
@@ -63,7 +63,7 @@ export class Memory {
 
   /** Upper bound of a length, in sizes that are known before the program runs; null for none. */
   roomFor(length: Dim): Dim | null {
-    return this.#bound.size === 0 ? length : roomFor(length, this.#bound);
+    return this.#bound.size === 0 ? length : symbolicUpperBound(length, this.#bound);
   }
 
   /** A location inside of others, at the address in a variable of `main`. */
@@ -91,15 +91,15 @@ export class Memory {
 }
 
 /** The steps of a group in the schedule: one, unless it has nested steps. */
-export interface Span {
+export interface StepRange {
   readonly first: number;
   readonly last: number;
 }
 
 /** Context of a region, which a program of its own does not have. */
-export interface Surroundings {
-  readonly memory: Memory;
-  readonly spanOf: (group: Group) => Span;
+export interface RegionContext {
+  readonly memory: ProgramMemory;
+  readonly spanOf: (group: Group) => StepRange;
   /** Locations of the inputs. */
   readonly inputs: ReadonlyMap<Value, number>;
   /**
@@ -109,18 +109,21 @@ export interface Surroundings {
 }
 
 /** Locations of the results of groups with regions; null for an ordinary group. */
-export type PlaceControl = (group: Group, places: Places) => ReadonlyMap<Value, number> | null;
+export type PlaceControl = (
+  group: Group,
+  places: BufferAssignment,
+) => ReadonlyMap<Value, number> | null;
 
 /**
  * Buffer assignment of a scheduled program. A result reuses the buffer of an operand that dies at the same
  * step, unless it is an output, which may be needed elsewhere; `replaced` says for outputs which input they
  * are meant to overwrite.
  */
-export class Places {
-  readonly memory: Memory;
+export class BufferAssignment {
+  readonly memory: ProgramMemory;
   readonly #program: Program;
   readonly #inputs: ReadonlyMap<Value, number>;
-  readonly #around: Surroundings | null;
+  readonly #around: RegionContext | null;
   readonly #locations: Map<Value, number> = new Map();
   readonly #lastRead: Map<Value, number> = new Map();
   readonly #outputs: ReadonlySet<Value>;
@@ -132,12 +135,12 @@ export class Places {
     schedule: readonly Group[],
     replaced: readonly (number | null)[] = [],
     control: PlaceControl = () => null,
-    around: Surroundings | null = null,
-    spanOf: (group: Group) => Span = around?.spanOf ?? stepsOf(schedule),
+    around: RegionContext | null = null,
+    spanOf: (group: Group) => StepRange = around?.spanOf ?? stepsOf(schedule),
   ) {
     this.#program = program;
     this.#around = around;
-    this.memory = around?.memory ?? new Memory();
+    this.memory = around?.memory ?? new ProgramMemory();
     this.#inputs = new Map(program.inputs.map((value, index) => [value, index]));
     this.#outputs = new Set(program.outputs.map(({ value }) => viewed(program, value)));
     for (const [value, location] of around?.inputs ?? []) this.#locations.set(value, location);
@@ -171,7 +174,7 @@ export class Places {
     }
   }
 
-  get all(): readonly Place[] {
+  get all(): readonly PlannedBuffer[] {
     return this.memory.places;
   }
 
@@ -211,7 +214,7 @@ export class Places {
     const role = this.#roleOf(value);
     if (role === undefined) return;
     const { dtype, shape } = value.type;
-    this.#locations.set(value, this.memory.place(role, dtype, sizeOf(shape), first, last));
+    this.#locations.set(value, this.memory.place(role, dtype, elementCount(shape), first, last));
   }
 
   #put(value: Value, location: number, step: number): void {
@@ -251,7 +254,7 @@ export class Places {
     return false;
   }
 
-  #roleOf(value: Value): PlaceRole | undefined {
+  #roleOf(value: Value): BufferRole | undefined {
     const node = this.#program.node(value.node);
     if (node.kind === 'variable') {
       return { kind: 'input', index: this.#inputs.get(value)! };
@@ -264,7 +267,7 @@ export class Places {
 }
 
 /** One step for every group, in order. */
-function stepsOf(schedule: readonly Group[]): (group: Group) => Span {
+function stepsOf(schedule: readonly Group[]): (group: Group) => StepRange {
   const steps = new Map(schedule.map((group, step) => [group, { first: step, last: step }]));
   return (group) => steps.get(group)!;
 }

@@ -9,7 +9,7 @@ interface Range {
 }
 
 /** The symbols whose sizes are not known yet. */
-export interface Own {
+export interface UnknownSymbols {
   has(symbol: string): boolean;
   /** Symbolic upper bound of one of them; null or undefined for its static bounds. */
   most?(symbol: string): Dim | null;
@@ -19,11 +19,11 @@ export interface Own {
  * Upper bound of a dimension, in symbols that are not `own`: memory to reserve for a size that only a run
  * decides. Null where there is none.
  */
-export function roomFor(dim: Dim, own: Own): Dim | null {
+export function symbolicUpperBound(dim: Dim, own: UnknownSymbols): Dim | null {
   return rangeOf(dim, own).high;
 }
 
-function rangeOf(dim: Dim, own: Own): Range {
+function rangeOf(dim: Dim, own: UnknownSymbols): Range {
   if (typeof dim === 'number') return { low: dim, high: dim };
   let low: Dim = 0;
   let high: Dim | null = 0;
@@ -49,7 +49,7 @@ function productOf(factors: readonly Range[]): Range {
   );
 }
 
-function rangeOfAtom(atom: Atom, own: Own): Range {
+function rangeOfAtom(atom: Atom, own: UnknownSymbols): Range {
   if (atom.kind === 'symbol') {
     const { min, max } = atom.bounds;
     if (own.has(atom.name)) {

@@ -1,4 +1,4 @@
-import { type Dim, sameShape, sizeOf } from '../../base/dim/index.js';
+import { type Dim, sameShape, elementCount } from '../../base/dim/index.js';
 import type { NodeId } from '../../graph/graph.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
@@ -30,7 +30,7 @@ export function rowFrame(program: Program, reduction: NodeId): RowFrame | null {
   const wide = domain.flatMap((dim, axis) => (dim === 1 ? [] : [axis]));
   const last = wide[wide.length - 1];
   if (last === undefined || !folded.includes(last)) return null;
-  const length = sizeOf(domain.filter((_, axis) => folded.includes(axis)));
+  const length = elementCount(domain.filter((_, axis) => folded.includes(axis)));
   const isShort = typeof length !== 'number' || length <= longestRow;
   return isShort && wide.some((axis) => !folded.includes(axis)) ? { domain, folded } : null;
 }

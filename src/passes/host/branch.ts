@@ -1,7 +1,7 @@
 import type { Program } from '../../ir/program.js';
 import type { CallNode } from '../../ir/program.js';
 import type { RoutineBuilder } from './routine.js';
-import type { Call, HostStatement, Result, Stretch } from './statements.js';
+import type { HostStatementOf, HostStatement, HostResult, Stretch } from './statements.js';
 
 /** A branch: the first region where the predicate holds, else the second. */
 export function branch(
@@ -11,14 +11,14 @@ export function branch(
 ): readonly Stretch[] {
   const flag = builder.name('flag');
   builder.emit({ kind: 'load', name: flag.key, from: predicate, dtype: 'bool' });
-  const results: Result[] = [];
+  const results: HostResult[] = [];
   const made = call.types.map(({ dtype, shape }): Stretch => {
     const of = builder.handle(dtype);
     const names = shape.map((dim) => (builder.isKnown(dim) ? null : builder.name('extent')));
     results.push({ kind: 'own', as: of, extents: names.map((name) => name?.key ?? null) });
     return { of, shape: shape.map((dim, axis) => names[axis] ?? dim) };
   });
-  const side = (program: Program, where: string): Call => {
+  const side = (program: Program, where: string): HostStatementOf<'call'> => {
     const callee = { program, kind: 'region', isOptional: true } as const;
     return { kind: 'call', callee, operands, results, site: { where: [where], call } };
   };

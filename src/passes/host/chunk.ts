@@ -3,7 +3,7 @@ import { type CallNode, Program, type Value } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
 import { whileLoop } from '../../ops/control/while-loop.js';
 import type { WhileForm } from '../../ops/declare/lowering.js';
-import { carrierOf, openSymbols, partition } from './partition.js';
+import { carrierOf, undeterminedSymbols, partition } from './partition.js';
 
 /** A loop for at most so many iterations, compiled as one. */
 export interface Chunk {
@@ -25,7 +25,7 @@ export function chunkOf(
   const program = new Program();
   const values = operands.map((type, k) => program.variable(`x${k}`, type));
   const limit = program.freshDim('chunk', { min: 1 }) as DimExpr;
-  const symbols = openSymbols(operands);
+  const symbols = undeterminedSymbols(operands);
   program.variable('sizes', carrierOf([...symbols, limit]));
   const results = whileLoop<Value>(condition, body, {
     states: values.slice(0, states),

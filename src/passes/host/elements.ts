@@ -5,7 +5,7 @@ import { mapAttributeDims } from '../../base/attributes/schema.js';
 import { substituteType } from '../../ir/bind.js';
 import type { CallNode } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
-import { type Foreign, refuseElements } from '../../ops/declare/check.js';
+import { type RefusedElement, refuseElements } from '../../ops/declare/check.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import { detailsOf } from './evaluate.js';
 
@@ -35,7 +35,7 @@ export function refuseInCapturedCode(
 }
 
 /** The error for an element that a captured call does not accept. */
-export function foreignInCapturedCode(call: CallNode, foreign: Foreign): Error {
+export function foreignInCapturedCode(call: CallNode, foreign: RefusedElement): Error {
   return inCapturedCode(declarationOf(call.op).check!.refusal(foreign, call.attributes), call);
 }
 

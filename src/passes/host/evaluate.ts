@@ -2,37 +2,40 @@ import { type Dim, type DimBindings, evaluateDim, substituteDim } from '../../ba
 import { inContext } from '../../base/errors.js';
 import type { CallNode } from '../../ir/program.js';
 import { joinedWords, type Refusal, textOfWords, wordsOver } from '../../ir/requirement.js';
-import type { Site, Test } from './statements.js';
+import type { HostSite, ZeroTest } from './statements.js';
 
 /*
  * The integers of a routine, and errors at its sites, as an interpreter evaluates them: functions of what the names
  * stand for. What no run changes is computed when they are made.
  */
 
-export type Evaluate<T> = (names: DimBindings) => T;
+export type DimEvaluator<T> = (names: DimBindings) => T;
 
-export function integer(dim: Dim): Evaluate<number> {
+export function dimEvaluator(dim: Dim): DimEvaluator<number> {
   return typeof dim === 'number' ? () => dim : (names) => evaluateDim(dim, names);
 }
 
-export function holds({ dim, relation }: Test): Evaluate<boolean> {
-  const value = integer(dim);
+export function testEvaluator({ dim, relation }: ZeroTest): DimEvaluator<boolean> {
+  const value = dimEvaluator(dim);
   return relation === '=' ? (names) => value(names) === 0 : (names) => value(names) >= 0;
 }
 
-export function extents(shape: readonly Dim[]): Evaluate<readonly number[]> {
+export function shapeEvaluator(shape: readonly Dim[]): DimEvaluator<readonly number[]> {
   const numbers = shape.filter((dim) => typeof dim === 'number');
   if (numbers.length === shape.length) return () => numbers;
   return (names) => shape.map((dim) => evaluateDim(dim, names));
 }
 
-export function elementCount(shape: readonly Dim[]): Evaluate<number> {
-  const at = extents(shape);
+export function lengthEvaluator(shape: readonly Dim[]): DimEvaluator<number> {
+  const at = shapeEvaluator(shape);
   return (names) => at(names).reduce((product, extent) => product * extent, 1);
 }
 
 /** A refusal inside of a loop or branch, told by the call that owns it. As `inContext` tells errors. */
-export function refusalWithin(refusal: Refusal, { where, call: { op, source } }: Site): Refusal {
+export function refusalWithin(
+  refusal: Refusal,
+  { where, call: { op, source } }: HostSite,
+): Refusal {
   const problem =
     refusal.op === op.name ? refusal.problem : joinedWords([[refusal.op], refusal.problem], ': ');
   return {
@@ -44,7 +47,7 @@ export function refusalWithin(refusal: Refusal, { where, call: { op, source } }:
 }
 
 /** An error inside of a loop or branch, told by the call that owns it. */
-export function errorWithin(error: unknown, { where, call }: Site, names: DimBindings): Error {
+export function errorWithin(error: unknown, { where, call }: HostSite, names: DimBindings): Error {
   const words = wordsOver(where, (dim) => substituteDim(dim, names));
   return inContext(error, textOfWords(words), detailsOf(call));
 }

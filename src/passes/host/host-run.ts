@@ -3,7 +3,7 @@ import type { CallNode, Value } from '../../ir/program.js';
 import { canCompile, controlOf } from '../lower/main/control.js';
 
 /**
- * Whether a call is a loop or a branch that the host runs, its regions being programs of their own: one
+ * True for a loop or a branch that the host runs, its regions being programs of their own: one
  * with sizes that nobody knows when it starts. `own` are the symbols of the program that its data decides.
  */
 export function isHostRun(call: CallNode, id: NodeId, own: ReadonlyMap<string, Value>): boolean {

@@ -1,15 +1,15 @@
-import { addDim, type Dim, type DimExpr, mulDim, sizeOf, subDim, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
+import { addDim, type Dim, type DimExpr, mulDim, elementCount, subDim, symbolsOf } from '../../base/dim/index.js'; // prettier-ignore
 import type { CallNode, Program } from '../../ir/program.js';
 import { type Refusal, words } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 import { undecidedSizes } from '../../ops/control/body.js';
 import { refusalWithin } from './evaluate.js';
 import type { RoutineBuilder } from './routine.js';
-import type { Callee, Result, Site, Stack, Stretch } from './statements.js';
+import type { HostCallee, HostResult, HostSite, StackedArray, Stretch } from './statements.js';
 
 /**
- * What the iterations of a loop leave: rows, each in its place of a stack, and states, in memory of the loop's own.
- * What has a size that the data of an iteration decides is made apart, looked at, and copied.
+ * Results of the iterations of a loop: rows, each in its place of a stack, and states, in memory of the loop's own.
+ * A result with a size that the data of an iteration decides is made apart, checked, and copied.
  */
 export class Iterations {
   readonly states: readonly Stretch[];
@@ -18,7 +18,7 @@ export class Iterations {
   readonly #body: Program;
   /** The types of the rows, in sizes of the surroundings. */
   readonly #rows: readonly TensorType[];
-  #stacks: readonly Stack[] = [];
+  #stacks: readonly StackedArray[] = [];
 
   /** `initial` are the states before the first iteration; the body is the last region of `call`. */
   constructor(builder: RoutineBuilder, call: CallNode, initial: readonly Stretch[]) {
@@ -35,12 +35,12 @@ export class Iterations {
     initial.forEach((from, k) => builder.emit({ kind: 'copy', to: this.states[k], from }));
   }
 
-  /** Whether rows are stacked at all. */
+  /** True if rows are stacked at all. */
   get hasRows(): boolean {
     return this.#rows.length > 0;
   }
 
-  /** Whether it takes an iteration to know the sizes of rows. */
+  /** True if it takes an iteration to know the sizes of rows. */
   get isUndecided(): boolean {
     return this.#rows.some(({ shape }) => !shape.every((dim) => this.#builder.isKnown(dim)));
   }
@@ -64,7 +64,7 @@ export class Iterations {
       ({ shape }) => !shape.every((dim) => this.#builder.isKnown(dim)),
     );
     const refusal = undecidedSizes(this.#call.op.name, `output ${k}`, this.#rows[k]);
-    const site: Site = { where: ['without an iteration'], call: this.#call };
+    const site: HostSite = { where: ['without an iteration'], call: this.#call };
     this.#builder.require(subDim(count, 1), '>=', refusalWithin(refusal, site));
   }
 
@@ -97,15 +97,15 @@ export class Iterations {
    * Runs a program of several iterations, whose results are like the body's with `count` rows, and after these the
    * number of iterations that it has run, which this gives.
    */
-  runSeveral(callee: Callee, operands: readonly Stretch[], row: Dim, count: Dim): DimExpr {
+  runSeveral(callee: HostCallee, operands: readonly Stretch[], row: Dim, count: Dim): DimExpr {
     const builder = this.#builder;
     const rows = this.#stacks.map((_, k) => this.#rowsAt(k, row, count));
     const counted = builder.handle('int32');
-    const results: readonly Result[] = [
+    const results: readonly HostResult[] = [
       ...[...rows, ...this.states].map((to) => ({ kind: 'into', to }) as const),
       { kind: 'own', as: counted, extents: [] },
     ];
-    const site: Site = { where: words`from iteration ${row} on`, call: this.#call };
+    const site: HostSite = { where: words`from iteration ${row} on`, call: this.#call };
     builder.emit({ kind: 'call', callee, operands, results, site });
     const done = builder.name('done');
     builder.emit({ kind: 'load', name: done.key, from: { of: counted, shape: [] }, dtype: 'int32' }); // prettier-ignore
@@ -143,24 +143,24 @@ export class Iterations {
     if (this.hasRows) this.#builder.emit({ kind: 'allocate', stacks: this.#stacks, rows });
   }
 
-  #siteOf(iteration: Dim): Site {
+  #siteOf(iteration: Dim): HostSite {
     return { where: words`iteration ${iteration}`, call: this.#call };
   }
 
   #rowsAt(k: number, at: Dim, count?: Dim): Stretch {
     const { of, row } = this.#stacks[k];
     const shape = count === undefined ? row : [count, ...row];
-    return { of, shape, offset: mulDim(at, sizeOf(row)) };
+    return { of, shape, offset: mulDim(at, elementCount(row)) };
   }
 
   /** Calls the body. Gives where its rows are: there where they are wanted, or in arrays of their own. */
   #run(
     operands: readonly Stretch[],
-    site: Site,
+    site: HostSite,
     rowAt: (k: number) => Stretch | null,
   ): readonly Stretch[] {
     const builder = this.#builder;
-    const results: Result[] = [];
+    const results: HostResult[] = [];
     const made: Stretch[] = [];
     const into = (to: Stretch): void => {
       results.push({ kind: 'into', to });
@@ -186,7 +186,7 @@ export class Iterations {
       if (shape.some((_, axis) => isOpen(axis))) apart({ dtype, shape: state.shape }, isOpen);
       else into(state);
     });
-    const callee: Callee = { program: this.#body, kind: 'region', isOptional: false };
+    const callee: HostCallee = { program: this.#body, kind: 'region', isOptional: false };
     builder.emit({ kind: 'call', callee, operands, results, site });
     this.states.forEach((to, k) => {
       const from = made[this.#rows.length + k];
@@ -214,7 +214,7 @@ export class Iterations {
     what: string,
     wanted: readonly Dim[],
     actual: readonly Dim[],
-    site: Site,
+    site: HostSite,
     said: Pick<Refusal, 'expected' | 'advice'>,
   ): void {
     wanted.forEach((dim, axis) => {
@@ -232,5 +232,5 @@ export class Iterations {
 
 /** The rows of an array, one at a time. */
 export function rowOf({ of, shape: [, ...row], offset = 0 }: Stretch, at: Dim): Stretch {
-  return { of, shape: row, offset: addDim(offset, mulDim(at, sizeOf(row))) };
+  return { of, shape: row, offset: addDim(offset, mulDim(at, elementCount(row))) };
 }

@@ -15,9 +15,9 @@ import { viewed } from '../rewrite/views.js';
 /** Ordinary nodes that run together, as a program whose sizes are all known when it starts. */
 export interface Island {
   readonly program: Program;
-  /** What its inputs are in the whole program, but for one behind them that carries `symbols`. */
+  /** Values of the whole program for its inputs, but for one behind them that carries `symbols`. */
   readonly reads: readonly Value[];
-  /** What its outputs are there. */
+  /** Values of the whole program that its outputs are. */
   readonly gives: readonly Value[];
   /** The sizes that it speaks of and that the shapes of what it reads do not determine. */
   readonly symbols: readonly string[];
@@ -31,7 +31,7 @@ export interface BoundaryCheck {
 }
 
 /** An island, and what the host does before and when it has run. */
-export interface Stage {
+export interface IslandStage {
   /** Of calls whose sizes only the data decides: nobody could check them earlier. */
   readonly checks: readonly BoundaryCheck[];
   readonly island: Island | null;
@@ -39,14 +39,14 @@ export interface Stage {
   readonly extents: readonly NodeId[];
   /** The loops and branches that the host runs. */
   readonly calls: readonly NodeId[];
-  /** What is required of sizes that are known from here on. */
+  /** Requirements of sizes that are known from here on. */
   readonly requirements: readonly Requirement[];
 }
 
 /** A program cut where only the data, or the host, can say how it goes on. */
 export interface Partition {
   readonly program: Program;
-  readonly stages: readonly Stage[];
+  readonly stages: readonly IslandStage[];
 }
 
 /**
@@ -74,7 +74,7 @@ export function wholePartition(program: Program): Partition {
   return { program, stages: [{ checks: [], island, extents: [], calls: [], requirements: [] }] };
 }
 
-/** What is to be made in the island of a stage, and done behind it. */
+/** Stage in the making: values for its island to compute, and statements behind it. */
 interface Draft {
   readonly wanted: Set<Value>;
   readonly extents: NodeId[];
@@ -106,7 +106,7 @@ class Partitioner {
     for (const { extents, calls } of this.#drafts) {
       for (const id of [...extents, ...calls]) program.operands(id).forEach((v) => this.#want(v));
     }
-    const stages: Stage[] = [];
+    const stages: IslandStage[] = [];
     // From the last: an island says what it wants of those before it.
     for (let stage = this.#drafts.length - 1; stage >= 0; stage--) {
       stages.push(this.#stage(stage, this.#drafts[stage]));
@@ -161,7 +161,7 @@ class Partitioner {
     this.#drafts[this.#stageOf[base.node]].wanted.add(base);
   }
 
-  #stage(stage: number, { wanted, extents, calls, requirements }: Draft): Stage {
+  #stage(stage: number, { wanted, extents, calls, requirements }: Draft): IslandStage {
     const { members, reads } = this.#members(stage, [...wanted]);
     for (const value of reads) this.#want(value);
     const island = wanted.size === 0 ? null : this.#island(members, reads, [...wanted]);
@@ -184,7 +184,7 @@ class Partitioner {
     });
   }
 
-  /** What is made in an island, ascending, and what it reads from outside. */
+  /** Nodes of an island, ascending, and values that it reads from outside. */
   #members(
     stage: number,
     roots: readonly Value[],
@@ -211,7 +211,7 @@ class Partitioner {
   #island(members: readonly NodeId[], reads: readonly Value[], gives: readonly Value[]): Island {
     const whole = this.#program;
     const calls = members.map((id) => whole.node(id)).filter((node) => node.kind === 'call');
-    const open = openSymbols(
+    const open = undeterminedSymbols(
       reads.map(({ type }) => type),
       calls,
     );
@@ -249,7 +249,7 @@ function unplanned({ op, source }: CallNode, symbols: readonly string[]): Unsupp
 }
 
 /** The symbols that types and calls speak of and that arrays of these types do not determine. */
-export function openSymbols(
+export function undeterminedSymbols(
   types: readonly TensorType[],
   calls: readonly CallNode[] = [],
 ): readonly DimExpr[] {

@@ -3,20 +3,20 @@ import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { linearForm, symbolsOfTypes } from '../../ir/bind.js';
 import type { CallNode, Value } from '../../ir/program.js';
-import { type Refusal, type Words, words } from '../../ir/requirement.js';
+import { type Refusal, type MessageTemplate, words } from '../../ir/requirement.js';
 import { symbolsOfCall } from '../../ir/size-sources.js';
 import type { ConstantData } from '../../ir/types.js';
 import type { DType } from '../../base/dtype.js';
 import { controlOf } from '../lower/main/control.js';
-import type { Partition, Stage } from './partition.js';
+import type { Partition, IslandStage } from './partition.js';
 import { viewed } from '../rewrite/views.js';
 import { branch } from './branch.js';
 import { foreachLoop } from './foreach.js';
-import { Handle, type HostStatement, type Routine, type Stretch } from './statements.js';
+import { Handle, type HostStatement, type HostRoutine, type Stretch } from './statements.js';
 import { whileLoop } from './while.js';
 
-/** What the host does for a program, stage by stage. */
-export function routineOf(partition: Partition): Routine {
+/** The routine of a program: its stages in order. */
+export function routineOf(partition: Partition): HostRoutine {
   return new RoutineBuilder(partition).build();
 }
 
@@ -26,7 +26,7 @@ export class RoutineBuilder {
   readonly #inputs: readonly Handle[];
   readonly #nothing: Handle;
   readonly #constants: Map<Handle, ConstantData> = new Map();
-  /** Where the values are that stages exchange; never for views. */
+  /** Elements of the values that stages exchange; never for views. */
   readonly #stretches: Map<Value, Stretch> = new Map();
   /** The sizes that have a value by now. */
   readonly #known: Map<string, Dim> = new Map();
@@ -53,7 +53,7 @@ export class RoutineBuilder {
     }
   }
 
-  build(): Routine {
+  build(): HostRoutine {
     const { program, stages } = this.#partition;
     const last = this.#lastReads();
     stages.forEach((stage, number) => {
@@ -68,7 +68,6 @@ export class RoutineBuilder {
       constants: this.#constants,
       body: this.#statements,
       nothing: this.#nothing,
-      handles: this.#handles,
       names: this.#taken,
     };
   }
@@ -104,7 +103,7 @@ export class RoutineBuilder {
     return this.#known.get(name)!;
   }
 
-  /** Whether all that a dimension speaks of is known by now. */
+  /** True if all symbols of a dimension are known by now. */
   isKnown(dim: Dim): boolean {
     return [...symbolsOf(dim)].every((name) => this.#known.has(name));
   }
@@ -114,7 +113,7 @@ export class RoutineBuilder {
     return { of: this.#nothing, shape: [0, ...sizes] };
   }
 
-  /** Where a value is by now. */
+  /** Elements of a value that is there by now. */
   at(value: Value): Stretch {
     const { program } = this.#partition;
     const base = viewed(program, value);
@@ -140,7 +139,7 @@ export class RoutineBuilder {
     if (handles.length > 0) this.emit({ kind: 'drop', handles });
   }
 
-  #stage({ checks, island, extents, calls, requirements }: Stage, number: number): void {
+  #stage({ checks, island, extents, calls, requirements }: IslandStage, number: number): void {
     for (const { call, operands, elements } of checks) {
       const types = operands.map(({ type }) => type);
       this.emit({ kind: 'check', call, types, elements: this.at(elements) });
@@ -198,7 +197,11 @@ export class RoutineBuilder {
     const [sizes] = this.#partition.program.operands(id);
     const dtype = sizes.type.dtype === 'int64' ? 'int64' : 'int32';
     const most = attributes['most'] as readonly (Dim | null)[] | null;
-    const refuse = (problem: string, expected: Words, actual: Words): Refusal => {
+    const refuse = (
+      problem: string,
+      expected: MessageTemplate,
+      actual: MessageTemplate,
+    ): Refusal => {
       return { error: 'shape', op: op.name, problem: [problem], expected, actual, source };
     };
     call.types[0].shape.forEach((dim, axis) => {

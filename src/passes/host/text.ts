@@ -1,11 +1,11 @@
 import type { Dim } from '../../base/dim/index.js';
 import { textOfWords } from '../../ir/requirement.js';
 import type { CallNode, Program } from '../../ir/program.js';
-import type { Call, Handle, HostStatement, Routine, Stack, Stretch, Test } from './statements.js'; // prettier-ignore
+import type { HostStatementOf, Handle, HostStatement, HostRoutine, StackedArray, Stretch, ZeroTest } from './statements.js'; // prettier-ignore
 import { calleeNames } from './walk.js';
 
 /** A routine for people: its inputs, a line for each statement, and what it returns. Arrays are `%0`, `%1` and so on. */
-export function routineLines({ program, inputs, constants, body, outputs }: Routine): string[] {
+export function routineLines({ program, inputs, constants, body, outputs }: HostRoutine): string[] {
   const given = program.inputs.map(({ node }, k) => {
     const variable = program.node(node);
     const name = variable.kind === 'variable' ? `${variable.name} = ` : '';
@@ -90,7 +90,7 @@ class StatementPrinter {
     }
   }
 
-  #call({ callee, operands, results, site }: Call): string {
+  #call({ callee, operands, results, site }: HostStatementOf<'call'>): string {
     const targets = results.map((result) => {
       if (result.kind === 'into') return stretch(result.to);
       const extents = result.extents.map((extent) => extent ?? '_');
@@ -112,11 +112,11 @@ function stretch({ of, shape, offset = 0 }: Stretch): string {
   return `${name(of)}${shapeText(shape)}${offset === 0 ? '' : ` from ${String(offset)}`}`;
 }
 
-function stacks(all: readonly Stack[]): string {
+function stacks(all: readonly StackedArray[]): string {
   return all.map(({ of, row }) => `${made(of)}${shapeText(row)}`).join(', ');
 }
 
-function testText({ dim, relation }: Test): string {
+function testText({ dim, relation }: ZeroTest): string {
   return `${String(dim)} ${relation} 0`;
 }
 

@@ -1,5 +1,5 @@
 import type { Program } from '../../ir/program.js';
-import type { HostStatement, Routine, Run } from './statements.js';
+import type { HostStatement, HostRoutine, HostStatementOf } from './statements.js';
 
 /** Visits statements in order, those inside of others behind these. */
 export function forEachStatement(
@@ -40,8 +40,8 @@ export function changingNames(body: readonly HostStatement[]): ReadonlySet<strin
 
 /** By output of a part, the input that it is to overwrite, given those that outputs of the program are to. */
 export function replacedIn(
-  { reads, gives }: Run,
-  { inputs, outputs }: Routine,
+  { reads, gives }: HostStatementOf<'run'>,
+  { inputs, outputs }: HostRoutine,
   replaced: readonly (number | null)[],
 ): readonly (number | null)[] {
   return gives.map((handle) => {

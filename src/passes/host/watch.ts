@@ -3,7 +3,7 @@ import { allocate, type DType } from '../../base/dtype.js';
 import type { NodeId } from '../../graph/graph.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../ir/program.js';
 import type { ConstantData, TensorType } from '../../ir/types.js';
-import type { Accepted } from '../../ops/declare/check.js';
+import type { AcceptedElements } from '../../ops/declare/check.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import * as ops from '../../ops/index.js';
 import { controlOf } from '../lower/main/control.js';
@@ -21,7 +21,7 @@ export interface Watched {
   readonly call: CallNode;
   /** The type of the operand that is looked at, in the dimensions of the program that the call stands in. */
   readonly type: TensorType;
-  readonly accepted: Accepted;
+  readonly accepted: AcceptedElements;
 }
 
 /** A program that tells of foreign elements: one further result for each call that is watched, behind its own. */
@@ -30,16 +30,16 @@ export interface Watching {
   readonly watched: readonly Watched[];
 }
 
-/** What is told of a call, and how that of several iterations is joined. */
+/** Report of a call on its elements, and the join of those of several iterations. */
 export interface Report {
   readonly type: { readonly dtype: DType; readonly shape: readonly number[] };
   /** Of the elements of one call, a vector of int64. */
-  of(elements: Value, accepted: Accepted): Value;
+  of(elements: Value, accepted: AcceptedElements): Value;
   join(before: Value, now: Value): Value;
 }
 
-/** Whether there are any: bool, rank 0. */
-export const whether: Report = {
+/** Presence of refused elements: bool, rank 0. */
+export const presenceReport: Report = {
   type: { dtype: 'bool', shape: [] },
   of: (elements, accepted) => ops.any(foreign(elements, accepted)),
   join: (before, now) => ops.logicalOr(before, now),
@@ -49,7 +49,7 @@ export const whether: Report = {
  * Of the first: its row-major position counted from 1, the element, and the most that is accepted. int64, zeros
  * where there is none.
  */
-export const which: Report = {
+export const firstReport: Report = {
   type: { dtype: 'int64', shape: [3] },
   of: (elements, accepted) => {
     const found = foreign(elements, accepted);
@@ -65,13 +65,13 @@ export const which: Report = {
   join: (before, now) => ops.where(ops.greater(ops.slice(before, 0), 0), before, now),
 };
 
-function foreign(elements: Value, { least, most, except }: Accepted): Value {
+function foreign(elements: Value, { least, most, except }: AcceptedElements): Value {
   const isBelow = ops.less(elements, least);
   const isOutside = most === null ? isBelow : ops.logicalOr(isBelow, ops.greater(elements, most));
   return except === null ? isOutside : ops.logicalAnd(isOutside, ops.notEqual(elements, except));
 }
 
-/** Which calls of a program are watched, by their ids; those in regions are in any case. */
+/** Selects the calls of a program that are watched, by their ids; those in regions are in any case. */
 export type IsWatched = (id: NodeId) => boolean;
 
 /**
@@ -122,8 +122,8 @@ export function watching(
   return watched.length === 0 ? null : { program: made, watched };
 }
 
-/** Whether elements are positions along an axis that is no longer than what is accepted. */
-function areWithin(elements: Value, { least, most }: Accepted): boolean {
+/** True for elements that are positions along an axis no longer than what is accepted. */
+function areWithin(elements: Value, { least, most }: AcceptedElements): boolean {
   const { program } = elements;
   const { node: id, port } = viewed(program, elements);
   const node = program.node(id);
@@ -134,7 +134,7 @@ function areWithin(elements: Value, { least, most }: Accepted): boolean {
   return boundsOf(subDim(most, subDim(extent, 1))).min >= 0;
 }
 
-/** Whether a call of a program that is watched, or one of a region of it, may refuse elements. */
+/** True if a call of a program that is watched, or one of a region of it, may refuse elements. */
 function mayRefuse(program: Program, isWatched: IsWatched): boolean {
   for (const id of program.graph.nodes()) {
     const node = program.node(id);

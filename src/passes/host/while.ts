@@ -1,4 +1,4 @@
-import { addDim, type Dim, type DimExpr, floorDivDim, maxDim, minDim, mulDim, sizeOf, subDim, symbol } from '../../base/dim/index.js'; // prettier-ignore
+import { addDim, type Dim, type DimExpr, floorDivDim, maxDim, minDim, mulDim, elementCount, subDim, symbol } from '../../base/dim/index.js'; // prettier-ignore
 import { bytesOf } from '../../base/dtype.js';
 import type { CallNode } from '../../ir/program.js';
 import type { TensorType } from '../../ir/types.js';
@@ -6,7 +6,7 @@ import type { WhileForm } from '../../ops/declare/lowering.js';
 import { type Chunk, chunkOf } from './chunk.js';
 import { Iterations } from './iterations.js';
 import type { RoutineBuilder } from './routine.js';
-import type { Callee, HostStatement, Stretch } from './statements.js';
+import type { HostCallee, HostStatement, Stretch } from './statements.js';
 
 /** The least number of rows that room is made for where nobody knows how many there will be. */
 export const leastRows = 64;
@@ -87,10 +87,10 @@ function inChunks(parts: Parts, { program, symbols }: Chunk, first: Dim, room: D
   const step = symbol(key, { min: 1 });
   const bound = { most: limit, call };
   builder.emit({ kind: 'set', name: key, value: first, bound });
-  const callee: Callee = { program, kind: 'chunk', isOptional: false };
+  const callee: HostCallee = { program, kind: 'chunk', isOptional: false };
   const rowBytes = call.types
     .slice(0, call.types.length - form.states - 1)
-    .reduce<Dim>((sum, { dtype, shape }) => addDim(sum, mulDim(sizeOf(shape.slice(1)), bytesOf(dtype))), 1); // prettier-ignore
+    .reduce<Dim>((sum, { dtype, shape }) => addDim(sum, mulDim(elementCount(shape.slice(1)), bytesOf(dtype))), 1); // prettier-ignore
   const most = maxDim(leastRows, floorDivDim(mostBytes, rowBytes));
   const body = builder.inside(() => {
     builder.emit(leaveAtZero(symbol(key)));

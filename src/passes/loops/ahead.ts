@@ -1,8 +1,8 @@
 import type { Program, Value } from '../../ir/program.js';
 import { nodesBehind } from './carve.js';
-import { bytesOf, dependences, isDear } from './dependence.js';
-import { build, editLoops, type Entry, type Loop, mayStoreRows } from './loop.js';
-import { type Outside, Rows } from './rows.js';
+import { rowBytes, dependences, isDear } from './dependence.js';
+import { build, editLoops, type LoopOperand, type Loop, mayStoreRows } from './loop.js';
+import { type OutsideValue, BatchedRows } from './rows.js';
 
 /**
  * Hoists row-parallel work before a loop: computes for all rows at once whatever depends on rows of the data
@@ -15,7 +15,7 @@ import { type Outside, Rows } from './rows.js';
  * where it costs only itself. Loops over a count of rows stay unchanged: rows beyond the count would be
  * wasted work.
  */
-export function batchAheadOfLoops(program: Program): Program {
+export function hoistRowWork(program: Program): Program {
   return editLoops(program, batchAhead);
 }
 
@@ -38,9 +38,9 @@ function batchAhead(loop: Loop): readonly Value[] | undefined {
     },
   );
   if (whole.length === 0 && found.size === 0) return undefined;
-  const outside = rowsOf(loop);
+  const outside = valuesAtEntry(loop);
   const inOrder = [...found].sort((a, b) => a.node - b.node || a.port - b.port);
-  const ahead = inOrder.map((value): Entry => ({
+  const ahead = inOrder.map((value): LoopOperand => ({
     operand: outside.stacked(value),
     name: 'ahead',
     stands: [value],
@@ -60,17 +60,17 @@ function batchAhead(loop: Loop): readonly Value[] | undefined {
 }
 
 /** Loop values available before it starts. */
-export function rowsOf(
+export function valuesAtEntry(
   { body, into, dims, lead, data, captures }: Loop,
-  given: ReadonlyMap<Value, Outside> = new Map(),
-): Rows {
+  given: ReadonlyMap<Value, OutsideValue> = new Map(),
+): BatchedRows {
   const known = new Map(given);
-  const add = ({ operand, stands }: Entry, isBatched: boolean): void => {
+  const add = ({ operand, stands }: LoopOperand, isBatched: boolean): void => {
     for (const value of stands) known.set(value, { value: operand, isBatched });
   };
   for (const entry of data) add(entry, true);
   for (const entry of captures) add(entry, false);
-  return new Rows(body, into, dims, lead ?? 0, known);
+  return new BatchedRows(body, into, dims, lead ?? 0, known);
 }
 
 /** The values that are cheaper to read than to recompute in every iteration. */
@@ -87,7 +87,7 @@ function storedValues(loop: Loop, isRow: (value: Value) => boolean): ReadonlySet
     );
     for (const value of body.results(id)) {
       if (!isRow(value)) continue;
-      const own = bytesOf(value);
+      const own = rowBytes(value);
       const isStored = isDear(body, id) || (below > 0 && own <= below);
       if (isStored) stored.add(value);
       read.set(value, isStored ? own : below);

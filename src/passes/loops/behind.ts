@@ -1,11 +1,11 @@
 import type { NodeId } from '../../graph/graph.js';
 import type { Output, Program, Value } from '../../ir/program.js';
-import { rowsOf } from './ahead.js';
+import { valuesAtEntry } from './ahead.js';
 import { isBatchable } from './batching.js';
 import { nodesBehind } from './carve.js';
 import {
   areStackable,
-  bytesOf,
+  rowBytes,
   bytesOfRows,
   type Dependence,
   dependences,
@@ -26,7 +26,7 @@ import { build, editLoops, type Loop, mayStoreRows } from './loop.js';
  * many again as there are rows of: memory for rows at most doubles. Loops over a count of rows stay
  * unchanged: beyond the count rows are zero.
  */
-export function batchBehindLoops(program: Program): Program {
+export function sinkRowWork(program: Program): Program {
   return editLoops(program, batchBehind);
 }
 
@@ -52,7 +52,7 @@ function batchBehind(loop: Loop): readonly Value[] | undefined {
   const given = new Map(
     emitted.map(({ value }, k) => [value, { value: made.rows[k], isBatched: true }]),
   );
-  const outside = rowsOf(loop, given);
+  const outside = valuesAtEntry(loop, given);
   return [
     ...rows.map((row) =>
       moved.includes(row) ? outside.stacked(row.value) : made.rows[kept.indexOf(row)],
@@ -62,7 +62,7 @@ function batchBehind(loop: Loop): readonly Value[] | undefined {
 }
 
 const sumOfBytes = (values: readonly Value[]): number =>
-  values.reduce((sum, value) => sum + bytesOf(value), 0);
+  values.reduce((sum, value) => sum + rowBytes(value), 0);
 
 /** The calls that only rows need, and that can be batched over all of them. */
 interface LateNodes {
@@ -128,7 +128,7 @@ function storedBehind(
       isMovable(node, dims, true) &&
       areStackable(operands, loop);
     for (const value of body.results(id)) {
-      const own = there.has(value) ? 0 : bytesOf(value);
+      const own = there.has(value) ? 0 : rowBytes(value);
       const isElsewhere = depends.get(value) !== 'past';
       // Values that the loop needs as well are recomputed only where that takes fewer rows.
       const isBetter = late.all.has(id) ? own < below : own <= below || !isCheap;

@@ -1,4 +1,4 @@
-import { sizeOf } from '../../base/dim/index.js';
+import { elementCount } from '../../base/dim/index.js';
 import {
   type CallNode,
   type Output,
@@ -8,7 +8,14 @@ import {
 } from '../../ir/program.js';
 import { declarationOf } from '../../ops/declare/facets.js';
 import type { Make } from './carve.js';
-import { editLoops, type Entry, type Loop, loopAt, replace, type State } from './loop.js';
+import {
+  editLoops,
+  type LoopOperand,
+  type Loop,
+  loopAt,
+  replaceLoop,
+  type CarriedValue,
+} from './loop.js';
 import { specialized } from './specialize.js';
 
 /** Size limit of constants that are copied into regions. */
@@ -45,7 +52,7 @@ export function canonicalLoops(program: Program): Program {
       data.length === loop.data.length &&
       rows.length === loop.rows.length;
     if (isSame) return undefined;
-    return replace({
+    return replaceLoop({
       loop: { ...loop, states, captures, data, rows, made },
       rows: rowResults,
       states: stateResults,
@@ -67,13 +74,13 @@ function specializedNode({ node, body, condition, dims, conditionDims }: Loop): 
   return regions.every((region, k) => region === node.regions[k]) ? node : { ...node, regions };
 }
 
-function canonicalStates(states: readonly State[]): {
-  readonly states: readonly State[];
-  readonly captures: readonly Entry[];
+function canonicalStates(states: readonly CarriedValue[]): {
+  readonly states: readonly CarriedValue[];
+  readonly captures: readonly LoopOperand[];
   readonly results: readonly (number | Value)[];
 } {
-  const kept: State[] = [];
-  const captures: Entry[] = [];
+  const kept: CarriedValue[] = [];
+  const captures: LoopOperand[] = [];
   const results = states.map((state) => {
     if (state.stands.includes(state.next.value)) {
       captures.push(state);
@@ -89,13 +96,13 @@ function canonicalStates(states: readonly State[]): {
   return { states: kept, captures: captures.map(asCapture), results };
 }
 
-function asCapture({ operand, name, stands }: Entry): Entry {
+function asCapture({ operand, name, stands }: LoopOperand): LoopOperand {
   return { operand, name, stands };
 }
 
 /** Merges entries of the same array. */
-function merged(entries: readonly Entry[]): readonly Entry[] {
-  const kept: Entry[] = [];
+function merged(entries: readonly LoopOperand[]): readonly LoopOperand[] {
+  const kept: LoopOperand[] = [];
   const places = new Map<Value, number[]>();
   for (const entry of entries) {
     const candidates = places.get(entry.operand) ?? [];
@@ -111,7 +118,7 @@ function merged(entries: readonly Entry[]): readonly Entry[] {
 }
 
 /** True when one input can replace both: the same array, with the same type in every region. */
-function areOne(a: Entry, b: Entry): boolean {
+function areOne(a: LoopOperand, b: LoopOperand): boolean {
   return (
     a.operand === b.operand &&
     a.stands.every((value) =>
@@ -123,11 +130,11 @@ function areOne(a: Entry, b: Entry): boolean {
 }
 
 /** Constructor of a capture's elements inside the region at no cost; null where there is none. */
-function makerOf({ operand, stands }: Entry): Make | null {
+function makerOf({ operand, stands }: LoopOperand): Make | null {
   const node = operand.program.node(operand.node);
   if (!stands.every(({ type }) => sameType(type, operand.type))) return null;
   if (node.kind === 'constant') {
-    return Number(sizeOf(node.data.type.shape)) > mostElements
+    return Number(elementCount(node.data.type.shape)) > mostElements
       ? null
       : (into) => into.constant(node.data);
   }
@@ -139,7 +146,7 @@ function makerOf({ operand, stands }: Entry): Make | null {
 
 function canonicalRows(
   { rows, count, node }: Loop,
-  data: readonly Entry[],
+  data: readonly LoopOperand[],
 ): { readonly rows: readonly Output[]; readonly results: readonly (number | Value)[] } {
   const kept: Output[] = [];
   const results = rows.map((row, k) => {

@@ -1,18 +1,18 @@
 import type { Output, Program, Value } from '../../ir/program.js';
 import { add } from '../../ops/elementwise/arithmetic.js';
 import { callOf } from '../../ops/declare/law.js';
-import { rowsOf } from './ahead.js';
+import { valuesAtEntry } from './ahead.js';
 import { hasTotal, isBatchable, isLinear } from './batching.js';
 import { nodesBehind } from './carve.js';
 import {
   areStackable,
-  bytesOf,
+  rowBytes,
   bytesOfRows,
   type Dependence,
   dependences,
   isKernel,
 } from './dependence.js';
-import { build, editLoops, type Loop, type State, mayStoreRows } from './loop.js';
+import { build, editLoops, type Loop, type CarriedValue, mayStoreRows } from './loop.js';
 import { isDistributive } from './rows.js';
 
 /**
@@ -25,13 +25,13 @@ import { isDistributive } from './rows.js';
  * iteration as accumulating in place reads and writes, and as many again as there are rows of: memory for
  * rows at most doubles.
  */
-export function collectBehindLoops(program: Program): Program {
+export function sinkSums(program: Program): Program {
   return editLoops(program, collect);
 }
 
 /** A state that is only accumulated, with its terms. */
 interface Sum {
-  readonly state: State;
+  readonly state: CarriedValue;
   readonly terms: readonly Value[];
 }
 
@@ -57,7 +57,7 @@ function collect(loop: Loop): readonly Value[] | undefined {
   const given = new Map(
     emitted.map(({ value }, k) => [value, { value: made.rows[k], isBatched: true }]),
   );
-  const outside = rowsOf(count === null ? loop : { ...loop, data: [] }, given);
+  const outside = valuesAtEntry(count === null ? loop : { ...loop, data: [] }, given);
   return [
     ...made.rows.slice(0, rows.length),
     ...states.map((state) => {
@@ -81,7 +81,7 @@ function usesIn({ body }: Loop): ReadonlyMap<Value, number> {
 
 /** The terms added to a state in an iteration, if nothing else reads it. */
 function termsOf(
-  { stands, next }: State,
+  { stands, next }: CarriedValue,
   uses: ReadonlyMap<Value, number>,
 ): readonly Value[] | null {
   if (stands.reduce((sum, value) => sum + (uses.get(value) ?? 0), 0) !== 1) return null;
@@ -120,9 +120,9 @@ function chooseSums(
         if (found === null) return false;
         for (const value of found) needs.add(value);
       }
-      allowed += 2 * bytesOf(state.next.value);
+      allowed += 2 * rowBytes(state.next.value);
     }
-    const bytes = [...needs].reduce((sum, value) => sum + bytesOf(value), 0);
+    const bytes = [...needs].reduce((sum, value) => sum + rowBytes(value), 0);
     if (bytes > allowed) return false;
     left = Math.min(left, allowed - bytes);
     for (const value of needs) there.add(value);
@@ -175,7 +175,7 @@ class Sources {
     const operands = body.operands(value.node);
     if (node.kind === 'call' && operands.length === 1 && isLinear(node) && isBatchable(node)) {
       const [operand] = operands;
-      const isNoLarger = there.has(operand) || bytesOf(operand) <= bytesOf(value);
+      const isNoLarger = there.has(operand) || rowBytes(operand) <= rowBytes(value);
       if (isNoLarger && areStackable([operand], this.#loop)) return this.#ofRows(operand, there);
     }
     return [value];

@@ -6,7 +6,7 @@ import type { TensorType } from '../../ir/types.js';
 import { fill } from '../../ops/movement/fill.js';
 import { eliminateDeadCode } from '../rewrite/dce.js';
 import { nodesBehind } from './carve.js';
-import { build, editLoopSites, type Entry, type Loop, type State } from './loop.js';
+import { build, editLoopSites, type LoopOperand, type Loop, type CarriedValue } from './loop.js';
 import { liveStates, sizeCarriers, valuesBehind } from './liveness.js';
 
 /**
@@ -77,7 +77,7 @@ function unread(into: Program, { dtype, shape }: TensorType): Value {
 function nodesRead(
   { body, condition }: Loop,
   rows: readonly Output[],
-  states: readonly State[],
+  states: readonly CarriedValue[],
 ): ReadonlyMap<Program, ReadonlySet<NodeId>> {
   const behind = (region: Program, ends: readonly Output[]): ReadonlySet<NodeId> =>
     new Set(nodesBehind(region, ends.map(({ value }) => value))); // prettier-ignore
@@ -89,10 +89,10 @@ function nodesRead(
 function keptOperands(
   loop: Loop,
   rows: readonly Output[],
-  states: readonly State[],
+  states: readonly CarriedValue[],
 ): Pick<Loop, 'data' | 'captures'> {
   const read = nodesRead(loop, rows, states);
-  const isReached = ({ stands }: Entry): boolean =>
+  const isReached = ({ stands }: LoopOperand): boolean =>
     stands.some(({ program, node }) => read.get(program)?.has(node));
   const dead = loop.states.filter((state) => !states.includes(state));
   let data = loop.data.filter(isReached);
@@ -101,11 +101,11 @@ function keptOperands(
   // Dimensions in the regions must still be determined by their inputs.
   const dropped = [...loop.data, ...dead, ...loop.captures].filter((entry) => !isReached(entry));
   for (const [region, nodes] of read) {
-    const inputsOf = (entries: readonly Entry[]): readonly Value[] =>
+    const inputsOf = (entries: readonly LoopOperand[]): readonly Value[] =>
       entries.flatMap(({ stands }) => stands.filter(({ program }) => program === region));
     const kept = inputsOf([...data, ...states, ...captures]);
     const carriers = sizeCarriers(region, nodes, kept, inputsOf(dropped));
-    const isKept = (entry: Entry): boolean =>
+    const isKept = (entry: LoopOperand): boolean =>
       data.includes(entry) ||
       captures.includes(entry) ||
       entry.stands.some((value) => carriers.includes(value));
@@ -120,7 +120,7 @@ function keptOperands(
  * Data for the trip count when none is read: a free array, if its length follows from the sizes of inputs;
  * else the first data array.
  */
-function shortest({ data, into }: Loop): Entry {
+function shortest({ data, into }: Loop): LoopOperand {
   const [first] = data;
   const length = first.operand.type.shape[0];
   const known = determinedSymbols(into.inputs.map(({ type }) => type));

@@ -67,10 +67,10 @@ export function areStackable(values: readonly Value[], { dims }: Loop): boolean 
 /** The bytes of the rows that an iteration reads and writes. */
 export function bytesOfRows({ data, rows }: Loop): number {
   const values = [...data.map(({ stands }) => stands[0]), ...rows.map(({ value }) => value)];
-  return values.reduce((sum, value) => sum + bytesOf(value), 0);
+  return values.reduce((sum, value) => sum + rowBytes(value), 0);
 }
 
 /** The bytes of one row of a value. */
-export function bytesOf(value: Value): number {
+export function rowBytes(value: Value): number {
   return nominalBytes(value.type);
 }

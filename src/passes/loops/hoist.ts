@@ -9,7 +9,14 @@ import { nominalBytes } from '../rewrite/nominal.js';
 import { instantiate } from '../rewrite/transform.js';
 import { viewed } from '../rewrite/views.js';
 import { carve, nodesBehind } from './carve.js';
-import { carvedInput, editLoops, type Entry, type Loop, places, replace } from './loop.js';
+import {
+  carvedInput,
+  editLoops,
+  type LoopOperand,
+  type Loop,
+  places,
+  replaceLoop,
+} from './loop.js';
 
 /**
  * Loop-invariant code motion: `for t: f(c) + x_t` becomes `y = f(c); for t: y + x_t`, in bodies and
@@ -30,7 +37,7 @@ export function hoistFromLoops(program: Program): Program {
       ...(condition === null ? [] : hoisted(loop, condition, conditionDims, true)),
     ];
     if (moved.length === 0) return undefined;
-    return replace({
+    return replaceLoop({
       loop: { ...loop, captures: [...loop.captures, ...moved] },
       rows: places(loop.rows),
       states: places(loop.states),
@@ -49,7 +56,7 @@ function hoisted(
   region: Program,
   dims: ReadonlyMap<string, Dim>,
   runs: boolean,
-): readonly Entry[] {
+): readonly LoopOperand[] {
   const values = worthMoving(region, captures, dims, runs);
   if (values.length === 0) return [];
   const before = carve(region, {
@@ -63,7 +70,7 @@ function hoisted(
 
 function worthMoving(
   region: Program,
-  captures: readonly Entry[],
+  captures: readonly LoopOperand[],
   dims: ReadonlyMap<string, Dim>,
   runs: boolean,
 ): readonly Value[] {

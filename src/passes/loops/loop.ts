@@ -16,7 +16,7 @@ import { throughRegions, transform } from '../rewrite/transform.js';
 import { carve, type CarvedInput, type Make } from './carve.js';
 
 /** An operand of a loop, and the inputs that stand for it (or for a row of it) inside. */
-export interface Entry {
+export interface LoopOperand {
   readonly operand: Value;
   readonly name: string;
   /** Values of the body and of the condition. */
@@ -24,7 +24,7 @@ export interface Entry {
 }
 
 /** A loop-carried value. */
-export interface State extends Entry {
+export interface CarriedValue extends LoopOperand {
   /** Its value after an iteration. */
   readonly next: Output;
 }
@@ -40,9 +40,9 @@ export interface Loop {
   readonly body: Program;
   /** Null when the data determines the trip count. */
   readonly condition: Program | null;
-  readonly data: readonly Entry[];
-  readonly states: readonly State[];
-  readonly captures: readonly Entry[];
+  readonly data: readonly LoopOperand[];
+  readonly states: readonly CarriedValue[];
+  readonly captures: readonly LoopOperand[];
   /** Number of leading rows to iterate over; null for all of them. */
   readonly count: Value | null;
   readonly rows: readonly Output[];
@@ -71,7 +71,7 @@ export function isLoop({ op }: CallNode): boolean {
  */
 export function mayStoreRows({ node }: Loop): boolean {
   const { lowering } = declarationOf(node.op);
-  return lowering.kind === 'foreach' && !lowering.loop(node.attributes).isFrugal;
+  return lowering.kind === 'foreach' && !lowering.loop(node.attributes).preferRecompute;
 }
 
 /** Takes a loop apart. */
@@ -111,7 +111,7 @@ function parts({ node, into, operands, regions, data, states, count, lead, rever
   const types = operands.map(({ type }, k) => (k < data ? rowOf(type) : type));
   const bound = (region: Program): ReadonlyMap<string, Dim> =>
     bindTypes<Dim>(namedInputs(region), types, node.op.name);
-  const entries = namedInputs(body).map(({ name }, k): Entry => ({
+  const entries = namedInputs(body).map(({ name }, k): LoopOperand => ({
     operand: operands[k],
     name,
     stands: regions.map(({ inputs }) => inputs[k]),
@@ -153,7 +153,7 @@ function typeOutside({ dims, agreed }: Loop, value: Value): TensorType {
 }
 
 /** Results of a rebuilt loop. */
-export interface Built {
+export interface BuiltLoop {
   readonly rows: readonly Value[];
   readonly states: readonly Value[];
   /** Further results of the operator. */
@@ -161,7 +161,7 @@ export interface Built {
 }
 
 /** Appends a loop to its enclosing program. */
-export function build(loop: Loop): Built {
+export function build(loop: Loop): BuiltLoop {
   const { node, into, body, condition, data, states, captures, count, rows } = loop;
   const inputs = [...data, ...states, ...captures];
   const lead = leadingDim(loop);
@@ -199,7 +199,7 @@ export function build(loop: Loop): Built {
   };
 }
 
-export function carvedInput({ operand, name, stands }: Entry, isData = false): CarvedInput {
+export function carvedInput({ operand, name, stands }: LoopOperand, isData = false): CarvedInput {
   return { name, stands, outside: isData ? rowOf(operand.type) : operand.type };
 }
 
@@ -210,7 +210,7 @@ function leadingDim({ lead, node, rows }: Loop): Dim {
 }
 
 /** The results of a loop in terms of an edited one: an index of its rows or states, or a value. */
-export interface Edited {
+export interface EditedLoop {
   readonly loop: Loop;
   readonly rows: readonly (number | Value)[];
   readonly states: readonly (number | Value)[];
@@ -222,7 +222,7 @@ export function places(list: readonly unknown[]): readonly number[] {
 }
 
 /** Builds an edited loop and returns the results of the original. */
-export function replace({ loop, rows, states }: Edited): readonly Value[] {
+export function replaceLoop({ loop, rows, states }: EditedLoop): readonly Value[] {
   const made = build(loop);
   const pick = (from: readonly Value[]) => (result: number | Value) =>
     typeof result === 'number' ? from[result] : result;

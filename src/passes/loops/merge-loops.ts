@@ -29,13 +29,13 @@ export function mergeLoops(program: Program): Program {
 }
 
 /** A program with a predicate of late nodes. */
-export interface Marked {
+export interface MarkedProgram {
   readonly program: Program;
   readonly isLate: (id: NodeId) => boolean;
 }
 
 /** `mergeLoops` with marks: a merged loop is early if one of its originals is. */
-export function mergeMarkedLoops({ program, isLate }: Marked): Marked {
+export function mergeMarkedLoops({ program, isLate }: MarkedProgram): MarkedProgram {
   const calls = [...program.graph.nodes()].filter((id) => program.node(id).kind === 'call');
   if (calls.filter((id) => isLoop(program.node(id) as CallNode)).length < 2) {
     return { program, isLate };
@@ -62,7 +62,7 @@ export function mergeMarkedLoops({ program, isLate }: Marked): Marked {
 }
 
 /** Loops whose results are covered by one of them. */
-export interface Covered {
+export interface EquivalentLoops {
   readonly first: NodeId;
   readonly by: NodeId;
   /** For each of the others, the equal results of the covering loop. */
@@ -76,8 +76,8 @@ export interface Covered {
 export function coveredLoops(
   program: Program,
   ids: readonly NodeId[],
-): ReadonlyMap<NodeId, Covered> {
-  const found = new Map<NodeId, Covered>();
+): ReadonlyMap<NodeId, EquivalentLoops> {
+  const found = new Map<NodeId, EquivalentLoops>();
   for (const { rows } of new Set(mergedLoops(program, ids).values())) {
     const members = [...rows.keys()];
     const total = new Set([...rows.values()].flat()).size;
@@ -133,7 +133,7 @@ function mergeOnce(program: Program, region: (region: Program) => Program): Prog
   );
 }
 
-/** Mergeable loops of a program, by their replacement. */
+/** Mergeable loops of a program, each with its replacement. */
 function mergedLoops(
   program: Program,
   ids: Iterable<NodeId> = program.graph.nodes(),
@@ -176,7 +176,7 @@ function mergedLoops(
 
 interface Joined {
   readonly call: CallNode;
-  /** Positions of each loop's rows among those of the merged call. */
+  /** Positions of the rows of both loops among those of the merged call. */
   readonly firstRows: readonly number[];
   readonly rows: readonly number[];
 }

@@ -3,10 +3,10 @@ import type { Program } from '../../ir/program.js';
 import { eliminateCommonSubexpressions } from '../simplify/cse.js';
 import type { Pass } from '../rewrite/pass.js';
 import { simplify } from '../simplify/simplify.js';
-import { batchAheadOfLoops } from './ahead.js';
-import { batchBehindLoops } from './behind.js';
+import { hoistRowWork } from './ahead.js';
+import { sinkRowWork } from './behind.js';
 import { canonicalLoops } from './canonical.js';
-import { collectBehindLoops } from './collect.js';
+import { sinkSums } from './collect.js';
 import { eliminateDeadLoopParts } from './dead.js';
 import { hoistFromLoops } from './hoist.js';
 import { isLoop } from './loop.js';
@@ -75,9 +75,9 @@ export const loopForms: readonly Pass[] = [forms, dead];
  */
 export const loopPasses: readonly Pass[] = [
   onLoops('hoist', 'compute before a loop what is always the same', hoistFromLoops),
-  onLoops('collect', 'add up behind a loop what is only added up', collectBehindLoops),
-  onLoops('ahead', 'compute before a loop what waits for no iteration', batchAheadOfLoops),
-  onLoops('behind', 'compute behind a loop what no iteration waits for', batchBehindLoops),
+  onLoops('collect', 'add up behind a loop what is only added up', sinkSums),
+  onLoops('ahead', 'compute before a loop what waits for no iteration', hoistRowWork),
+  onLoops('behind', 'compute behind a loop what no iteration waits for', sinkRowWork),
   ...tidy,
   forms,
   dead,

@@ -19,19 +19,19 @@ import {
 import { nodesBehind } from './carve.js';
 
 /** A value of a loop's body in the enclosing program. */
-export interface Outside {
+export interface OutsideValue {
   readonly value: Value;
   /** True when it has an additional first axis, along which it differs from row to row. */
   readonly isBatched: boolean;
 }
 
 /** Computes values of a loop's body outside of the loop, batched over all rows. */
-export class Rows {
+export class BatchedRows {
   readonly #body: Program;
   readonly #into: Program;
   readonly #dims: ReadonlyMap<string, Dim>;
   readonly #length: Dim;
-  readonly #known: Map<Value, Outside>;
+  readonly #known: Map<Value, OutsideValue>;
   readonly #totals: Map<Value, Value> = new Map();
 
   /** `given` are the values available: the data, the captures, rows of the loop's results. */
@@ -40,7 +40,7 @@ export class Rows {
     into: Program,
     dims: ReadonlyMap<string, Dim>,
     length: Dim,
-    given: ReadonlyMap<Value, Outside>,
+    given: ReadonlyMap<Value, OutsideValue>,
   ) {
     this.#body = body;
     this.#into = into;
@@ -56,7 +56,7 @@ export class Rows {
   }
 
   /** A value for all rows, or once where it is invariant. */
-  of(value: Value): Outside {
+  of(value: Value): OutsideValue {
     for (const id of nodesBehind(this.#body, [value], (given) => this.#known.has(given))) {
       const node = this.#body.node(id);
       if (node.kind === 'check') continue;

@@ -17,7 +17,7 @@ interface Region {
  * there is none, the memory grows at its end. Neighboring free regions are coalesced, and a free region at
  * the end is given back.
  */
-export class Regions {
+export class RegionAllocator {
   /** Ascending by offset, never adjacent. */
   readonly #free: Region[] = [];
   readonly #taken: Map<number, number> = new Map();
@@ -101,7 +101,7 @@ export class Regions {
 }
 
 /** Live range of an allocation in steps of a schedule, both ends included. */
-export interface Lifetime {
+export interface LiveRange {
   readonly bytes: number;
   readonly first: number;
   readonly last: number;
@@ -114,8 +114,8 @@ export interface MemoryPlan {
 }
 
 /** Assigns offsets such that no two allocations that are live at the same step overlap. */
-export function planMemory(lifetimes: readonly Lifetime[]): MemoryPlan {
-  const regions = new Regions();
+export function planMemory(lifetimes: readonly LiveRange[]): MemoryPlan {
+  const regions = new RegionAllocator();
   const offsets: number[] = [];
   const byFirst = lifetimes
     .map((_, i) => i)

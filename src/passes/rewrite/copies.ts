@@ -5,7 +5,7 @@ import { barrier } from '../../ops/structure/identity.js';
 import { isView, viewed } from './views.js';
 
 /** Nodes that late nodes read a second copy of. */
-export interface Again {
+export interface SecondCopies {
   readonly nodes: ReadonlySet<NodeId>;
   /** True when second copies must stay distinct from the first, even within one program. */
   readonly isApart: boolean;
@@ -22,7 +22,12 @@ export class Copies {
   readonly #barriers: Map<Value, Value> = new Map();
 
   /** `given` are existing copies of values. */
-  constructor(from: Program, into: Program, again: Again, given?: ReadonlyMap<Value, Value>) {
+  constructor(
+    from: Program,
+    into: Program,
+    again: SecondCopies,
+    given?: ReadonlyMap<Value, Value>,
+  ) {
     this.#from = from;
     this.#into = into;
     this.#again = again.nodes;

@@ -1,4 +1,4 @@
-import { boundsOf, type Dim, sizeOf, symbol } from '../../base/dim/index.js';
+import { boundsOf, type Dim, elementCount, symbol } from '../../base/dim/index.js';
 import { InternalError } from '../../base/errors.js';
 import type { NodeId } from '../../graph/graph.js';
 import { bindShapes, symbolsOfTypes } from '../../ir/bind.js';
@@ -69,7 +69,7 @@ export function measureFirst(call: CallNode, operands: readonly Value[], into: P
   );
   let measured = 0;
   for (const sizes of declarationOf(op).measure!({ inputs: operands, attributes })) {
-    const count = sizeOf(sizes.type.shape);
+    const count = elementCount(sizes.type.shape);
     if (typeof count !== 'number')
       throw new InternalError('the number of measured sizes is not known', { op: op.name });
     const decided = dims.slice(measured, measured + count);

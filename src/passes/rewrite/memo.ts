@@ -4,7 +4,7 @@ import type { Program } from '../../ir/program.js';
 export type Memo<A> = WeakMap<Program, Map<string, A>>;
 
 /** The cached value for a program and a key of plain data; computed the first time. */
-export function remembered<A>(
+export function memoized<A>(
   memo: Memo<A>,
   program: Program,
   question: readonly unknown[],

@@ -1,4 +1,4 @@
-import { type Bounds, evaluateDim, sizeOf } from '../../base/dim/index.js';
+import { type Bounds, evaluateDim, elementCount } from '../../base/dim/index.js';
 import { bytesOf } from '../../base/dtype.js';
 import { symbolsOfTypes } from '../../ir/bind.js';
 import type { TensorType } from '../../ir/types.js';
@@ -13,7 +13,7 @@ const unbounded = 64;
 export function nominalBytes(type: TensorType): number {
   const sizes = new Map<string, number>();
   for (const [name, bounds] of symbolsOfTypes([type])) sizes.set(name, nominalExtent(bounds));
-  return bytesOf(type.dtype) * evaluateDim(sizeOf(type.shape), sizes);
+  return bytesOf(type.dtype) * evaluateDim(elementCount(type.shape), sizes);
 }
 
 function nominalExtent({ min, max }: Bounds): number {

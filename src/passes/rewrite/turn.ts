@@ -10,7 +10,7 @@ import { throughRegions, transform } from './transform.js';
  * elementwise. Only where nothing else reads the original, and no call is added: sums may be rounded
  * differently, so this is not a law.
  */
-export function turnProducts(program: Program): Program {
+export function pushTranspositions(program: Program): Program {
   return throughRegions(program, (inner, region) => {
     const candidates = turnable(inner);
     return transform(

@@ -1,4 +1,4 @@
-import { isStatic, sizeOf } from '../../base/dim/index.js';
+import { isStatic, elementCount } from '../../base/dim/index.js';
 import type { Program } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
 import { declarationOf } from '../../ops/declare/facets.js';
@@ -33,7 +33,7 @@ export function foldConstants(program: Program, { evaluate, limit = 4096 }: Fold
         if (declarationOf(node.op).family === 'random') return undefined;
         if (isExtents(node)) return introducers.has(site.id) ? knownExtents(node, site) : undefined;
         const small = node.types.every(({ shape }) => {
-          const size = sizeOf(shape);
+          const size = elementCount(shape);
           return typeof size === 'number' && size <= limit;
         });
         if (!small) return undefined;

@@ -4,7 +4,7 @@ import type { ConstantData } from '../../ir/types.js';
 import type { Evaluate } from '../../passes/rewrite/pass.js';
 import type { Group } from '../../passes/groups/group.js';
 import { fuse, separate } from '../../passes/fuse/fuse.js';
-import { lowerProgram, type Plan } from '../../passes/lower/main/plan.js';
+import { lowerProgram, type ProgramPlan } from '../../passes/lower/main/plan.js';
 import { prepareControl } from '../../passes/lower/main/prepare.js';
 import { partition } from '../../passes/host/partition.js';
 import type { PassContext } from '../../passes/rewrite/pass.js';
@@ -36,7 +36,7 @@ export function compile(program: Program, options: CompileOptions = {}): Executa
 export interface PlannedPart {
   /** What it is of the whole; empty for all of it. */
   readonly title: string;
-  readonly plan: Plan;
+  readonly plan: ProgramPlan;
 }
 
 /**
@@ -124,7 +124,7 @@ function plan(
   { target }: Backend,
   { fuse: fusing = true, replaced, device = cpu }: CompileOptions,
   log: CompilationLog | null,
-): Plan {
+): ProgramPlan {
   const lowest = prepareControl(simplest);
   const count = (groups: readonly Group[]): string => counted(groups.length, 'group');
   const fused = stage(log, 'fuse', () => (fusing ? fuse(lowest) : separate(lowest)), count);

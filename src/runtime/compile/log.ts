@@ -2,9 +2,9 @@ import { currentDebugging, type Debugging, type Flag, flagTable } from '../../ba
 import { namedInputs, type Program, typeToString } from '../../ir/program.js';
 import { printProgram } from '../../ir/text.js';
 import type { Law } from '../../ops/declare/law.js';
-import type { Plan } from '../../passes/lower/main/plan.js';
+import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import type { PassReport } from '../../passes/pipeline.js';
-import { groupLines, kernelText, memoryLines } from '../execution/explain.js';
+import { groupLines, kernelsText, memoryLines } from '../execution/explain.js';
 
 /** Prints what `KAON_DEBUG` asks for of one compilation, stage by stage as it happens. */
 export class CompilationLog {
@@ -62,11 +62,11 @@ export class CompilationLog {
     if (flags.passes || flags.groups) for (const line of lines) print(`  ${line}`);
   }
 
-  plan(plan: Plan): void {
+  plan(plan: ProgramPlan): void {
     const { flags, print } = this.#debugging;
     if (flags.groups) for (const line of groupLines(plan)) print(`  ${line}`);
     if (flags.memory) for (const line of memoryLines(plan)) print(`  ${line}`);
-    if (flags.kernels) print(kernelText(plan).trimEnd());
+    if (flags.kernels) print(kernelsText(plan).trimEnd());
   }
 }
 

@@ -1,17 +1,23 @@
 import { bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
-import { extents } from '../../passes/host/evaluate.js';
+import { shapeEvaluator } from '../../passes/host/evaluate.js';
 import type { Partition } from '../../passes/host/partition.js';
 import { routineOf } from '../../passes/host/routine.js';
-import type { Callee, Handle, Part, Routine, Run } from '../../passes/host/statements.js';
+import type {
+  HostCallee,
+  Handle,
+  HostPart,
+  HostRoutine,
+  HostStatementOf,
+} from '../../passes/host/statements.js';
 import { routineLines } from '../../passes/host/text.js';
 import { calleeNames, forEachStatement, replacedIn } from '../../passes/host/walk.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
-import { type Frame, prepare, prepareRun, type Step, storageAt } from './interpreter.js';
+import { type RunFrame, prepare, prepareRun, type PreparedStep, storageAt } from './interpreter.js';
 
-/** How the parts of a program become executable. */
+/** Makes the parts of a program executable. */
 export interface PartCompiler {
   /** A program without cuts; `replaced` as in `CompileOptions`. */
   part(name: string, program: Program, replaced?: readonly (number | null)[]): Inspectable;
@@ -21,7 +27,7 @@ export interface PartCompiler {
 /** Runs the routine of a partitioned program. */
 export class DynamicExecutor implements Inspectable {
   readonly program: Program;
-  readonly #routine: Routine;
+  readonly #routine: HostRoutine;
   readonly #compiler: PartCompiler;
   /** Code of programs without cuts. */
   readonly #parts: Map<Program, { readonly title: string; readonly executable: Inspectable }> =
@@ -32,9 +38,12 @@ export class DynamicExecutor implements Inspectable {
   readonly #constants: (Storage | undefined)[] = [];
   /** The inputs and constants, which are not the run's own. */
   readonly #given: ReadonlySet<Handle>;
-  readonly #body: Step;
+  readonly #body: PreparedStep;
   /** The last statement where it runs code: nothing can fail behind it. */
-  readonly #last: { readonly run: Run; readonly step: ReturnType<typeof prepareRun> } | null;
+  readonly #last: {
+    readonly run: HostStatementOf<'run'>;
+    readonly step: ReturnType<typeof prepareRun>;
+  } | null;
 
   constructor(
     program: Program,
@@ -69,10 +78,10 @@ export class DynamicExecutor implements Inspectable {
     if (into !== undefined) checkDistinct(program, into);
     const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
     const names = new Map(bindTypes(namedInputs(program), actual));
-    const frame: Frame = { names, arrays: [...this.#constants] };
+    const frame: RunFrame = { names, arrays: [...this.#constants] };
     handles.forEach(({ id }, k) => (frame.arrays[id] = inputs[k].storage));
     this.#body(frame);
-    const shapes = outputs.map((output) => extents(output.shape)(names));
+    const shapes = outputs.map((output) => shapeEvaluator(output.shape)(names));
     checkInto(program, shapes, into);
     // Before any output is written.
     const passed = outputs.map(({ of }) =>
@@ -112,7 +121,7 @@ export class DynamicExecutor implements Inspectable {
     );
   }
 
-  /** What happens, then the code in full. */
+  /** The statements, then the code in full. */
   toString(): string {
     const lines = routineLines(this.#routine);
     for (const [title, executable] of this.#titled()) {
@@ -130,8 +139,8 @@ export class DynamicExecutor implements Inspectable {
   }
 
   readonly #compiled = {
-    part: ({ program }: Part): Inspectable => this.#parts.get(program)!.executable,
-    callee: ({ program, kind }: Callee): Inspectable =>
+    part: ({ program }: HostPart): Inspectable => this.#parts.get(program)!.executable,
+    callee: ({ program, kind }: HostCallee): Inspectable =>
       kind === 'region' ? this.#region(program) : this.#parts.get(program)!.executable,
   };
 
@@ -163,9 +172,9 @@ export class DynamicExecutor implements Inspectable {
     });
   }
 
-  /** Where the last code writes outputs of the program: each to the first place that wants it. */
+  /** Storages for the last code to write outputs of the program to: each the first that wants it. */
   #targets(
-    { gives }: Run,
+    { gives }: HostStatementOf<'run'>,
     into: readonly (Storage | null)[],
     taken: Set<Storage>,
   ): readonly (Storage | null)[] {

@@ -3,28 +3,34 @@ import { InternalError } from '../../base/errors.js';
 import type { Dim } from '../../base/dim/index.js';
 import { refusalAt, refusalError } from '../../ir/requirement.js';
 import { refuseInCapturedCode } from '../../passes/host/elements.js';
-import { elementCount, errorWithin, extents, holds, integer } from '../../passes/host/evaluate.js';
-import type { Call, Callee, Handle, HostStatement, Part, Run, Stack, Stretch } from '../../passes/host/statements.js'; // prettier-ignore
+import {
+  lengthEvaluator,
+  errorWithin,
+  shapeEvaluator,
+  testEvaluator,
+  dimEvaluator,
+} from '../../passes/host/evaluate.js';
+import type { HostStatementOf, HostCallee, Handle, HostStatement, HostPart, StackedArray, Stretch } from '../../passes/host/statements.js'; // prettier-ignore
 import type { Executable, Operand } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
 
 /** The compiled code that a routine runs. */
 export interface Compiled {
-  part(part: Part): Executable;
-  callee(callee: Callee): Executable;
+  part(part: HostPart): Executable;
+  callee(callee: HostCallee): Executable;
 }
 
 /** State of one run: the values of names, and arrays by the numbers of their handles. */
-export interface Frame {
+export interface RunFrame {
   readonly names: Map<string, number>;
   readonly arrays: (Storage | undefined)[];
 }
 
 /** A statement, prepared. Returns true where it leaves the repetition around it. */
-export type Step = (frame: Frame) => boolean;
+export type PreparedStep = (frame: RunFrame) => boolean;
 
 /** Prepares statements that run in order: what no run changes is computed here. */
-export function prepare(body: readonly HostStatement[], compiled: Compiled): Step {
+export function prepare(body: readonly HostStatement[], compiled: Compiled): PreparedStep {
   const steps = body.map((statement) => stepOf(statement, compiled));
   return (frame) => {
     for (const step of steps) if (step(frame)) return true;
@@ -34,9 +40,9 @@ export function prepare(body: readonly HostStatement[], compiled: Compiled): Ste
 
 /** Prepares a statement that runs code; `into` as in `Executable.run`. */
 export function prepareRun(
-  { part, reads, gives }: Run,
+  { part, reads, gives }: HostStatementOf<'run'>,
   compiled: Compiled,
-): (frame: Frame, into?: readonly (Storage | null)[]) => void {
+): (frame: RunFrame, into?: readonly (Storage | null)[]) => void {
   const operands = reads.map(operand);
   const executable = compiled.part(part);
   return (frame, into) => {
@@ -47,22 +53,22 @@ export function prepareRun(
 }
 
 /** Array that a handle stands for now. */
-export function storageAt({ arrays }: Frame, { id }: Handle): Storage {
+export function storageAt({ arrays }: RunFrame, { id }: Handle): Storage {
   const storage = arrays[id];
   if (storage === undefined) throw new InternalError('an array is read that is not there');
   return storage;
 }
 
-function stepOf(statement: HostStatement, compiled: Compiled): Step {
+function stepOf(statement: HostStatement, compiled: Compiled): PreparedStep {
   switch (statement.kind) {
     case 'set':
     case 'assign': {
-      const value = integer(statement.value);
+      const value = dimEvaluator(statement.value);
       return always(({ names }) => names.set(statement.name, value(names)));
     }
     case 'load': {
       const { name, from } = statement;
-      const offset = integer(from.offset ?? 0);
+      const offset = dimEvaluator(from.offset ?? 0);
       return always((frame) => {
         const { elements } = storageAt(frame, from.of);
         frame.names.set(name, Number(elements[offset(frame.names)]));
@@ -70,11 +76,11 @@ function stepOf(statement: HostStatement, compiled: Compiled): Step {
     }
     case 'store': {
       const to = target(statement.to);
-      const value = integer(statement.value);
+      const value = dimEvaluator(statement.value);
       return always((frame) => to(frame).fill(Int32Array.of(value(frame.names))));
     }
     case 'require': {
-      const isMet = holds(statement.test);
+      const isMet = testEvaluator(statement.test);
       return always(({ names }) => {
         if (!isMet(names)) throw refusalError(refusalAt(statement.refusal, names));
       });
@@ -86,11 +92,11 @@ function stepOf(statement: HostStatement, compiled: Compiled): Step {
       });
     }
     case 'leave': {
-      const isEnd = holds(statement.when);
+      const isEnd = testEvaluator(statement.when);
       return ({ names }) => isEnd(names);
     }
     case 'choose': {
-      const isFirst = holds(statement.when);
+      const isFirst = testEvaluator(statement.when);
       const consequent = prepare(statement.consequent, compiled);
       const alternate = prepare(statement.alternate, compiled);
       return (frame) => (isFirst(frame.names) ? consequent : alternate)(frame);
@@ -99,7 +105,7 @@ function stepOf(statement: HostStatement, compiled: Compiled): Step {
       return resize(statement.stacks, statement.rows, null);
     case 'grow': {
       const move = resize(statement.stacks, statement.to, statement.kept);
-      const rows = integer(statement.to);
+      const rows = dimEvaluator(statement.to);
       return always((frame) => {
         move(frame);
         frame.names.set(statement.rows, rows(frame.names));
@@ -136,7 +142,7 @@ function stepOf(statement: HostStatement, compiled: Compiled): Step {
   }
 }
 
-function always(act: (frame: Frame) => unknown): Step {
+function always(act: (frame: RunFrame) => unknown): PreparedStep {
   return (frame) => {
     act(frame);
     return false;
@@ -144,8 +150,12 @@ function always(act: (frame: Frame) => unknown): Step {
 }
 
 /** Elements to be read. */
-function operand({ of, shape: declared, offset = 0 }: Stretch): (frame: Frame) => Operand {
-  const [shapeOf, lengthOf, start] = [extents(declared), elementCount(declared), integer(offset)];
+function operand({ of, shape: declared, offset = 0 }: Stretch): (frame: RunFrame) => Operand {
+  const [shapeOf, lengthOf, start] = [
+    shapeEvaluator(declared),
+    lengthEvaluator(declared),
+    dimEvaluator(offset),
+  ];
   return (frame) => {
     const storage = storageAt(frame, of);
     const shape = shapeOf(frame.names);
@@ -160,8 +170,8 @@ function operand({ of, shape: declared, offset = 0 }: Stretch): (frame: Frame) =
 }
 
 /** Elements to be written. */
-function target({ of, shape, offset = 0 }: Stretch): (frame: Frame) => Storage {
-  const [lengthOf, start] = [elementCount(shape), integer(offset)];
+function target({ of, shape, offset = 0 }: Stretch): (frame: RunFrame) => Storage {
+  const [lengthOf, start] = [lengthEvaluator(shape), dimEvaluator(offset)];
   return (frame) => {
     const storage = storageAt(frame, of);
     const length = lengthOf(frame.names);
@@ -172,9 +182,9 @@ function target({ of, shape, offset = 0 }: Stretch): (frame: Frame) => Storage {
 }
 
 /** New memory for `rows` rows of each array, into which the first `kept` are moved; null for new arrays. */
-function resize(stacks: readonly Stack[], rows: Dim, kept: Dim | null): Step {
-  const [count, staying] = [integer(rows), integer(kept ?? 0)];
-  const all = stacks.map(({ of, row }) => ({ of, rowLength: elementCount(row) }));
+function resize(stacks: readonly StackedArray[], rows: Dim, kept: Dim | null): PreparedStep {
+  const [count, staying] = [dimEvaluator(rows), dimEvaluator(kept ?? 0)];
+  const all = stacks.map(({ of, row }) => ({ of, rowLength: lengthEvaluator(row) }));
   return always((frame) => {
     for (const { of, rowLength } of all) {
       const length = rowLength(frame.names);
@@ -189,7 +199,10 @@ function resize(stacks: readonly Stack[], rows: Dim, kept: Dim | null): Step {
   });
 }
 
-function callOf({ callee, operands, results, site }: Call, compiled: Compiled): Step {
+function callOf(
+  { callee, operands, results, site }: HostStatementOf<'call'>,
+  compiled: Compiled,
+): PreparedStep {
   const reads = operands.map(operand);
   const targets = results.map((result) => (result.kind === 'into' ? target(result.to) : null));
   return always((frame) => {

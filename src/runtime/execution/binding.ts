@@ -3,8 +3,8 @@ import type { DType, HostArray } from '../../base/dtype.js';
 import { ArgumentError, GraphError, InternalError } from '../../base/errors.js';
 import { bindTypes } from '../../ir/bind.js';
 import { namedInputs, type Program } from '../../ir/program.js';
-import { keptStates } from '../../ops/declare/lowering.js';
-import { type Plan, placeBytes } from '../../passes/lower/main/plan.js';
+import { packedStates } from '../../ops/declare/lowering.js';
+import { type ProgramPlan, placeBytes } from '../../passes/lower/main/plan.js';
 import { planMemory } from '../../passes/plan/memory.js';
 import type { Device } from '../memory/device.js';
 import type { Operand } from './executable.js';
@@ -63,7 +63,7 @@ function targetOf(storage: Storage | null | undefined, device: Device): number {
  * memory is exhausted.
  */
 export function bind(
-  plan: Plan,
+  plan: ProgramPlan,
   device: Device,
   constants: ReadonlyMap<number, number>,
   inputs: readonly Operand[],
@@ -121,7 +121,7 @@ export function bind(
 
   const table = Int32Array.from([
     ...plan.sizes.map((dim) => evaluateDim(dim, sizes)),
-    ...plan.kept.map(() => keptStates.nothing),
+    ...plan.kept.map(() => packedStates.nothing),
     ...addresses,
   ]);
 
@@ -195,7 +195,7 @@ function fitsInto(binding: Binding, device: Device, into: readonly (Storage | nu
   return true;
 }
 
-function bindOperands({ program }: Plan, inputs: readonly Operand[]): Map<string, number> {
+function bindOperands({ program }: ProgramPlan, inputs: readonly Operand[]): Map<string, number> {
   const declared = namedInputs(program);
   const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
   const sizes = bindTypes(declared, actual);
@@ -263,7 +263,7 @@ function elementCount(shape: readonly number[]): number {
  * is also an input that is still read when the first element is written, which are copied at the end.
  */
 function directOutputs(
-  { places, outputs }: Plan,
+  { places, outputs }: ProgramPlan,
   device: Device,
   pinned: PinnedReads,
   into: readonly (Storage | null)[] | undefined,
@@ -286,7 +286,7 @@ class PinnedReads {
   /** Addresses of operands that are themselves outputs. */
   readonly #passed: Set<number> = new Set();
 
-  constructor({ places, outputs }: Plan, inputAddresses: readonly number[]) {
+  constructor({ places, outputs }: ProgramPlan, inputAddresses: readonly number[]) {
     places.forEach(({ role, last }, place) => {
       if (role.kind !== 'input') return;
       const address = inputAddresses[role.index];

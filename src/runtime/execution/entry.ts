@@ -14,14 +14,14 @@ import type { TeamEntry } from '../threads/recipe.js';
  * Runs `main` of a module on the table at an address of the device's memory. `gain` is what several threads
  * would save (`Plan.gain`, for the sizes of this run); it is nothing to a module for one.
  */
-export type Entry = (table: number, gain: number) => void;
+export type EntryPoint = (table: number, gain: number) => void;
 
 /** A way to run modules. */
 export interface Backend {
   /** What programs are lowered for. */
   readonly target: Target;
   /** Makes a module, which is for some number of threads, callable. */
-  entry(module: Module, device: Device, threads?: number): Entry;
+  entry(module: Module, device: Device, threads?: number): EntryPoint;
 }
 
 /** The address of the memory's first byte: a `main` with conditions in it looks at them from there. */

@@ -1,5 +1,5 @@
 import type { Program } from '../../ir/program.js';
-import type { Plan } from '../../passes/lower/main/plan.js';
+import type { ProgramPlan } from '../../passes/lower/main/plan.js';
 import type { Device } from '../memory/device.js';
 import type { Tier } from './tiers.js';
 import type { Storage } from '../memory/storage.js';
@@ -71,5 +71,5 @@ export interface Executable {
 
 /** A compiled program that can show what it consists of. */
 export interface Inspectable extends Executable {
-  parts(): readonly { readonly title: string; readonly plan: Plan }[];
+  parts(): readonly { readonly title: string; readonly plan: ProgramPlan }[];
 }

@@ -17,7 +17,7 @@ let slab: ArrayBuffer = new ArrayBuffer(0);
 let used = 0;
 
 /** A copy of elements of a dtype, which nothing else writes to. Its buffer may hold other arrays, too. */
-export function copyOf(dtype: DType, elements: HostArray): HostArray {
+export function slabCopy(dtype: DType, elements: HostArray): HostArray {
   const bytes = elements.byteLength;
   if (bytes <= inHeapBytes) return elements.slice();
   if (bytes > mostBytes) {
@@ -38,7 +38,7 @@ export function copyOf(dtype: DType, elements: HostArray): HostArray {
 }
 
 /** Takes back what `copyOf` has given and nobody will read any more. */
-export function takeBack({ buffer, byteLength }: HostArray): void {
+export function returnCopy({ buffer, byteLength }: HostArray): void {
   if (byteLength > mostBytes && buffer.byteLength === byteLength && buffer instanceof ArrayBuffer)
     giveSpare(buffer);
 }

@@ -2,10 +2,10 @@ import { allocate, bytesOf, copyElements, type DType, type HostArray } from '../
 import { ArgumentError, InternalError } from '../../base/errors.js';
 import { cpu, type Device } from './device.js';
 import { type Claim, Residence } from './residents.js';
-import { takeBack } from './slab.js';
+import { returnCopy } from './slab.js';
 
 /** Where a pinned storage lies. */
-class Berth {
+class PinnedLocation {
   readonly device: Device;
   readonly address: number;
   #view: HostArray | null = null;
@@ -28,7 +28,9 @@ class Berth {
 }
 
 /** Gives back the memory of pinned storages that were dropped without `unpin`. */
-const abandoned = new FinalizationRegistry<Berth>(({ device, address }) => device.release(address));
+const abandoned = new FinalizationRegistry<PinnedLocation>(({ device, address }) =>
+  device.release(address),
+);
 
 /**
  * The elements of an array, row-major. They are where they are needed: in an ordinary typed array that the
@@ -40,7 +42,7 @@ export class Storage {
   readonly length: number;
   /** The elements on the host; null where only a device has them. */
   #home: HostArray | null;
-  #berth: Berth | null = null;
+  #berth: PinnedLocation | null = null;
   #claim: Claim | null = null;
   #wasRead = false;
   /** 0 until somebody asks. */
@@ -202,7 +204,7 @@ export class Storage {
     const elements = this.host;
     const address = device.take(bytesOf(this.dtype) * this.length);
     this.#leave();
-    this.#berth = new Berth(device, address);
+    this.#berth = new PinnedLocation(device, address);
     this.#home = null;
     copyElements(this.host, elements);
     abandoned.register(this, this.#berth, this);
@@ -227,7 +229,7 @@ export class Storage {
     this.#leave();
     const home = this.#home;
     this.#home = null;
-    if (home !== null) takeBack(home);
+    if (home !== null) returnCopy(home);
   }
 
   #fetched(): HostArray {

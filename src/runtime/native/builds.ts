@@ -5,13 +5,13 @@ import type { Environment, NodeModules } from '../../base/node.js';
 import type { NativeSource } from './source.js';
 
 /** What became of a program: a function on disk, or why there is none. */
-export type Built = CachedFunction | string;
+export type BuildResult = CachedFunction | string;
 
 /** A program on its way through the compiler. */
 export interface Building {
   readonly source: NativeSource;
   /** Null until it is done. */
-  built: Built | null;
+  built: BuildResult | null;
   /** Whether it failed with others, and is to be compiled by itself. */
   isAlone: boolean;
 }
@@ -165,7 +165,7 @@ export class Builds {
     for (const member of members) this.#done(member, `there is no place for what is made: ${why}`);
   }
 
-  #done(member: Building, built: Built | null): void {
+  #done(member: Building, built: BuildResult | null): void {
     member.built = built ?? 'what was compiled has gone from the cache';
     this.#byKey.delete(member.source.key);
   }

@@ -11,27 +11,27 @@ interface Library {
 }
 
 /** What is used of `koffi`, an optional dependency. */
-export interface Loader {
+export interface LibraryLoader {
   load(file: string): Library;
 }
 
 /** `koffi`, or what is missing. It is loaded when there is something to load with it. */
-export function findLoader({ module }: NodeModules): Loader | string {
+export function findLoader({ module }: NodeModules): LibraryLoader | string {
   const require = module.createRequire(import.meta.url);
   try {
     require.resolve('koffi');
   } catch {
     return 'koffi is not installed: npm install koffi';
   }
-  return { load: (file) => (require('koffi') as Loader).load(file) };
+  return { load: (file) => (require('koffi') as LibraryLoader).load(file) };
 }
 
 /** The libraries that this process has loaded. They stay, since nobody knows who still calls them. */
 export class Libraries {
-  readonly #loader: Loader;
+  readonly #loader: LibraryLoader;
   readonly #loaded: Map<string, Library> = new Map();
 
-  constructor(loader: Loader) {
+  constructor(loader: LibraryLoader) {
     this.#loader = loader;
   }
 

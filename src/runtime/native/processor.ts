@@ -56,7 +56,7 @@ export function cachesOf({ files, path }: NodeModules): Partial<Caches> {
 }
 
 /** Why results of this compiler could differ from those of the loop IR; null where they cannot. */
-export function obstacleIn(macros: Macros): string | null {
+export function incompatibility(macros: Macros): string | null {
   // 1 and 2 round to wider types than those that the code names.
   if (!['0', '16'].includes(macros.get('__FLT_EVAL_METHOD__') ?? '0')) {
     return 'its arithmetic is of another precision than the code asks for';

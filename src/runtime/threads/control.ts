@@ -2,7 +2,7 @@
  * The words in which the main thread, its workers and their guard agree on who runs what. Words that
  * different threads write often are on different cache lines. The words of `meeting` come first.
  */
-export const control = {
+export const controlWords = {
   /** Counts whatever workers should look at: they sleep on it. */
   bell: 64,
   /** How many workers sleep. */
@@ -49,5 +49,5 @@ export const gateBits = { joined: 0x7f, open: 0x80, job: 8 } as const;
 
 /** Bytes of a control block for a number of workers. */
 export function controlBytes(workers: number): number {
-  return 4 * (control.workers + workers * workerWords.words);
+  return 4 * (controlWords.workers + workers * workerWords.words);
 }

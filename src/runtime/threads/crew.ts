@@ -1,18 +1,18 @@
-import { control, workerWords } from './control.js';
-import { guard } from './guard.js';
-import type { EntryRecipe, Ground, WorkerMessage } from './recipe.js';
+import { controlWords, workerWords } from './control.js';
+import { watchdog } from './guard.js';
+import type { EntryRecipe, SharedGround, WorkerMessage } from './recipe.js';
 import { mostThreads } from './settings.js';
-import { type Spawn, type Spawned, textOf } from './spawn.js';
+import { type Spawn, type Spawned, functionText } from './spawn.js';
 import { work } from './worker.js';
 
 /** Who ends again and again would not do better the next time. */
-const mostDeaths = 8;
+const maxRestarts = 8;
 
 /** How many workers there can ever be: the words of one that is gone are never another's. */
-export const mostWorkers: number = mostThreads - 1 + mostDeaths;
+export const maxWorkers: number = mostThreads - 1 + maxRestarts;
 
 /** A worker that should be there, and that has been started at some time. */
-interface Seat {
+interface WorkerSlot {
   worker: Spawned | null;
   /** The number of the worker, by which it finds its words. */
   number: number;
@@ -23,11 +23,11 @@ interface Seat {
  * The workers of a pool, with the programs that they know, and the guard that notices when one dies.
  * They are started when they are needed first, and again where one is gone.
  */
-export class Crew {
-  readonly #ground: Ground;
+export class Workers {
+  readonly #ground: SharedGround;
   readonly #words: Int32Array;
   readonly #spawn: Spawn;
-  readonly #seats: Seat[] = [];
+  readonly #seats: WorkerSlot[] = [];
   readonly #programs: Map<number, EntryRecipe> = new Map();
   readonly #notes: string[] = [];
   #guard: Spawned | null = null;
@@ -35,7 +35,7 @@ export class Crew {
   #started = 0;
   #isClosed = false;
 
-  constructor(ground: Ground, words: Int32Array, spawn: Spawn) {
+  constructor(ground: SharedGround, words: Int32Array, spawn: Spawn) {
     this.#ground = ground;
     this.#words = words;
     this.#spawn = spawn;
@@ -93,14 +93,14 @@ export class Crew {
   }
 
   /** Wakes whoever sleeps. */
-  ring(): void {
+  wake(): void {
     const words = this.#words;
-    Atomics.add(words, control.bell, 1);
-    if (Atomics.load(words, control.sleeping) > 0) Atomics.notify(words, control.bell);
+    Atomics.add(words, controlWords.bell, 1);
+    if (Atomics.load(words, controlWords.sleeping) > 0) Atomics.notify(words, controlWords.bell);
   }
 
   /** Says something about those that have died in a job. */
-  mourn(note: string): void {
+  noteDeaths(note: string): void {
     this.#notes.push(note);
     for (const seat of this.#seats) {
       if (seat.worker !== null && this.#isDead(seat)) this.#leave(seat);
@@ -120,18 +120,18 @@ export class Crew {
     await this.#seats[seat]?.worker?.kill();
   }
 
-  #isReady(seat: Seat, id: number): boolean {
+  #isReady(seat: WorkerSlot, id: number): boolean {
     if (seat.worker === null || this.#word(seat, 'watched') === 0) return false;
     return this.#word(seat, 'ready') >= id;
   }
 
-  #isDead(seat: Seat): boolean {
+  #isDead(seat: WorkerSlot): boolean {
     return this.#word(seat, 'dead') !== 0;
   }
 
-  #start(seat: Seat): void {
+  #start(seat: WorkerSlot): void {
     if (this.#isClosed) return;
-    if (this.#started === this.#seats.length + mostDeaths) {
+    if (this.#started === this.#seats.length + maxRestarts) {
       this.#giveUp('workers end again and again');
       return;
     }
@@ -139,7 +139,7 @@ export class Crew {
     const { port1, port2 } = new MessageChannel();
     try {
       this.#guard ??= this.#startGuard();
-      seat.worker = this.#spawn(textOf(work), (reason) => this.#died(number, reason));
+      seat.worker = this.#spawn(functionText(work), (reason) => this.#died(number, reason));
     } catch (error) {
       this.#giveUp(`no worker can be started: ${String(error)}`);
       return;
@@ -153,7 +153,7 @@ export class Crew {
   }
 
   #startGuard(): Spawned {
-    const started = this.#spawn(textOf(guard), (reason) => {
+    const started = this.#spawn(functionText(watchdog), (reason) => {
       // Whom nobody watches must not be waited for.
       this.#giveUp(`the guard of the workers ${reason}`);
       void this.close();
@@ -174,7 +174,7 @@ export class Crew {
     this.#notes.push(`${why}; programs run on one thread`);
   }
 
-  #leave(seat: Seat): Spawned | null {
+  #leave(seat: WorkerSlot): Spawned | null {
     const left = seat.worker;
     if (left === null) return null;
     seat.worker = null;
@@ -186,19 +186,19 @@ export class Crew {
     for (const seat of this.#seats) if (seat.worker !== null) this.#send(seat, message);
   }
 
-  #send(seat: Seat, message: WorkerMessage, moved?: readonly MessagePort[]): void {
+  #send(seat: WorkerSlot, message: WorkerMessage, moved?: readonly MessagePort[]): void {
     // Who hears of a message before it comes waits for it; who did not hear of it would go on looking.
     seat.sent++;
     Atomics.store(this.#words, this.#at(seat, 'sent'), seat.sent);
     seat.worker!.post(message, moved);
-    this.ring();
+    this.wake();
   }
 
-  #word(seat: Seat, name: Exclude<keyof typeof workerWords, 'words'>): number {
+  #word(seat: WorkerSlot, name: Exclude<keyof typeof workerWords, 'words'>): number {
     return Atomics.load(this.#words, this.#at(seat, name));
   }
 
-  #at({ number }: Seat, name: keyof typeof workerWords): number {
-    return control.workers + number * workerWords.words + workerWords[name];
+  #at({ number }: WorkerSlot, name: keyof typeof workerWords): number {
+    return controlWords.workers + number * workerWords.words + workerWords[name];
   }
 }

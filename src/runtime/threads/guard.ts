@@ -1,4 +1,4 @@
-import type { Ground, GuardMessage } from './recipe.js';
+import type { SharedGround, WatchdogMessage } from './recipe.js';
 import type { Host, NodeThreads } from './host.js';
 
 /** One end of a channel, in Node or in a browser. */
@@ -16,13 +16,13 @@ interface Life {
  * A worker holds one end of a channel, which closes when nothing of the worker runs any more: after it
  * is told so here, it writes nothing. It becomes text, as the code of workers does.
  */
-export function guard(): void {
-  const host = globalThis as Host<GuardMessage>;
+export function watchdog(): void {
+  const host = globalThis as Host<WatchdogMessage>;
   const builtin = host.process?.getBuiltinModule ?? host.require;
-  const threads = builtin?.('node:worker_threads') as NodeThreads<GuardMessage> | undefined;
+  const threads = builtin?.('node:worker_threads') as NodeThreads<WatchdogMessage> | undefined;
   /** Who lets go of an end closes the channel. */
   const lives = new Map<number, Life>();
-  let ground: Ground | null = null;
+  let ground: SharedGround | null = null;
   let words = new Int32Array(0);
 
   const died = (worker: number): void => {
@@ -42,7 +42,7 @@ export function guard(): void {
     Atomics.notify(words, control.left);
   };
 
-  const hear = (message: GuardMessage): void => {
+  const hear = (message: WatchdogMessage): void => {
     if (message.kind === 'start') {
       ground = message.ground;
       words = new Int32Array(ground.memory.buffer, ground.base);

@@ -1,19 +1,19 @@
 import { DeviceError } from '../../base/errors.js';
 import { meeting } from '../../loop/language/team.js';
 import { mainName } from '../../passes/lower/main/main.js';
-import { control, controlBytes, gateBits, workerWords } from './control.js';
-import { Crew, mostWorkers } from './crew.js';
+import { controlWords, controlBytes, gateBits, workerWords } from './control.js';
+import { Workers, maxWorkers } from './crew.js';
 import { LostWorkerError } from './lost.js';
-import type { EntryRecipe, Layout, TeamEntry } from './recipe.js';
+import type { EntryRecipe, WorkerConstants, TeamEntry } from './recipe.js';
 import { type Spawn, spawn } from './spawn.js';
 
 /** What a pool needs of the device whose memory its threads share. */
-export interface PoolHome {
+export interface PoolMemory {
   readonly memory: WebAssembly.Memory;
   /** How many threads programs may run on now. */
   readonly threads: number;
   /** How long a run may wait for its workers, in milliseconds; without it as long as is worth it. */
-  readonly patience?: number | undefined;
+  readonly workerTimeout?: number | undefined;
   /** The address of new memory. */
   take(bytes: number): number;
 }
@@ -35,7 +35,7 @@ const leastGain = 2;
  * is how long another thread that has the processor may keep it. The collector's threads do, whenever large
  * results are made one after the other.
  */
-const mostPatience = 4;
+const maxWait = 4;
 
 /** How often the main thread looks whether the others are done before it sleeps. */
 const looksForEnd = 20_000;
@@ -48,11 +48,11 @@ const looksForEnd = 20_000;
  * number of threads. So a worker that is slow, or gone, costs time and nothing else. For one that dies in a
  * job see `guard` and `LostWorkerError`.
  */
-export class Pool {
-  readonly #home: PoolHome;
+export class WorkerPool {
+  readonly #home: PoolMemory;
   readonly #base: number;
   readonly #words: Int32Array;
-  readonly #crew: Crew;
+  readonly #crew: Workers;
   readonly #maySleep: boolean;
   #joins = 0;
   #job = 0;
@@ -60,13 +60,13 @@ export class Pool {
   readonly #dropped: FinalizationRegistry<number>;
 
   /** @param start How threads are started; tests have ways of their own. */
-  constructor(home: PoolHome, start: Spawn = spawn) {
+  constructor(home: PoolMemory, start: Spawn = spawn) {
     this.#home = home;
-    const bytes = controlBytes(mostWorkers);
+    const bytes = controlBytes(maxWorkers);
     this.#base = home.take(bytes);
     // Memory that has grown is still shared with views on what it was.
     this.#words = new Int32Array(home.memory.buffer, this.#base, bytes / 4).fill(0);
-    this.#crew = new Crew({ memory: home.memory, base: this.#base, layout }, this.#words, start);
+    this.#crew = new Workers({ memory: home.memory, base: this.#base, layout }, this.#words, start);
     this.#maySleep = maySleep(this.#words);
     this.#words[meeting.maySleep] = Number(this.#maySleep);
     this.#dropped = new FinalizationRegistry((id) => this.#crew.forget(id));
@@ -139,7 +139,7 @@ export class Pool {
     }
     this.#awaitAll();
     if (error !== null) throw error;
-    if (Atomics.load(words, control.lost) !== 0) this.#mourn();
+    if (Atomics.load(words, controlWords.lost) !== 0) this.#mourn();
     if (Atomics.load(words, meeting.failed) !== 0) this.#refuse();
   }
 
@@ -150,24 +150,24 @@ export class Pool {
     // Who died in its sleep has not counted itself out.
     Atomics.store(words, meeting.sleeping, 0);
     Atomics.store(words, meeting.failed, 0);
-    Atomics.store(words, control.lost, 0);
-    Atomics.store(words, control.failure, 0);
-    Atomics.store(words, control.program, id);
-    Atomics.store(words, control.table, table);
-    Atomics.store(words, control.most, workers);
+    Atomics.store(words, controlWords.lost, 0);
+    Atomics.store(words, controlWords.failure, 0);
+    Atomics.store(words, controlWords.program, id);
+    Atomics.store(words, controlWords.table, table);
+    Atomics.store(words, controlWords.most, workers);
     this.#job = (this.#job + 1) & 0xffffff;
-    Atomics.store(words, control.gate, (this.#job << gateBits.job) | gateBits.open);
-    this.#crew.ring();
-    const patience = this.#home.patience ?? Math.min(mostPatience, (gain * grainMilliseconds) / 8);
+    Atomics.store(words, controlWords.gate, (this.#job << gateBits.job) | gateBits.open);
+    this.#crew.wake();
+    const patience = this.#home.workerTimeout ?? Math.min(maxWait, (gain * grainMilliseconds) / 8);
     const begin = performance.now();
     for (let looks = 1; this.#joined() < workers; looks++) {
       if (looks % 16 === 0 && performance.now() - begin > patience) break;
     }
-    return Atomics.and(words, control.gate, ~gateBits.open) & gateBits.joined;
+    return Atomics.and(words, controlWords.gate, ~gateBits.open) & gateBits.joined;
   }
 
   #joined(): number {
-    return Atomics.load(this.#words, control.gate) & gateBits.joined;
+    return Atomics.load(this.#words, controlWords.gate) & gateBits.joined;
   }
 
   /**
@@ -177,24 +177,24 @@ export class Pool {
   #awaitAll(): void {
     const words = this.#words;
     for (let looks = 0; looks < looksForEnd; looks++) if (!this.#crew.isInside) return;
-    Atomics.store(words, control.asleep, 1);
+    Atomics.store(words, controlWords.asleep, 1);
     for (;;) {
-      const left = Atomics.load(words, control.left);
+      const left = Atomics.load(words, controlWords.left);
       if (!this.#crew.isInside) break;
-      if (this.#maySleep) Atomics.wait(words, control.left, left);
+      if (this.#maySleep) Atomics.wait(words, controlWords.left, left);
     }
-    Atomics.store(words, control.asleep, 0);
+    Atomics.store(words, controlWords.asleep, 0);
   }
 
   #mourn(): never {
-    this.#crew.mourn('a worker died in the middle of a run, of which nothing was used');
+    this.#crew.noteDeaths('a worker died in the middle of a run, of which nothing was used');
     throw new LostWorkerError();
   }
 
   #refuse(): never {
     const words = this.#words;
-    const length = Atomics.load(words, control.failure);
-    const from = control.failure + 1;
+    const length = Atomics.load(words, controlWords.failure);
+    const from = controlWords.failure + 1;
     throw new DeviceError('a thread has failed in the middle of a program', {
       op: 'run',
       actual: String.fromCharCode(...words.subarray(from, from + length)),
@@ -206,21 +206,21 @@ export class Pool {
   #callable(id: number, most: number): number {
     const crew = this.#crew;
     crew.fill(most);
-    const { patience } = this.#home;
-    if (patience === undefined) return crew.ready(id, most);
+    const { workerTimeout } = this.#home;
+    if (workerTimeout === undefined) return crew.ready(id, most);
     const begin = performance.now();
-    while (crew.isComing(id, most) && performance.now() - begin < patience) this.#rest();
+    while (crew.isComing(id, most) && performance.now() - begin < workerTimeout) this.#rest();
     return crew.ready(id, most);
   }
 
   /** Lets others have the processor. */
   #rest(): void {
-    if (this.#maySleep) Atomics.wait(this.#words, control.asleep, 0, 0.1);
+    if (this.#maySleep) Atomics.wait(this.#words, controlWords.asleep, 0, 0.1);
   }
 }
 
-const layout: Layout = {
-  control,
+const layout: WorkerConstants = {
+  control: controlWords,
   own: workerWords,
   gate: gateBits,
   meeting,

@@ -1,5 +1,5 @@
 import type { meeting } from '../../loop/language/team.js';
-import type { control, gateBits, workerWords } from './control.js';
+import type { controlWords, gateBits, workerWords } from './control.js';
 
 /** What a worker makes the entry of a program from. It can be posted. */
 export type EntryRecipe =
@@ -17,8 +17,8 @@ export type EntryRecipe =
 export type TeamEntry = (table: number, thread: number, threads: number) => void;
 
 /** What workers and their guard have to know and cannot import. */
-export interface Layout {
-  readonly control: typeof control;
+export interface WorkerConstants {
+  readonly control: typeof controlWords;
   readonly own: typeof workerWords;
   readonly gate: typeof gateBits;
   readonly meeting: typeof meeting;
@@ -28,18 +28,18 @@ export interface Layout {
 }
 
 /** The shared memory in which all agree. */
-export interface Ground {
+export interface SharedGround {
   readonly memory: WebAssembly.Memory;
   /** The address of the control block. */
   readonly base: number;
-  readonly layout: Layout;
+  readonly layout: WorkerConstants;
 }
 
 /** What is posted to workers. */
 export type WorkerMessage =
   | {
       readonly kind: 'start';
-      readonly ground: Ground;
+      readonly ground: SharedGround;
       /** The number of the worker. */
       readonly worker: number;
       /** Is closed when the worker dies: the guard has the other end. */
@@ -49,6 +49,6 @@ export type WorkerMessage =
   | { readonly kind: 'forget'; readonly id: number };
 
 /** What is posted to the guard. */
-export type GuardMessage =
-  | { readonly kind: 'start'; readonly ground: Ground }
+export type WatchdogMessage =
+  | { readonly kind: 'start'; readonly ground: SharedGround }
   | { readonly kind: 'watch'; readonly worker: number; readonly life: MessagePort };

@@ -37,7 +37,7 @@ export function threadsOfEnvironment(): number {
  * What `KAON_GRAIN` says, for tests: the instructions that are worth a thread of their own. With it, runs also
  * wait for all of their workers, so that everything that can be divided certainly is.
  */
-export function haste(): { readonly grain?: number; readonly patience?: number } {
+export function grainSettings(): { readonly grain?: number; readonly patience?: number } {
   const text = environmentVariable('KAON_GRAIN') ?? '';
   if (text === '') return {};
   const grain = Number(text);
@@ -55,7 +55,7 @@ function cores(): number {
 }
 
 /** Why memory cannot be shared between threads here; null where it can. */
-export function whyUnshared(): string | null {
+export function unsharedReason(): string | null {
   const { SharedArrayBuffer, Worker } = globalThis as {
     readonly SharedArrayBuffer?: unknown;
     readonly Worker?: unknown;

@@ -1,11 +1,11 @@
 import type { Transferable as Moved, Worker as NodeWorker } from 'node:worker_threads';
 import { nodeModules, type NodeModules } from '../../base/node.js';
-import type { GuardMessage, WorkerMessage } from './recipe.js';
+import type { WatchdogMessage, WorkerMessage } from './recipe.js';
 
 /** A thread with an event loop, of Node or of a browser. It keeps no process alive. */
 export interface Spawned {
   /** Moves what is in `moved` over. */
-  post(message: WorkerMessage | GuardMessage, moved?: readonly MessagePort[]): void;
+  post(message: WorkerMessage | WatchdogMessage, moved?: readonly MessagePort[]): void;
   end(): Promise<unknown>;
   /** Ends it as if by itself. */
   kill(): Promise<unknown>;
@@ -24,7 +24,7 @@ export const spawn: Spawn = (text, died) => {
 };
 
 /** What a function that is complete in itself does, as text. Bundlers that keep names call `__name`. */
-export function textOf(work: () => void): string {
+export function functionText(work: () => void): string {
   return `const __name = (made) => made;\n(${work.toString()})();`;
 }
 

@@ -9,7 +9,7 @@ import { add, take } from '../../../src/ops/index.js';
 import {
   Handle,
   type HostStatement,
-  type Part,
+  type HostPart,
   type Stretch,
 } from '../../../src/passes/host/statements.js';
 import { statementLines } from '../../../src/passes/host/text.js';
@@ -30,7 +30,7 @@ const elements = (of: Handle, shape: Stretch['shape'], offset: Stretch['offset']
 
 const vector = { dtype: 'float32', shape: [2] } as const;
 const doubled = program([vector], (x) => [add(x, x)]);
-const part: Part = { name: 'island 0', program: doubled };
+const part: HostPart = { name: 'island 0', program: doubled };
 
 const gathered = new Program();
 const taken = gathered.withSource('model.ts:3:7', () =>

@@ -14,7 +14,7 @@ export const typeCodes: Readonly<Record<ValueType, number>> = {
 export const emptyBlock = 0x40;
 
 /** Instructions of statements; none of them yields a value that an expression could share. */
-export const control = {
+export const controlOpcodes = {
   block: 0x02,
   loop: 0x03,
   if: 0x04,

@@ -8,7 +8,7 @@ import { type Op, opcodes, type ValueType } from '../encoding/opcodes.js';
  * An i32 index as `rest + constant + lane * stride`, modulo 2^32. Its constant can move into the
  * offset of a memory access, and its stride says which access serves all lanes at once.
  */
-export interface Linear {
+export interface LinearIndex {
   /** Null stands for 0. */
   readonly rest: Instr | null;
   readonly constant: number;
@@ -35,7 +35,7 @@ export interface Selector {
   /** A vector of bool. */
   mask(expr: Expr): Mask;
   /** An i32 expression as a sum, or null for vectors whose lanes are not evenly spaced. */
-  linear(expr: Expr): Linear | null;
+  linear(expr: Expr): LinearIndex | null;
   /** The byte address at which a buffer begins. */
   base(buffer: Buffer): Instr;
 }
@@ -52,7 +52,7 @@ export type VectorShape = 'f32x4' | 'f64x2' | 'i32x4' | 'i64x2';
  * The shape in which vectors of a scalar type are computed. Two lanes of a 32-bit type live in the low
  * half of a register of four, whose high half is arbitrary.
  */
-export function shapeOf(type: ExprType): VectorShape {
+export function vectorShapeOf(type: ExprType): VectorShape {
   const { scalar, lanes } = type;
   const wide = scalarBytes(scalar) === 8;
   if (lanes !== 2 && (lanes !== 4 || wide))
@@ -71,11 +71,11 @@ const shapes: Readonly<Record<Scalar, VectorShape>> = {
 /** How a value of a type travels: in locals, parameters and on the stack. */
 export function valueType(type: ExprType): ValueType {
   if (type.lanes === 1) return type.scalar === 'bool' ? 'i32' : type.scalar;
-  shapeOf(type);
+  vectorShapeOf(type);
   return 'v128';
 }
 
-export function isFloat(scalar: Scalar): scalar is 'f32' | 'f64' {
+export function isFloatScalar(scalar: Scalar): scalar is 'f32' | 'f64' {
   return scalar === 'f32' || scalar === 'f64';
 }
 

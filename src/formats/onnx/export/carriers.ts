@@ -69,7 +69,7 @@ function listed<T>(value: T, names: readonly string[]): Record<string, T> {
 }
 
 /** The dtype in which an ONNX operator is written for operands of a dtype; null when there is none. */
-export function carrierOf(type: string, dtype: OnnxDType): OnnxDType | null {
+export function carrierDType(type: string, dtype: OnnxDType): OnnxDType | null {
   const takes = Object.hasOwn(accepted, type) ? accepted[type] : null;
   if (takes === null || takes.includes(dtype)) return dtype;
   return wider[dtype].find((wide) => takes.includes(wide)) ?? null;

@@ -5,11 +5,11 @@ import type { ConstantData, Shape } from '../../../ir/types.js';
 import type { OnnxValue } from '../../../ops/declare/onnx.js';
 import { protobufFor } from '../proto/library.js';
 import { type DataFile, storedParts } from './external.js';
-import { graphParts, type NamedValue, op, type Subgraph } from './parts.js';
+import { graphParts, type NamedValue, exportOp, type Subgraph } from './parts.js';
 import { writeProgram } from './program.js';
 import { usedFor } from './prune.js';
 import { Sizes } from './sizes.js';
-import { Writer } from './writer.js';
+import { GraphWriter } from './writer.js';
 
 /** Opset versions that can be written, with the file versions that belong to them. */
 const fileVersions: ReadonlyMap<number, bigint> = new Map([
@@ -19,7 +19,7 @@ const fileVersions: ReadonlyMap<number, bigint> = new Map([
 export const opsets: readonly number[] = [...fileVersions.keys()];
 
 /** Request to write a program as a model. */
-export interface ExportRequest {
+export interface OnnxExportRequest {
   readonly program: Program;
   /** The names of the outputs, all distinct. */
   readonly outputs: readonly string[];
@@ -42,18 +42,18 @@ function declaredSizes(shape: Shape): readonly (number | string)[] {
  * The bytes of a model that computes a program.
  * @throws UnsupportedError for computations that the opset cannot express.
  */
-export function exportProgram(request: ExportRequest): Uint8Array {
+export function exportProgram(request: OnnxExportRequest): Uint8Array {
   const { program, stored, opset } = request;
-  const { create, toBinary, schema } = protobufFor(op);
+  const { create, toBinary, schema } = protobufFor(exportOp);
   const irVersion = fileVersions.get(opset);
   if (irVersion === undefined) {
     throw new ArgumentError('there is no such version of ONNX’s operators to write', {
-      op,
+      op: exportOp,
       expected: `opset ${opsets[0]} to ${opsets[opsets.length - 1]}`,
       actual: String(opset),
     });
   }
-  const onnx = new Writer(opset);
+  const onnx = new GraphWriter(opset);
   for (const name of request.outputs) onnx.reserve(name);
   const inputs = namedInputs(program).map(({ name, type }) => {
     const data = stored.get(name);
@@ -98,7 +98,7 @@ export function exportProgram(request: ExportRequest): Uint8Array {
  * where an input has the output's name, the output is renamed.
  */
 function nameOutputs(
-  onnx: Writer,
+  onnx: GraphWriter,
   names: readonly string[],
   outputs: readonly OnnxValue[],
   inputs: readonly OnnxValue[],

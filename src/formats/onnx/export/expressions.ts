@@ -1,8 +1,14 @@
 import { InternalError } from '../../../base/errors.js';
-import type { Binary, Cast, Expr, Scalar, Unary } from '../../../loop/language/nodes.js';
+import type {
+  BinaryExpr,
+  CastExpr,
+  Expr,
+  Scalar,
+  UnaryExpr,
+} from '../../../loop/language/nodes.js';
 import { formOf } from '../../../ops/elementwise/known.js';
 import type { OnnxDType, OnnxValue } from '../../../ops/declare/onnx.js';
-import type { Writer } from './writer.js';
+import type { GraphWriter } from './writer.js';
 
 /** Dtypes in which expressions are computed. */
 export const dtypeOf: Readonly<Record<Scalar, OnnxDType>> = {
@@ -30,11 +36,11 @@ export type Meaning = (variable: Expr) => Written;
  * unsupported: ONNX has no operator for them.
  */
 export class Expressions {
-  readonly #onnx: Writer;
+  readonly #onnx: GraphWriter;
   readonly #meaning: Meaning;
   readonly #done: Map<Expr, Written> = new Map();
 
-  constructor(onnx: Writer, meaning: Meaning) {
+  constructor(onnx: GraphWriter, meaning: Meaning) {
     this.#onnx = onnx;
     this.#meaning = meaning;
   }
@@ -85,7 +91,7 @@ export class Expressions {
   }
 }
 
-function unary(onnx: Writer, { op, type }: Unary, x: OnnxValue): OnnxValue {
+function unary(onnx: GraphWriter, { op, type }: UnaryExpr, x: OnnxValue): OnnxValue {
   const isFloat = type.scalar === 'f32' || type.scalar === 'f64';
   switch (op) {
     case 'neg':
@@ -111,16 +117,16 @@ function unary(onnx: Writer, { op, type }: Unary, x: OnnxValue): OnnxValue {
   }
 }
 
-const comparisons: Partial<Record<Binary['op'], string>> = {
+const comparisons: Partial<Record<BinaryExpr['op'], string>> = {
   eq: 'Equal',
   lt: 'Less',
   le: 'LessOrEqual',
   gt: 'Greater',
   ge: 'GreaterOrEqual',
 };
-const logic: Partial<Record<Binary['op'], string>> = { and: 'And', or: 'Or', xor: 'Xor' };
+const logic: Partial<Record<BinaryExpr['op'], string>> = { and: 'And', or: 'Or', xor: 'Xor' };
 const bitwise: typeof logic = { and: 'BitwiseAnd', or: 'BitwiseOr', xor: 'BitwiseXor' };
-const arithmetic: Partial<Record<Binary['op'], string>> = {
+const arithmetic: Partial<Record<BinaryExpr['op'], string>> = {
   add: 'Add',
   sub: 'Sub',
   mul: 'Mul',
@@ -129,7 +135,7 @@ const arithmetic: Partial<Record<Binary['op'], string>> = {
   max: 'Max',
 };
 
-function binary(onnx: Writer, expr: Binary, a: OnnxValue, b: OnnxValue): OnnxValue {
+function binary(onnx: GraphWriter, expr: BinaryExpr, a: OnnxValue, b: OnnxValue): OnnxValue {
   const { op } = expr;
   const { scalar } = expr.a.type;
   if (op === 'ne') {
@@ -150,13 +156,13 @@ function binary(onnx: Writer, expr: Binary, a: OnnxValue, b: OnnxValue): OnnxVal
 }
 
 /** The remainder with the dividend's sign. Runtimes compute it for int64 in float64, which loses bits. */
-function remainder(onnx: Writer, a: OnnxValue, b: OnnxValue): OnnxValue {
+function remainder(onnx: GraphWriter, a: OnnxValue, b: OnnxValue): OnnxValue {
   if (a.dtype !== 'int64') return onnx.node('Mod', [a, b], { fmod: 1 });
   return onnx.node('Sub', [a, onnx.node('Mul', [onnx.node('Div', [a, b]), b])]);
 }
 
 /** Shifts. Counts are modulo the width; ONNX shifts unsigned integers only. */
-function shifted(onnx: Writer, expr: Binary, x: OnnxValue, count: OnnxValue): OnnxValue {
+function shifted(onnx: GraphWriter, expr: BinaryExpr, x: OnnxValue, count: OnnxValue): OnnxValue {
   const isWide = expr.type.scalar === 'i64';
   const width = isWide ? 64 : 32;
   const unsigned: OnnxDType = isWide ? 'uint64' : 'uint32';
@@ -179,7 +185,7 @@ function shifted(onnx: Writer, expr: Binary, x: OnnxValue, count: OnnxValue): On
 }
 
 /** Conversion of floats to integers by saturating truncation, with NaN as 0; ONNX guarantees less. */
-function converted(onnx: Writer, expr: Cast, x: OnnxValue): OnnxValue {
+function converted(onnx: GraphWriter, expr: CastExpr, x: OnnxValue): OnnxValue {
   const to = dtypeOf[expr.type.scalar];
   const from = expr.x.type.scalar;
   const isToInteger = expr.type.scalar === 'i32' || expr.type.scalar === 'i64';

@@ -1,6 +1,6 @@
 import { UnsupportedError } from '../../../base/errors.js';
 import { checkLocation } from '../external.js';
-import { op, type Stored, type TensorParts, tensorParts } from './parts.js';
+import { exportOp, type Stored, type TensorParts, tensorParts } from './parts.js';
 
 /** Shorter tensors stay in the model, where tools can show them. */
 const shortest = 1024;
@@ -29,7 +29,7 @@ export function storedParts(stored: readonly Stored[], file: DataFile | null): T
   if (file === null) {
     if (size <= most) return stored.map(tensorParts);
     throw new UnsupportedError('the model does not fit into one file', {
-      op,
+      op: exportOp,
       expected: `tensors of at most ${most} bytes`,
       actual: `${size} bytes`,
       advice:

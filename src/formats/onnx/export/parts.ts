@@ -1,12 +1,12 @@
 import type { OnnxAttributes, OnnxDType, OnnxValue } from '../../../ops/declare/onnx.js';
-import { elementNamed, elementOf } from '../elements.js';
+import { elementNamed, elementTypeOf } from '../elements.js';
 import type { Parts } from '../proto/library.js';
 import type { GraphProtoSchema, NodeProtoSchema, TensorProtoSchema } from '../proto/onnx_pb.js';
 
 /** The parts of a model while it is written, before they become messages. */
 
 /** Public function named in errors. */
-export const op = 'toOnnx';
+export const exportOp = 'toOnnx';
 
 /** A value whose name may still change: outputs are named after all nodes are written. */
 export interface NamedValue extends OnnxValue {
@@ -14,7 +14,7 @@ export interface NamedValue extends OnnxValue {
 }
 
 /** A node; its regions are graphs that may capture outer values. */
-export interface Node {
+export interface OnnxNode {
   readonly type: string;
   readonly inputs: readonly (OnnxValue | null)[];
   readonly outputs: readonly OnnxValue[];
@@ -25,7 +25,7 @@ export interface Node {
 /** The graph of a region, with inputs and outputs of its own. */
 export interface Subgraph {
   readonly name: string;
-  readonly nodes: readonly Node[];
+  readonly nodes: readonly OnnxNode[];
   readonly inputs: readonly TypedValue[];
   readonly outputs: readonly TypedValue[];
 }
@@ -47,7 +47,7 @@ export interface Stored {
 export function elementCode(dtype: OnnxDType): number {
   return dtype === 'uint32' || dtype === 'uint64'
     ? elementNamed(dtype).code
-    : elementOf(dtype).code;
+    : elementTypeOf(dtype).code;
 }
 
 type GraphParts = Parts<typeof GraphProtoSchema>;
@@ -73,7 +73,7 @@ export function tensorParts({ value, shape, bytes }: Stored): TensorParts {
   };
 }
 
-function nodeParts({ type, inputs, outputs, attributes, graphs }: Node): NodeParts {
+function nodeParts({ type, inputs, outputs, attributes, graphs }: OnnxNode): NodeParts {
   return {
     opType: type,
     name: `${outputs[0].name}_node`,

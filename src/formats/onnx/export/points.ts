@@ -5,14 +5,14 @@ import type { Expr, Scalar } from '../../../loop/language/nodes.js';
 import { type Access, computeScalar, type PointLowering } from '../../../ops/declare/lowering.js';
 import type { OnnxCall, OnnxValue } from '../../../ops/declare/onnx.js';
 import { dtypeOf, Expressions, type Written } from './expressions.js';
-import type { Writer } from './writer.js';
+import type { GraphWriter } from './writer.js';
 
 /**
  * Writes an operator whose elements are expressions of their index. Operands read at the same index are
  * broadcast; others are gathered.
  */
 export function writePoint(
-  onnx: Writer,
+  onnx: GraphWriter,
   lowering: PointLowering<OnnxCall['attributes']>,
   call: OnnxCall,
 ): OnnxValue {
@@ -26,7 +26,7 @@ export function writePoint(
 }
 
 class Point {
-  readonly #onnx: Writer;
+  readonly #onnx: GraphWriter;
   readonly #call: OnnxCall;
   readonly #type: TensorType;
   /** The index of the result element. */
@@ -35,7 +35,7 @@ class Point {
   readonly #meanings: Map<Expr, () => Written> = new Map();
   readonly #expressions: Expressions;
 
-  constructor(onnx: Writer, call: OnnxCall) {
+  constructor(onnx: GraphWriter, call: OnnxCall) {
     this.#onnx = onnx;
     this.#call = call;
     this.#type = call.outputTypes[0];

@@ -10,16 +10,16 @@ import type { Declaration } from '../../../ops/declare/declare.js';
 import type { DecomposeContext } from '../../../ops/declare/lowering.js';
 import type { OnnxCall, OnnxDType, OnnxValue } from '../../../ops/declare/onnx.js';
 import { writeControl } from './control.js';
-import { carrierOf } from './carriers.js';
+import { carrierDType } from './carriers.js';
 import { writePoint } from './points.js';
 import { Sizes } from './sizes.js';
-import type { Writer } from './writer.js';
+import type { GraphWriter } from './writer.js';
 
 type Composition = <T extends Tensor>(context: DecomposeContext<T, Attributes>) => readonly T[];
 
 /** Writes a program as nodes of the current graph, and returns its outputs. Its symbols are those of `scope`. */
 export function writeProgram(
-  onnx: Writer,
+  onnx: GraphWriter,
   program: Program,
   operands: readonly OnnxValue[],
   scope: Sizes,
@@ -98,7 +98,7 @@ function declarationOf(op: Operator): Declaration {
 
 /** Writes a call by its ONNX facet, or else by its lowering. */
 function writeCall(
-  onnx: Writer,
+  onnx: GraphWriter,
   program: Program,
   id: NodeId,
   inputs: readonly OnnxValue[],
@@ -143,7 +143,7 @@ function writeCall(
 
 /** True when an ONNX operator accepts such elements, or narrower ones of their kind. */
 function takes(type: string, { dtype }: OnnxValue): boolean {
-  const carrier = carrierOf(type, dtype);
+  const carrier = carrierDType(type, dtype);
   return carrier !== null && isFloatDType(carrier) === isFloatDType(dtype);
 }
 
@@ -151,7 +151,7 @@ const isFloatDType = (dtype: OnnxDType): boolean =>
   dtype !== 'uint32' && dtype !== 'uint64' && isFloat(dtype);
 
 /** An empty result needs no computation, which runtimes may refuse. */
-function writeEmpty(onnx: Writer, dtype: DType, shape: Shape): OnnxValue {
+function writeEmpty(onnx: GraphWriter, dtype: DType, shape: Shape): OnnxValue {
   return onnx.node('Expand', [onnx.scalar(dtype, 0), onnx.sizes(shape)]);
 }
 
@@ -180,7 +180,7 @@ function onesAddedTo(from: Shape, to: Shape): readonly number[] | null {
 
 /** Writes a call as the operators it decomposes into. */
 function writeComposed(
-  onnx: Writer,
+  onnx: GraphWriter,
   outer: Program,
   { op }: CallNode,
   { inputs, inputTypes, outputTypes, attributes }: OnnxCall,

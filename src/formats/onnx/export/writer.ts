@@ -1,4 +1,4 @@
-import { boundsOf, type Dim, isStatic, sizeOf } from '../../../base/dim/index.js';
+import { boundsOf, type Dim, isStatic, elementCount } from '../../../base/dim/index.js';
 import { allocate, type DType, type HostArray } from '../../../base/dtype.js';
 import { writeElement } from '../../../base/element.js';
 import { UnsupportedError } from '../../../base/errors.js';
@@ -9,13 +9,13 @@ import type {
   OnnxValue,
   OnnxWriter,
 } from '../../../ops/declare/onnx.js';
-import { carrierOf, isCarried } from './carriers.js';
-import { elementCode, type NamedValue, type Node, op, type Stored, type Subgraph, type TypedValue } from './parts.js'; // prettier-ignore
+import { carrierDType, isCarried } from './carriers.js';
+import { elementCode, type NamedValue, type OnnxNode, exportOp, type Stored, type Subgraph, type TypedValue } from './parts.js'; // prettier-ignore
 import { Sizes } from './sizes.js';
 
 /** A graph under construction: the model's own, or that of a region. */
 interface Open {
-  readonly nodes: Node[];
+  readonly nodes: OnnxNode[];
   /** Values computed here: sizes by their scope, conversions by the converted value. */
   readonly known: Map<Sizes | OnnxValue, Map<string, OnnxValue>>;
 }
@@ -24,7 +24,7 @@ interface Open {
 const shortest = 64;
 
 /** Builds graphs: appends nodes, names values and stores constants. `OnnxWriter` is the part that facets see. */
-export class Writer implements OnnxWriter {
+export class GraphWriter implements OnnxWriter {
   readonly opset: number;
   /** The tensors that the model stores. */
   readonly stored: Stored[] = [];
@@ -44,7 +44,7 @@ export class Writer implements OnnxWriter {
   }
 
   /** The nodes written so far to the current graph. */
-  get written(): readonly Node[] {
+  get written(): readonly OnnxNode[] {
     return this.#open.nodes;
   }
 
@@ -146,7 +146,7 @@ export class Writer implements OnnxWriter {
   ): readonly OnnxValue[] {
     const own = operands.find((operand, i) => operand !== null && isCarried(type, i))?.dtype;
     if (own === undefined) return this.append(type, operands, dtypes.map((dtype) => dtype!), attributes); // prettier-ignore
-    const carrier = carrierOf(type, own);
+    const carrier = carrierDType(type, own);
     if (carrier === null) this.unsupported(`${type} takes no ${own}`);
     const inputs = operands.map((operand, i) =>
       operand === null || !isCarried(type, i) ? operand : this.cast(operand, carrier),
@@ -202,7 +202,7 @@ export class Writer implements OnnxWriter {
 
   reshape(x: OnnxValue, shape: Shape): OnnxValue {
     const unknown = shape.filter((dim) => !isStatic(dim)).length;
-    const rest = sizeOf(shape.filter(isStatic));
+    const rest = elementCount(shape.filter(isStatic));
     // A single unknown size follows from the others, unless these are 0.
     if (unknown === 1 && rest !== 0) {
       return this.node('Reshape', [x, this.ints(shape.map((dim) => (isStatic(dim) ? dim : -1)))]);
@@ -275,7 +275,7 @@ export class Writer implements OnnxWriter {
 
   unsupported(problem: string, advice?: string): never {
     throw new UnsupportedError(`${this.#operator} cannot be written in ONNX: ${problem}`, {
-      op,
+      op: exportOp,
       expected: `what operators of opset ${this.opset} can say`,
       actual: this.#operator,
       ...(advice !== undefined && { advice }),

@@ -11,17 +11,17 @@ import {
 } from '../../../ir/program.js';
 import type { ConstantData, Shape } from '../../../ir/types.js';
 import { reshape } from '../../../ops/movement/reshape.js';
-import type { Element } from '../elements.js';
+import type { ElementType } from '../elements.js';
 import type { ExternalData } from '../external.js';
-import { type Evaluate, Importer } from '../importer.js';
-import { checkGraph, opsetsOf, readModel } from '../model.js';
-import { type Operand, TensorOperand } from '../operand.js';
+import { type EvaluateCall, Importer } from '../importer.js';
+import { checkGraphProto, opsetsOf, readModel } from '../model.js';
+import { type ImportedOperand, TensorOperand } from '../operand.js';
 import { operatorTitle } from '../node.js';
-import { damaged, op, shown } from '../place.js';
+import { damagedFile, importOp, quotedName } from '../place.js';
 import type { ModelProto } from '../proto/onnx_pb.js';
-import { Region, Scope } from '../region.js';
+import { ImportedRegion, NameScope } from '../region.js';
 import { ruleFor } from '../rules/index.js';
-import { type Structure, structureFrom, structureKey } from '../structure.js';
+import { type GraphStructure, structureFrom, structureKey } from '../structure.js';
 import { type DeclaredType, declaredType, Dimensions } from '../types.js';
 
 /** Request for an input, beyond the declarations of the model. */
@@ -37,7 +37,7 @@ export type InputRequests = InputRequest | readonly InputRequests[] | null;
 
 export interface ImportRequest {
   readonly external: ExternalData | null;
-  readonly evaluate: Evaluate;
+  readonly evaluate: EvaluateCall;
   readonly inputs: ReadonlyMap<string, InputRequests>;
 }
 
@@ -83,7 +83,7 @@ export interface ImportedModel {
 export function importModel(bytes: Uint8Array, request: ImportRequest): ImportedModel {
   const model = readModel(bytes);
   const graph = model.graph!;
-  const region = new Region(null);
+  const region = new ImportedRegion(null);
   const reads: ImportedRead[] = [];
   const structure = structureOf(model);
   const random = (): Value => {
@@ -97,7 +97,7 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
       const read = structure.reads.find((each) => each.name === name);
       if (read === undefined) return operand;
       if (read.kind === 'random' && typeToString(data.type) !== 'int64[2]')
-        throw damaged(`${shown(name)} is no state of the random generator`);
+        throw damagedFile(`${quotedName(name)} is no state of the random generator`);
       reads.push(read.kind === 'random' ? { kind: 'random' } : { kind: 'parameter', data });
       return TensorOperand.of(region.program.variable(name, data.type), operand.element);
     }
@@ -112,8 +112,8 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
   };
   const { external, evaluate } = request;
   const importer = new Importer(model, external, evaluate, asParameter, random, ruleFor);
-  checkGraph(graph, () => false, 'the graph');
-  const scope = new Scope(region, null);
+  checkGraphProto(graph, () => false, 'the graph');
+  const scope = new NameScope(region, null);
   const elements = new Map<string, string>();
   defineInputs(model, scope, importer, request.inputs, {
     elements,
@@ -139,7 +139,7 @@ export function importModel(bytes: Uint8Array, request: ImportRequest): Imported
 }
 
 /** Structure metadata written by Kaon; null for other models. */
-function structureOf({ metadataProps }: ModelProto): Structure | null {
+function structureOf({ metadataProps }: ModelProto): GraphStructure | null {
   const text = metadataProps.find(({ key }) => key === structureKey)?.value;
   return text === undefined ? null : structureFrom(text);
 }
@@ -148,7 +148,7 @@ function structureOf({ metadataProps }: ModelProto): Structure | null {
 function restored(
   program: Program,
   named: readonly Output[],
-  { reads, outputs }: Structure,
+  { reads, outputs }: GraphStructure,
 ): Pick<ImportedModel, 'nexts' | 'draws'> {
   const read = namedInputs(program).slice(program.inputs.length - reads.length);
   const changing = reads.flatMap(({ next }, k) => (next === null ? [] : [{ next, k }]));
@@ -159,13 +159,15 @@ function restored(
     returned.length !== outputs.length ||
     isNext.size !== changing.length
   ) {
-    throw damaged('the structure in the metadata is not that of the model');
+    throw damagedFile('the structure in the metadata is not that of the model');
   }
   const nexts = changing.map(({ next, k }) => {
     const { type } = read[k];
     const found = named.find(({ name }) => name === next)?.value;
     if (found?.type.dtype !== type.dtype)
-      throw damaged(`output ${shown(next)} is no next value of ${shown(reads[k].name)}`);
+      throw damagedFile(
+        `output ${quotedName(next)} is no next value of ${quotedName(reads[k].name)}`,
+      );
     return sameType(found.type, type) ? found : reshape<Value>(found, type.shape);
   });
   program.setOutputs([
@@ -185,7 +187,7 @@ function freeName(hint: string, taken: readonly { readonly name: string }[]): st
 /** The tensors of an output: entries of sequences are numbered. */
 function namedTensors(
   name: string,
-  operand: Operand,
+  operand: ImportedOperand,
 ): readonly { readonly name: string; readonly operand: TensorOperand }[] {
   if (operand.kind === 'tensor') return [{ name, operand }];
   if (operand.kind === 'optional') {
@@ -196,7 +198,7 @@ function namedTensors(
 
 function defineInputs(
   { graph, opsetImport }: ModelProto,
-  scope: Scope,
+  scope: NameScope,
   importer: Importer,
   requests: ReadonlyMap<string, InputRequests>,
   facts: {
@@ -214,7 +216,7 @@ function defineInputs(
   for (const name of requests.keys()) {
     if (given.some((each) => each.name === name)) continue;
     throw new ArgumentError(`the model has no input ${name}`, {
-      op,
+      op: importOp,
       expected: given.map((each) => each.name).join(', ') || 'no inputs',
       actual: name,
     });
@@ -246,7 +248,7 @@ function nameDimensions(type: DeclaredType, dimensions: Dimensions): void {
 
 interface InputContext {
   readonly dimensions: Dimensions;
-  readonly scope: Scope;
+  readonly scope: NameScope;
   readonly importer: Importer;
   readonly elements: Map<string, string>;
 }
@@ -256,18 +258,18 @@ function inputOf(
   type: DeclaredType,
   request: InputRequests | undefined,
   context: InputContext,
-): Operand {
+): ImportedOperand {
   if (type.kind === 'optional') {
     if (request === null) return { kind: 'optional', entry: null };
     const entry = inputOf(name, type.of, request, context);
     if (entry.kind === 'optional')
-      throw damaged(`input ${shown(name)} is an optional of an optional`);
+      throw damagedFile(`input ${quotedName(name)} is an optional of an optional`);
     return { kind: 'optional', entry };
   }
   if (type.kind === 'sequence') {
     if (!Array.isArray(request)) {
-      throw new UnsupportedError(`input ${shown(name)} is a sequence of unknown length`, {
-        op,
+      throw new UnsupportedError(`input ${quotedName(name)} is a sequence of unknown length`, {
+        op: importOp,
         expected: 'the option inputs to have a list for it, one entry for each of its tensors',
         advice: `give inputs: { ${JSON.stringify(name)}: [{ shape: [...] }, ...] }`,
       });
@@ -278,7 +280,7 @@ function inputOf(
   }
   if (request === null || Array.isArray(request)) {
     throw new ArgumentError(`input ${name} is a tensor`, {
-      op,
+      op: importOp,
       expected: '{ shape } or { value }',
       actual: request === null ? 'null' : 'a list',
     });
@@ -288,7 +290,7 @@ function inputOf(
 
 function tensorInput(
   name: string,
-  element: Element,
+  element: ElementType,
   { shape: declared }: DeclaredType & { kind: 'tensor' },
   request: InputRequest | undefined,
   { dimensions, scope, importer, elements }: InputContext,
@@ -297,17 +299,17 @@ function tensorInput(
     const { value } = request;
     if (value.type.dtype === element.carrier) return TensorOperand.constant(value, element);
     throw new ArgumentError(`the value of input ${name} has another dtype`, {
-      op,
+      op: importOp,
       expected: element.carrier,
       actual: value.type.dtype,
     });
   }
   const shape: Shape | null =
     request?.shape?.map((size) => (typeof size === 'number' ? size : dimensions.named(size))) ??
-    (declared === null ? null : dimensions.shapeOf(declared, `input ${shown(name)}`));
+    (declared === null ? null : dimensions.shapeOf(declared, `input ${quotedName(name)}`));
   if (shape === null) {
-    throw new UnsupportedError(`input ${shown(name)} has no shape in the model`, {
-      op,
+    throw new UnsupportedError(`input ${quotedName(name)} has no shape in the model`, {
+      op: importOp,
       expected: 'the number of its axes',
       advice: `give inputs: { ${JSON.stringify(name)}: { shape: [...] } }, with names for sizes that vary`,
     });

@@ -1,11 +1,11 @@
-import { type Dim, floorDivDim, isStatic, sizeOf } from '../../../base/dim/index.js';
+import { type Dim, floorDivDim, isStatic, elementCount } from '../../../base/dim/index.js';
 import type { DType } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { type Operand, TensorOperand } from '../operand.js';
+import { type ImportedOperand, TensorOperand } from '../operand.js';
 import { elementFor } from '../tensor.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
 /** `[N, T, heads * size]` as `[N, heads, T, size]`. */
 export function byHeads(x: Value, heads: number): Value {
@@ -122,7 +122,7 @@ function attended(node: ImportedNode): readonly Value[] {
     ? ops.reshape(ops.transpose(y, [0, 2, 1, 3]), [
         images,
         queries,
-        sizeOf([heads, y.type.shape[3]]),
+        elementCount([heads, y.type.shape[3]]),
       ])
     : y;
   return [flat, k, v, ops.cast(shown, dtype)];
@@ -143,7 +143,7 @@ function flexible(node: ImportedNode): Value {
   const wide: DType = precision === null ? (isNarrow ? 'float32' : dtype) : elementFor(precision, node.title).carrier; // prettier-ignore
   const changed = (name: string, value: Value): Value => {
     if (!node.attributes.has(name)) return value;
-    const [made]: readonly Operand[] = node.importer.subgraph(
+    const [made]: readonly ImportedOperand[] = node.importer.subgraph(
       node.attributes.graph(name),
       node.scope,
       [TensorOperand.of(value)],
@@ -192,7 +192,7 @@ function rotated(node: ImportedNode): Value {
   return is4d ? ops.transpose(whole, [0, 2, 1, 3]) : ops.reshape(whole, given.type.shape);
 }
 
-export const attention: Rules = {
+export const attentionRules: ImportRules = {
   Attention: rule(attended),
   FlexAttention: rule(flexible),
   RotaryEmbedding: rule(rotated),

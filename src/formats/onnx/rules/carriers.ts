@@ -1,6 +1,6 @@
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import type { Element } from '../elements.js';
+import type { ElementType } from '../elements.js';
 
 /*
  * Arithmetic on integers that Kaon lacks. They lie in a wider dtype that holds their values, so a result is
@@ -8,10 +8,10 @@ import type { Element } from '../elements.js';
  * values, or on their size, is different.
  */
 
-const isUint64 = ({ name }: Element): boolean => name === 'uint64';
+const isUint64 = ({ name }: ElementType): boolean => name === 'uint64';
 
 /** Wraps a result to the range of its element type in two's complement. */
-export function wrapped(element: Element, x: Value): Value {
+export function wrappedInteger(element: ElementType, x: Value): Value {
   if (element.isOwn || element.narrow !== undefined || element.bits === 64) return x;
   const all = 2 ** element.bits - 1;
   // In a wide dtype: half of the range would overflow a narrow one.
@@ -21,7 +21,7 @@ export function wrapped(element: Element, x: Value): Value {
 }
 
 /** Maps the bits of uint64 to int64 so that the order is preserved. */
-export function ordered(element: Element, x: Value): Value {
+export function ordered(element: ElementType, x: Value): Value {
   if (!isUint64(element)) return x;
   return ops.bitwiseXor(x, x.program.constant(lowest));
 }
@@ -32,7 +32,11 @@ const lowest = {
 } as const;
 
 /** The truncated quotient, and the remainder with the sign of the dividend. */
-export function truncated(element: Element, a: Value, b: Value): { quotient: Value; rest: Value } {
+export function truncated(
+  element: ElementType,
+  a: Value,
+  b: Value,
+): { quotient: Value; rest: Value } {
   if (isUint64(element)) return unsignedDivision(element, a, b);
   const floored = ops.floorDivide(a, b);
   const remainder = ops.sub(a, ops.mul(floored, b));
@@ -46,7 +50,11 @@ export function truncated(element: Element, a: Value, b: Value): { quotient: Val
 }
 
 /** Unsigned division by a signed one. Source: Hacker's Delight, second edition, section 9-3. */
-function unsignedDivision(element: Element, a: Value, b: Value): { quotient: Value; rest: Value } {
+function unsignedDivision(
+  element: ElementType,
+  a: Value,
+  b: Value,
+): { quotient: Value; rest: Value } {
   const isAtLeast = (x: Value, y: Value): Value =>
     ops.greaterEqual(ordered(element, x), ordered(element, y));
   const halved = logicalShift(a, ops.onesLike(a));

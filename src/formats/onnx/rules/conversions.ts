@@ -1,12 +1,12 @@
 import { bytesOf, type DType, isFloat, viewOf } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import { type Element, greatestOf, type NarrowFloat } from '../elements.js';
+import { type ElementType, greatestOf, type NarrowFloat } from '../elements.js';
 import type { ImportedNode } from '../node.js';
 import { TensorOperand } from '../operand.js';
 import { elementFor } from '../tensor.js';
-import { unsignedToFloat, wrapped } from './carriers.js';
-import { anyElement, type Rules } from './rule.js';
+import { unsignedToFloat, wrappedInteger } from './carriers.js';
+import { anyElement, type ImportRules } from './rule.js';
 
 export interface ConversionOptions {
   /** Clamp out-of-range numbers to the greatest value of a narrow float. Default true. */
@@ -18,8 +18,8 @@ export interface ConversionOptions {
 /** Casts elements to another type. */
 export function converted(
   x: Value,
-  from: Element,
-  to: Element,
+  from: ElementType,
+  to: ElementType,
   options: ConversionOptions = {},
 ): Value {
   if (from === to) return x;
@@ -33,10 +33,13 @@ export function converted(
   // By way of an integer that holds every value, which keeps the low bits.
   const wide = to.bits < 8 || from.bits === 64 || isFloat(x.type.dtype) ? 'int64' : to.carrier;
   const exact = toDType(x, from, wide);
-  return ops.cast(wrapped(to, to.bits === 64 ? exact : ops.cast(exact, 'int64')), to.carrier);
+  return ops.cast(
+    wrappedInteger(to, to.bits === 64 ? exact : ops.cast(exact, 'int64')),
+    to.carrier,
+  );
 }
 
-function toDType(x: Value, from: Element, dtype: DType): Value {
+function toDType(x: Value, from: ElementType, dtype: DType): Value {
   if (from.name !== 'uint64' || !isFloat(dtype)) return ops.cast(x, dtype);
   const wide = dtype === 'float64' ? dtype : 'float32';
   return ops.cast(unsignedToFloat(x, wide), dtype);
@@ -85,7 +88,7 @@ function roundedPower(x: Value, mode: string): Value {
   return ops.where(ops.isFinite(x), rounded, ops.where(ops.isNaN(x), NaN, 2 ** 127));
 }
 
-function cast(node: ImportedNode, to: Element): TensorOperand {
+function cast(node: ImportedNode, to: ElementType): TensorOperand {
   const options = {
     saturate: node.attributes.flag('saturate', true),
     powers: node.attributes.string('round_mode', 'up'),
@@ -108,7 +111,7 @@ function reinterpreted(node: ImportedNode): TensorOperand {
   });
 }
 
-export const conversions: Rules = {
+export const conversions: ImportRules = {
   Cast: anyElement((node) => cast(node, elementFor(node.attributes.int('to', 0), `the result of ${node.title}`))), // prettier-ignore
   CastLike: anyElement((node) => cast(node, node.element(1))),
   BitCast: anyElement(reinterpreted),

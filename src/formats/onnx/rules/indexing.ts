@@ -1,11 +1,11 @@
-import { type Dim, isStatic, minDim, sizeOf, sameDim } from '../../../base/dim/index.js';
+import { type Dim, isStatic, minDim, elementCount, sameDim } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode, Results } from '../node.js';
 
 import { ordered } from './carriers.js';
-import { anyElement, moves, rule, type Rules } from './rule.js';
+import { anyElement, moves, rule, type ImportRules } from './rule.js';
 
 /** Row-major flat indices from tuples of indices along the leading axes. */
 function flatPositions(tuples: Value, leading: Shape, node: ImportedNode): Value {
@@ -37,12 +37,12 @@ function gatheredBlocks(x: Value, node: ImportedNode): Value {
   const taken = shape.slice(batches, batches + count);
   const rest = shape.slice(batches + count);
   const flat = flatPositions(tuples, taken, node);
-  const merged = ops.reshape(x, [sizeOf([...batch, ...taken]), ...rest]);
+  const merged = ops.reshape(x, [elementCount([...batch, ...taken]), ...rest]);
   if (batches === 0) return ops.take(merged, flat, { axis: 0 });
-  const start = ops.reshape(ops.mul(node.iota(sizeOf(batch)), ops.dimLike(flat, sizeOf(taken))), [
-    ...batch,
-    ...flat.type.shape.slice(batches).map(() => 1),
-  ]);
+  const start = ops.reshape(
+    ops.mul(node.iota(elementCount(batch)), ops.dimLike(flat, elementCount(taken))),
+    [...batch, ...flat.type.shape.slice(batches).map(() => 1)],
+  );
   return ops.take(merged, ops.add(flat, start), { axis: 0 });
 }
 
@@ -97,11 +97,11 @@ function scatteredBlocks(x: Value, node: ImportedNode): Value {
   const { shape } = x.type;
   const count = lastOf(node, tuples.type.shape);
   if (count > shape.length) throw node.refuse('the indices have more entries than the operand has axes'); // prettier-ignore
-  const rest = sizeOf(shape.slice(count));
+  const rest = elementCount(shape.slice(count));
   const flat = flatPositions(tuples, shape.slice(0, count), node);
-  const rows = sizeOf(flat.type.shape);
+  const rows = elementCount(flat.type.shape);
   const positions = ops.broadcastTo(ops.reshape(flat, [rows, 1]), [rows, rest]);
-  const target = ops.reshape(x, [sizeOf(shape.slice(0, count)), rest]);
+  const target = ops.reshape(x, [elementCount(shape.slice(0, count)), rest]);
   const blocks = ops.reshape(updates, [rows, rest]);
   const reduction = node.attributes.string('reduction', 'none');
   return ops.reshape(scattered(reduction, target, positions, blocks, node), shape);
@@ -128,10 +128,10 @@ function scatteredElements(x: Value, node: ImportedNode): Value {
     );
   });
   const flat = flatPositions(ops.stack(tuples, -1), shape, node);
-  const rows = sizeOf(at);
+  const rows = elementCount(at);
   const result = scattered(
     reduction,
-    ops.reshape(x, [sizeOf(shape), 1]),
+    ops.reshape(x, [elementCount(shape), 1]),
     ops.reshape(flat, [rows, 1]),
     ops.reshape(updates, [rows, 1]),
     node,
@@ -274,7 +274,7 @@ function cornersOf(boxes: Value, areCentered: boolean): Value {
   return ops.stack([ops.sub(y, halfHeight), ops.sub(x, halfWidth), ops.add(y, halfHeight), ops.add(x, halfWidth)], 1); // prettier-ignore
 }
 
-export const indexing: Rules = {
+export const indexing: ImportRules = {
   Gather: moves((x, node) => {
     const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
     return ops.take(x, node.value(1), { axis });

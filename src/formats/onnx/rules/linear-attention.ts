@@ -1,10 +1,10 @@
-import { isStatic, sizeOf } from '../../../base/dim/index.js';
+import { isStatic, elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { byHeads, shared } from './attention.js';
 import { foreachRow } from './loops.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
 /**
  * Linear attention: a state that keys and values update and queries read, step by step, with decay and delta
@@ -60,9 +60,9 @@ function linear(node: ImportedNode): readonly Value[] {
   const y = ops.reshape(ops.transpose(rows[0], [1, 0, 2, 3]), [
     images,
     length,
-    sizeOf([queryHeads, width]),
+    elementCount([queryHeads, width]),
   ]);
   return [ops.cast(y, dtype), ops.cast(states[0], past?.type.dtype ?? dtype)];
 }
 
-export const linearAttention: Rules = { LinearAttention: rule(linear) };
+export const linearAttention: ImportRules = { LinearAttention: rule(linear) };

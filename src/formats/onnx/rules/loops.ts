@@ -2,8 +2,8 @@ import { isStatic, sameDim } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import type { Operand, TensorOperand } from '../operand.js';
-import { Region } from '../region.js';
+import type { ImportedOperand, TensorOperand } from '../operand.js';
+import { ImportedRegion } from '../region.js';
 
 export interface LoopOperands {
   /** Arrays to iterate over along their first axes. */
@@ -22,7 +22,7 @@ export interface LoopResults {
 export type LoopBody = (
   given: LoopResults,
   outer: (value: Value) => Value,
-  region: Region,
+  region: ImportedRegion,
 ) => LoopResults;
 
 /** A loop over rows: returns the stacked results and the final states. */
@@ -31,7 +31,7 @@ export function foreachRow(
   { data, states, reverse = false }: LoopOperands,
   body: LoopBody,
 ): LoopResults {
-  const region = new Region(outside);
+  const region = new ImportedRegion(outside);
   const slices = data.map(({ type: { dtype, shape } }) =>
     region.variable('row', { dtype, shape: shape.slice(1) }),
   );
@@ -47,7 +47,7 @@ export function foreachRow(
 }
 
 /** True when a state keeps its type, as loops require. */
-export function keepsType(before: TensorOperand, after: Operand): boolean {
+export function keepsType(before: TensorOperand, after: ImportedOperand): boolean {
   return (
     after.kind === 'tensor' &&
     after.element === before.element &&

@@ -2,8 +2,8 @@ import { isStatic } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { elementsOf } from '../node.js';
-import { rule, type Rules } from './rule.js';
+import { constantNumbers } from '../node.js';
+import { rule, type ImportRules } from './rule.js';
 
 function row(node: ImportedNode, values: readonly number[], dtype: 'float32' | 'int64'): Value {
   return node.region.constant({
@@ -27,7 +27,7 @@ function table(
   const operand = node.importer.constantOf(tensor, `the ${what} of ${node.place}`);
   const { dtype } = operand.type;
   if (dtype !== 'int64' && dtype !== 'float32') throw node.unsupported(`${what} of this type`, operand.element.name); // prettier-ignore
-  return { numbers: elementsOf(operand.data!), dtype };
+  return { numbers: constantNumbers(operand.data!), dtype };
 }
 
 /** LabelEncoder: maps keys to values; unknown keys become the default. */
@@ -42,7 +42,7 @@ function labels(node: ImportedNode): Value {
       ? values.dtype === 'int64'
         ? node.attributes.int('default_int64', -1)
         : node.attributes.float('default_float', -0)
-      : elementsOf(node.importer.constantOf(fallback, 'the default').data!)[0];
+      : constantNumbers(node.importer.constantOf(fallback, 'the default').data!)[0];
   const known = row(node, keys.numbers, keys.dtype);
   const found = row(node, [...values.numbers, otherwise], values.dtype);
   const column = ops.expandDims(ops.cast(x, keys.dtype), -1);
@@ -70,7 +70,7 @@ function normalized(node: ImportedNode): Value {
   return ops.where(ops.equal(size, 0), x, ops.div(x, size));
 }
 
-export const machineLearning: Rules = {
+export const machineLearning: ImportRules = {
   ArrayFeatureExtractor: rule((node) => {
     const x = node.value(0);
     const taken = ops.take(x, ops.flatten(node.value(1)), { axis: -1 });

@@ -3,7 +3,7 @@ import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { integers } from '../operand.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
 /** Limit of skip distances, which are compared one after the other. */
 const mostDistances = 256;
@@ -94,6 +94,6 @@ function placed(node: ImportedNode, counts: Value): Value {
   return ops.mul(frequency, row);
 }
 
-export const ngrams: Rules = {
+export const ngrams: ImportRules = {
   TfIdfVectorizer: rule(counted),
 };

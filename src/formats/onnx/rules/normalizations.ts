@@ -1,9 +1,9 @@
-import { isStatic, sameShape, sizeOf } from '../../../base/dim/index.js';
+import { isStatic, sameShape, elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import { elementFor } from '../tensor.js';
 import type { ImportedNode, Results } from '../node.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
 /** The dtype of statistics: an attribute, by default float32. */
 function computing(node: ImportedNode, x: Value): Value {
@@ -121,7 +121,7 @@ function localResponse(node: ImportedNode): Value {
   const beta = node.attributes.float('beta', 0.75);
   const bias = node.attributes.float('bias', 1);
   const [images, channels, ...spatial] = x.type.shape;
-  const flat = ops.reshape(ops.square(x), [images, 1, channels, sizeOf(spatial)]);
+  const flat = ops.reshape(ops.square(x), [images, 1, channels, elementCount(spatial)]);
   const before = Math.floor((size - 1) / 2);
   const windows = ops.slidingWindows(flat, [size, 1], {
     padding: [
@@ -153,7 +153,7 @@ function meanVariance(node: ImportedNode): Value {
   return ops.div(centered, ops.add(ops.sqrt(variance), 1e-9));
 }
 
-export const normalizations: Rules = {
+export const normalizations: ImportRules = {
   LayerNormalization: rule(layer),
   RMSNormalization: rule(rootMeanSquare),
   BatchNormalization: rule(batch),

@@ -3,7 +3,7 @@ import { isFloat } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
 /** Gemm: `alpha a b + beta c`, with either factor transposed; before opset 7 `c` may need `broadcast`. */
 function general(node: ImportedNode): Value {
@@ -48,7 +48,7 @@ function determinant(x: Value, node: ImportedNode): Value {
   );
 }
 
-export const products: Rules = {
+export const products: ImportRules = {
   MatMul: rule((node) => ops.matmul(node.value(0), node.value(1))),
   Gemm: rule(general),
   Einsum: rule((node) => {

@@ -2,16 +2,16 @@ import { type Dim, isStatic } from '../../../base/dim/index.js';
 import { isFloat } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import { type Element, elementNamed } from '../elements.js';
+import { type ElementType, elementNamed } from '../elements.js';
 import type { ImportedNode, Results } from '../node.js';
 import { TensorOperand } from '../operand.js';
 import { elementFor } from '../tensor.js';
 import { converted } from './conversions.js';
 import { convolved, perChannel } from './convolutions.js';
-import { anyElement, rule, type Rules } from './rule.js';
+import { anyElement, rule, type ImportRules } from './rule.js';
 
 /** The range of an integer element type. */
-function rangeOf({ bits, isOwn, isSigned, carrier }: Element): readonly [number, number] {
+function rangeOf({ bits, isOwn, isSigned, carrier }: ElementType): readonly [number, number] {
   const hasSign = isOwn ? carrier.startsWith('int') : isSigned === true;
   return hasSign ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
 }
@@ -41,7 +41,12 @@ function besides(node: ImportedNode, parameter: Value, x: Value): Value {
 }
 
 /** Quantizes to an integer element type: scaled, rounded to even, clamped. */
-function quantizedTo(element: Element, scaled: Value, zero: Value | null, saturate = true): Value {
+function quantizedTo(
+  element: ElementType,
+  scaled: Value,
+  zero: Value | null,
+  saturate = true,
+): Value {
   if (element.narrow !== undefined) {
     const moved = zero === null ? scaled : ops.add(scaled, ops.cast(zero, scaled.type.dtype));
     return converted(ops.cast(moved, 'float32'), elementNamed('float'), element, { saturate });
@@ -153,7 +158,7 @@ function quantizedConvolution(node: ImportedNode): TensorOperand {
   return requantized(node, result, ops.mul(ops.reshape(node.value(1), []), perFilter), 6);
 }
 
-export const quantized: Rules = {
+export const quantized: ImportRules = {
   QuantizeLinear: anyElement(quantize),
   DequantizeLinear: anyElement(dequantize),
   DynamicQuantizeLinear: rule(dynamic),

@@ -2,9 +2,9 @@ import { isFloat } from '../../../base/dtype.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode, Results, Rule } from '../node.js';
+import type { ImportedNode, Results, ImportRule } from '../node.js';
 import { elementFor } from '../tensor.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
 /*
  * Each run draws fresh numbers from Kaon's generator, which `random.seed` sets; seeds that a model names are
@@ -33,7 +33,7 @@ const normal: Draw = (state, shape, dtype, { attributes }) =>
   });
 
 /** Random numbers of a shape given by an attribute. */
-function drawn(draw: Draw): Rule {
+function drawn(draw: Draw): ImportRule {
   return rule((node) => {
     const shape = node.attributes.ints('shape', null);
     if (shape === null || shape.some((size) => size < 0)) throw node.refuse('no shape is given');
@@ -43,7 +43,7 @@ function drawn(draw: Draw): Rule {
 }
 
 /** Random numbers of the operand's shape. */
-function drawnLike(draw: Draw): Rule {
+function drawnLike(draw: Draw): ImportRule {
   return rule((node) => {
     const { shape, dtype } = node.operand(0).type;
     const code = node.attributes.int('dtype', null);
@@ -77,7 +77,7 @@ function dropout(node: ImportedNode): Results {
   return [ops.mul(x, ops.div(ops.cast(mask, x.type.dtype), 1 - rate)), mask];
 }
 
-export const randomness: Rules = {
+export const randomness: ImportRules = {
   RandomUniform: drawn(uniform),
   RandomNormal: drawn(normal),
   RandomUniformLike: drawnLike(uniform),

@@ -2,7 +2,7 @@ import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { type LoopResults, foreachRow } from './loops.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
 type Activation = (x: Value) => Value;
 
@@ -233,7 +233,7 @@ function recurrence(node: ImportedNode, cell: Cell): readonly Value[] {
   return [isBatchFirst ? ops.transpose(rows, [2, 0, 1, 3]) : rows, ...last];
 }
 
-export const recurrent: Rules = {
+export const recurrent: ImportRules = {
   RNN: rule((node) => recurrence(node, plain)),
   GRU: rule((node) => recurrence(node, gru)),
   LSTM: rule((node) => recurrence(node, lstm)),

@@ -3,13 +3,13 @@ import { isFloat } from '../../../base/dtype.js';
 import { integerRange, isSigned } from '../../../base/numbers.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import type { ImportedNode, Rule } from '../node.js';
-import { rule, type Rules } from './rule.js';
+import type { ImportedNode, ImportRule } from '../node.js';
+import { rule, type ImportRules } from './rule.js';
 
 type Reduce = (x: Value, axes: readonly number[] | null, keepdims: boolean) => Value;
 
 /** Axes are attributes in older opsets and operands in newer ones; the result keeps the dtype. */
-function reduction(reduce: Reduce, alone: (x: Value) => Value = (x) => x): Rule {
+function reduction(reduce: Reduce, alone: (x: Value) => Value = (x) => x): ImportRule {
   return rule((node) => {
     const x = node.value(0);
     const given = node.intsFrom('axes', 1, null);
@@ -30,7 +30,7 @@ function narrowed(x: Value, result: Value): Value {
 }
 
 /** Index of the first extremum; with `select_last_index` of the last one. */
-function position(find: (x: Value, axis: number) => Value): Rule {
+function position(find: (x: Value, axis: number) => Value): ImportRule {
   return rule((node) => {
     const x = node.value(0);
     const axis = node.axis(node.attributes.int('axis', 0), x.type.shape.length);
@@ -47,7 +47,7 @@ interface Running {
   readonly reverse: boolean;
 }
 
-function running(scan: (x: Value, axis: number, options: Running) => Value): Rule {
+function running(scan: (x: Value, axis: number, options: Running) => Value): ImportRule {
   return rule((node) => {
     const x = node.value(0);
     const axis = node.axis(node.number(1), x.type.shape.length);
@@ -66,7 +66,7 @@ function logOfSum(node: ImportedNode): Value {
   return narrowed(x, ops.log(sum(wide(x), axes, keepdims)));
 }
 
-export const reductions: Rules = {
+export const reductions: ImportRules = {
   ReduceSum: reduction(sum),
   ReduceProd: reduction((x, axes, keepdims) => ops.prod(x, axes, { keepdims })),
   ReduceMean: reduction((x, axes, keepdims) => ops.mean(x, axes, { keepdims })),

@@ -1,8 +1,8 @@
-import { type Dim, isStatic, sizeOf } from '../../../base/dim/index.js';
+import { type Dim, isStatic, elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 import { insideOnly, sampled, type Tap } from './sampling.js';
 
 /** The border at which an image is reflected, along one axis. */
@@ -100,7 +100,10 @@ function gridSample(node: ImportedNode): Value {
   if (axes < 1 || grid.type.shape.at(-1) !== axes)
     throw node.refuse('the grid does not fit the image');
   const taps = Array.from({ length: axes }, (_, axis) => {
-    const along = ops.reshape(ops.slice(grid, '...', axes - 1 - axis), [images, sizeOf(places)]);
+    const along = ops.reshape(ops.slice(grid, '...', axes - 1 - axis), [
+      images,
+      elementCount(places),
+    ]);
     return tapsAlong(x, axis, along, { mode, padding, alignCorners });
   });
   return ops.reshape(sampled(x, taps), [images, x.type.shape[1], ...places]);
@@ -129,7 +132,7 @@ function affineGrid(node: ImportedNode): Value {
   });
   const ones = node.filled(spatial, 1, dtype);
   const points = ops.reshape(ops.stack([...lines.toReversed(), ones], -1), [
-    sizeOf(spatial),
+    elementCount(spatial),
     axes + 1,
   ]);
   const grid = ops.matmul(points, ops.swapaxes(theta, 1, 2));
@@ -212,7 +215,7 @@ function greatestCorner(
   return ops.max(ops.reshape(best, [regions, channels, height, ratio, width, ratio]), [3, 5]);
 }
 
-export const resampling: Rules = {
+export const resampling: ImportRules = {
   GridSample: rule(gridSample),
   AffineGrid: rule(affineGrid),
   RoiAlign: rule(alignedRegions),

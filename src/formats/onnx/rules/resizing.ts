@@ -5,7 +5,7 @@ import type { ConstantData } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { integers } from '../operand.js';
-import { moves, type Rules } from './rule.js';
+import { moves, type ImportRules } from './rule.js';
 
 /** Limit of an axis, because its taps are listed. */
 const longest = 2 ** 20;
@@ -245,7 +245,7 @@ function resized(x: Value, node: ImportedNode): Value {
   return ops.cast(ops.where(outside, node.attributes.float('extrapolation_value', 0), back), dtype);
 }
 
-export const resizing: Rules = {
+export const resizing: ImportRules = {
   Resize: moves(resized),
   Upsample: moves(resized),
 };

@@ -2,7 +2,7 @@ import { type Dim, sameDim, subDim } from '../../../base/dim/index.js';
 import { atLeast } from '../../../ir/requirement.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
-import type { Element } from '../elements.js';
+import type { ElementType } from '../elements.js';
 import type { ImportedNode } from '../node.js';
 import type { TensorOperand } from '../operand.js';
 import type { GraphProto, NodeProto } from '../proto/onnx_pb.js';
@@ -13,7 +13,7 @@ export interface RowReads {
   readonly body: GraphProto;
   /** One row for each iteration. */
   readonly data: readonly Value[];
-  readonly elements: readonly Element[];
+  readonly elements: readonly ElementType[];
   /** True to iterate from the last row to the first. */
   readonly reverse: boolean;
 }

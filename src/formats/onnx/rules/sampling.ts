@@ -1,4 +1,4 @@
-import { sizeOf } from '../../../base/dim/index.js';
+import { elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 
@@ -15,7 +15,7 @@ export interface Tap {
  */
 export function sampled(x: Value, taps: readonly (readonly Tap[])[]): Value {
   const [images, channels, ...size] = x.type.shape;
-  const flat = ops.reshape(x, [images, channels, sizeOf(size)]);
+  const flat = ops.reshape(x, [images, channels, elementCount(size)]);
   const [, points] = taps[0][0].at.type.shape;
   const visit = (axis: number, at: Value | null, weight: Value | null): Value => {
     if (axis === size.length) {

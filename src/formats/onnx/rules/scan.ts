@@ -1,13 +1,13 @@
 import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
-import { type Operand, TensorOperand } from '../operand.js';
-import type { Region } from '../region.js';
+import { type ImportedOperand, TensorOperand } from '../operand.js';
+import type { ImportedRegion } from '../region.js';
 import { foreachRow, keepsType, type LoopResults } from './loops.js';
-import { anyElement, type Rules } from './rule.js';
+import { anyElement, type ImportRules } from './rule.js';
 
 /** Scan: a loop over rows, with an axis and a direction for each operand. */
-function scan(node: ImportedNode): readonly Operand[] {
+function scan(node: ImportedNode): readonly ImportedOperand[] {
   const body = node.attributes.graph('body');
   const isOld = node.version < 9;
   const count = node.attributes.int('num_scan_inputs', 0);
@@ -26,7 +26,11 @@ function scan(node: ImportedNode): readonly Operand[] {
   const outputAxes = node.attributes.ints('scan_output_axes', null) ?? zeros(outputs);
   const elements = states.map(({ element }) => element);
   const yielded: TensorOperand[] = [];
-  const step = (region: Region, rows: readonly Value[], before: readonly Value[]): LoopResults => {
+  const step = (
+    region: ImportedRegion,
+    rows: readonly Value[],
+    before: readonly Value[],
+  ): LoopResults => {
     const made = node.importer.subgraph(
       body,
       node.scope,
@@ -91,6 +95,6 @@ function scan(node: ImportedNode): readonly Operand[] {
   ];
 }
 
-export const scans: Rules = {
+export const scans: ImportRules = {
   Scan: anyElement(scan),
 };

@@ -4,11 +4,11 @@ import { elementFor } from '../tensor.js';
 import type { ImportedNode } from '../node.js';
 import {
   type OptionalOperand,
-  type Operand,
+  type ImportedOperand,
   type SequenceOperand,
   TensorOperand,
 } from '../operand.js';
-import { anyElement, type Rules } from './rule.js';
+import { anyElement, type ImportRules } from './rule.js';
 
 /*
  * Sequences and optional values are taken apart while a model is read: how long a sequence is, and whether
@@ -93,7 +93,7 @@ function joined(node: ImportedNode): TensorOperand {
  * SequenceMap: runs a graph for each entry of the first sequence, with the entries of the others, or a tensor
  * for all.
  */
-function mapped(node: ImportedNode): readonly Operand[] {
+function mapped(node: ImportedNode): readonly ImportedOperand[] {
   const body = node.attributes.graph('body');
   const { entries } = sequence(node, 0);
   const results = entries.map((entry, k) =>
@@ -102,7 +102,7 @@ function mapped(node: ImportedNode): readonly Operand[] {
       node.scope,
       [
         entry,
-        ...node.inputs.slice(1).map((other, i): Operand => {
+        ...node.inputs.slice(1).map((other, i): ImportedOperand => {
           if (other?.kind !== 'sequence') return other ?? node.operand(i + 1);
           if (other.entries.length !== entries.length) throw node.refuse('the sequences have different lengths'); // prettier-ignore
           return other.entries[k];
@@ -120,7 +120,7 @@ function optional(node: ImportedNode): OptionalOperand {
   return { kind: 'optional', entry: operand };
 }
 
-export const sequences: Rules = {
+export const sequences: ImportRules = {
   SequenceConstruct: anyElement((node) => ({
     kind: 'sequence',
     entries: node.inputs.map((_, k) => node.operand(k)),

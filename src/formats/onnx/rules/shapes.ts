@@ -1,11 +1,11 @@
-import { type Dim, isStatic, maxDim, sameDim, sizeOf } from '../../../base/dim/index.js';
+import { type Dim, isStatic, maxDim, sameDim, elementCount } from '../../../base/dim/index.js';
 import type { Value } from '../../../ir/program.js';
 import type { Shape } from '../../../ir/types.js';
 import * as ops from '../../../ops/index.js';
 import { elementFor } from '../tensor.js';
 import type { ImportedNode, Results } from '../node.js';
 import { integers, TensorOperand } from '../operand.js';
-import { anyElement, moves, rule, type Rules } from './rule.js';
+import { anyElement, moves, rule, type ImportRules } from './rule.js';
 
 /** Reshape: 0 copies the operand's size, and -1 is inferred. */
 function reshaped(node: ImportedNode): Results {
@@ -45,7 +45,7 @@ function flattened(x: Value, node: ImportedNode): Value {
   const given = node.attributes.int('axis', 1);
   // The axis may be the rank itself; negative ones count from the rank.
   const axis = given === shape.length ? given : node.axis(given, shape.length);
-  return ops.reshape(x, [sizeOf(shape.slice(0, axis)), sizeOf(shape.slice(axis))]);
+  return ops.reshape(x, [elementCount(shape.slice(0, axis)), elementCount(shape.slice(axis))]);
 }
 
 function transposed(x: Value, node: ImportedNode): Value {
@@ -138,7 +138,7 @@ function depthToSpace(x: Value, node: ImportedNode): Value {
   return ops.reshape(blocks, [images, depth, times(height, size), times(width, size)]);
 }
 
-const times = (dim: Dim, factor: number): Dim => sizeOf([dim, factor]);
+const times = (dim: Dim, factor: number): Dim => elementCount([dim, factor]);
 
 function spaceToDepth(x: Value, node: ImportedNode): Value {
   node.expectRank(0, 4);
@@ -229,7 +229,7 @@ function range(node: ImportedNode): Value {
   return ops.cast(ops.add(ops.mul(numbers, delta), start), dtype);
 }
 
-export const shapes: Rules = {
+export const shapes: ImportRules = {
   Identity: anyElement((node) => node.inputs[0] ?? node.operand(0)),
   Constant: anyElement(constant),
   ConstantOfShape: anyElement(constantOfShape),
@@ -241,7 +241,7 @@ export const shapes: Rules = {
   }),
   Size: anyElement((node) => {
     const x = node.value(0);
-    return ops.dimLike(x, sizeOf(x.type.shape), { dtype: 'int64' });
+    return ops.dimLike(x, elementCount(x.type.shape), { dtype: 'int64' });
   }),
   Reshape: anyElement(reshaped),
   Flatten: moves(flattened),

@@ -4,7 +4,7 @@ import * as ops from '../../../ops/index.js';
 import type { ImportedNode } from '../node.js';
 import { TensorOperand } from '../operand.js';
 import { elementFor } from '../tensor.js';
-import { rule, type Rules } from './rule.js';
+import { rule, type ImportRules } from './rule.js';
 
 /** Size limit of constants that are computed at import. */
 const longest = 2 ** 24;
@@ -195,7 +195,7 @@ function melWeights(node: ImportedNode): TensorOperand {
   return TensorOperand.of(ops.cast(matrix, element.carrier), element);
 }
 
-export const signals: Rules = {
+export const signals: ImportRules = {
   DFT: rule(discreteFourier),
   STFT: rule(shortTime),
   HannWindow: rule(cosineWindow([0.5, -0.5])),

@@ -3,7 +3,7 @@ import type { Value } from '../../../ir/program.js';
 import * as ops from '../../../ops/index.js';
 import type { SliceIndex } from '../../../ops/movement/slice.js';
 import type { ImportedNode, Results } from '../node.js';
-import { anyElement, moves, type Rules } from './rule.js';
+import { anyElement, moves, type ImportRules } from './rule.js';
 
 /** Slice: the ranges are attributes before opset 10. Starts and ends may be dynamic. */
 function sliced(x: Value, node: ImportedNode): Value {
@@ -156,7 +156,7 @@ function reversedSequences(x: Value, node: ImportedNode): Value {
   return ops.gather(x, ops.broadcastTo(mirrored, shape), time);
 }
 
-export const slices: Rules = {
+export const slices: ImportRules = {
   Slice: moves(sliced),
   Concat: anyElement(concatenated),
   Split: anyElement(parts),

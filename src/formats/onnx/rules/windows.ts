@@ -3,7 +3,7 @@ import type { Shape } from '../../../ir/types.js';
 import type { ImportedNode } from '../node.js';
 
 /** Windows of a convolution or pool, in the form of Kaon's operators. */
-export interface Windows<Size extends Dim = number> {
+export interface OnnxWindows<Size extends Dim = number> {
   readonly kernel: readonly Size[];
   readonly strides: readonly number[];
   readonly dilation: readonly number[];
@@ -11,11 +11,11 @@ export interface Windows<Size extends Dim = number> {
 }
 
 /** The common attributes of convolutions and pools, with static window sizes. */
-export function windowsOf(
+export function windowsFromNode(
   node: ImportedNode,
   spatial: Shape,
   kernelShape: Shape | null = null,
-): Windows {
+): OnnxWindows {
   const { kernel, ...rest } = windowsOfAnySize(node, spatial, kernelShape);
   if (!kernel.every(isStatic)) throw node.unsized('the size of the windows is not known');
   return { kernel, ...rest };
@@ -26,7 +26,7 @@ export function windowsOfAnySize(
   node: ImportedNode,
   spatial: Shape,
   kernelShape: Shape | null = null,
-): Windows<Dim> {
+): OnnxWindows<Dim> {
   const kernel = node.attributes.ints('kernel_shape', null) ?? kernelShape;
   if (kernel === null) throw node.unsized('the size of the windows is not known');
   const axes = spatial.length;
@@ -69,7 +69,7 @@ export function windowsOfAnySize(
 /** The widths of a static border. */
 export function knownPadding(
   node: ImportedNode,
-  { padding }: Pick<Windows<Dim>, 'padding'>,
+  { padding }: Pick<OnnxWindows<Dim>, 'padding'>,
 ): readonly (readonly [number, number])[] {
   return padding.map(([before, after]) => {
     if (isStatic(before) && isStatic(after)) return [before, after];
@@ -79,7 +79,7 @@ export function knownPadding(
 
 /** The padding that also covers windows which start inside of the padded input and end beyond it. */
 export function coveringPadding(
-  { kernel, strides, dilation, padding }: Windows,
+  { kernel, strides, dilation, padding }: OnnxWindows,
   spatial: Shape,
 ): readonly (readonly [Dim, Dim])[] {
   return padding.map(([before, after], axis): readonly [Dim, Dim] => {

@@ -1,5 +1,5 @@
 import {
-  addDim, boundsOf, type Dim, floorDivDim, isStatic, mulDim, sizeOf, subDim,
+  addDim, boundsOf, type Dim, floorDivDim, isStatic, mulDim, elementCount, subDim,
 } from '../../../base/dim/index.js'; // prettier-ignore
 import * as e from '../../../loop/language/build.js';
 import type { Stmt } from '../../../loop/language/nodes.js';
@@ -47,7 +47,7 @@ export function convLoops(context: KernelContext<ConvAttributes>): Stmt {
     ...extents,
   ]);
   const perGroup = floorDivDim(outputs, groups);
-  const inner = sizeOf([channels, ...kernel]);
+  const inner = elementCount([channels, ...kernel]);
   return contractStrided({
     context,
     scalar,
@@ -135,7 +135,7 @@ export function convWeightGradientLoops(
   const extents = fieldExtents(inputShape.slice(2), count, kernel, before, strides, dilation);
   const [imageStep, channelStep, ...steps] = rowMajor([...inputShape.slice(0, 2), ...extents]);
   const perGroup = floorDivDim(outputs, groups);
-  const windows = sizeOf(count);
+  const windows = elementCount(count);
   return contractStrided({
     context,
     scalar,

@@ -1,5 +1,5 @@
 import {
-  addDim, ceilDivDim, type Dim, floorDivDim, isStatic, mulDim, sizeOf, subDim,
+  addDim, ceilDivDim, type Dim, floorDivDim, isStatic, mulDim, elementCount, subDim,
 } from '../../../base/dim/index.js'; // prettier-ignore
 import * as e from '../../../loop/language/build.js';
 import type { Stmt } from '../../../loop/language/nodes.js';
@@ -9,7 +9,7 @@ import type { KernelContext } from '../../../ops/declare/lowering.js';
 import type { ConvTransposeAttributes } from '../../../ops/contraction/convolution-nests.js';
 import { contents, placed } from '../product/contents.js';
 import { type Prepared, rowMajor, type Stride } from '../product/offsets.js';
-import { contractStrided, grouped, type Spread } from '../product/strided.js';
+import { contractStrided, grouped, type SpacedAxis } from '../product/strided.js';
 import { convolveLoops } from '../windowed/index.js';
 import { windowedOf } from '../windowed/operands.js';
 import type { Windowed } from '../windowed/spec.js';
@@ -27,7 +27,7 @@ import type { Windowed } from '../windowed/spec.js';
 const mostPhases = 9;
 
 /** The places `i = start + step * t` of the result along one axis, all reached by the same taps. */
-interface Phase extends Spread {
+interface Phase extends SpacedAxis {
   /** How many places. */
   readonly count: Dim;
   /** Taps `firstTap + tapStep * u`, for `u` below `taps`. */
@@ -67,7 +67,7 @@ export function convTransposeLoops(context: KernelContext<ConvTransposeAttribute
   ]);
   const tapSteps = rowMajor(kernel);
   const perGroup = floorDivDim(outputs, groups);
-  const taps = sizeOf(kernel);
+  const taps = elementCount(kernel);
   const inner = mulDim(channels, taps);
   const weights = contents(context, 'weights', w, weightShape, scalar);
   const field = placed(context, 'field', x, inputShape, scalar, {

@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import { fastTwoSum } from '../../../loop/language/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import type { Range } from './region.js';
+import type { OuterRange } from './region.js';
 import { blockEnd, isWithin, known, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 
@@ -27,9 +27,9 @@ export function isLong({ k, scalar }: Pick<Contraction, 'k' | 'scalar'>): boolea
  * A range along `k` in blocks of `length`, or as one where all of `k` turns out to be short; at least one block, since
  * empty sums are stored too.
  */
-export function overBlocks(
+export function overDepthBlocks(
   k: Expr,
-  { begin, end }: Range,
+  { begin, end }: OuterRange,
   length: number,
   body: (from: Expr, to: Expr) => Stmt,
 ): Stmt {

@@ -1,8 +1,8 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { tiled } from './cover.js';
-import { type Divided, rangeOf } from './region.js';
-import { halvings, lanesOf } from './shape.js';
+import { type Divided, threadRange } from './region.js';
+import { halvings, registerLanes } from './shape.js';
 import { known } from './sizes.js';
 import type { Contraction } from './spec.js';
 
@@ -31,9 +31,9 @@ export function columnsOf(spec: Contraction, divided: Divided, full: number): Co
 type Parts = Omit<Columns, 'all'>;
 
 function ofAny(spec: Contraction, divided: Divided, full: number): Parts {
-  const { begin, end } = rangeOf(spec, divided, 'columns', full);
+  const { begin, end } = threadRange(spec, divided, 'columns', full);
   const behind = e.sub(end, e.rem(e.sub(end, begin), full));
-  const narrower = halvings(lanesOf(spec)).filter((width) => width < full);
+  const narrower = halvings(registerLanes(spec)).filter((width) => width < full);
   return {
     hasWhole: true,
     whole: wholeTiles(begin, behind, full),
@@ -45,7 +45,7 @@ function ofSize(spec: Contraction, size: number, divided: Divided, full: number)
   const { team } = spec.context;
   const width = size % full;
   const behind = e.i32(size - width);
-  const { begin, end } = rangeOf({ ...spec, n: behind }, divided, 'columns', full);
+  const { begin, end } = threadRange({ ...spec, n: behind }, divided, 'columns', full);
   return {
     hasWhole: size >= full,
     whole: size < full ? () => e.block() : wholeTiles(begin, end, full),

@@ -2,11 +2,18 @@ import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { type ColumnsBody, columnsOf } from './columns.js';
 import { alongDepth, remainders, tiled } from './cover.js';
-import { dividedOf, rangeOf } from './region.js';
-import { balanced, lanesOf, narrowLanes, tallest, type TileShape } from './shape.js';
+import { dividedOf, threadRange } from './region.js';
+import { balanced, registerLanes, narrowLaneCount, tallest, type TileShape } from './shape.js';
 import { indices, product } from './sizes.js';
 import type { Contraction } from './spec.js';
-import { columnsAt, memoryForSums, type Part, tile, tileSums, type WaitingSums } from './tile.js';
+import {
+  columnsAt,
+  memoryForSums,
+  type DepthRange,
+  registerTile,
+  tileSums,
+  type WaitingSums,
+} from './tile.js';
 
 /**
  * Register tiles over the operands where they are: for what is too small to be worth packing. With a `depth`
@@ -14,30 +21,30 @@ import { columnsAt, memoryForSums, type Part, tile, tileSums, type WaitingSums }
  */
 export function contractDirect(spec: Contraction, shape: TileShape, depth?: number): Stmt {
   const { m, k } = spec;
-  const lanes = lanesOf(spec);
+  const lanes = registerLanes(spec);
   const full = shape.vectors * lanes;
   const divided = dividedOf(spec, shape.rows, full);
   const columns = columnsOf(spec, divided, full);
   const overRows = (vectors: number, body: (rows: readonly Expr[]) => Stmt): Stmt => {
     const height = Math.min(shape.rows, balanced(m, tallest(spec.context.target, vectors)));
-    const range = rangeOf(spec, divided, 'rows', height);
+    const range = threadRange(spec, divided, 'rows', height);
     return tiled('i', range, [height, ...remainders(m, height)], (i, rows) =>
       body(indices(i, rows)),
     );
   };
-  const across = (part: Part): Stmt => {
+  const across = (part: DepthRange): Stmt => {
     const down: ColumnsBody = (j, width) => {
       const at = columnsAt(j, width, lanes);
-      return overRows(at.length, (rows) => tile(spec, part, rows, at));
+      return overRows(at.length, (rows) => registerTile(spec, part, rows, at));
     };
-    if (lanes <= narrowLanes || !columns.hasWhole) return columns.all(down);
+    if (lanes <= narrowLaneCount || !columns.hasWhole) return columns.all(down);
     // Row by row the result is written page by page, and what wide vectors read of `b` again is in the second cache.
     const rowByRow = overRows(shape.vectors, (rows) =>
-      columns.whole((j, width) => tile(spec, part, rows, columnsAt(j, width, lanes))),
+      columns.whole((j, width) => registerTile(spec, part, rows, columnsAt(j, width, lanes))),
     );
     return e.block(rowByRow, columns.rest(down));
   };
-  const products = rangeOf(spec, divided, 'batch', 1);
+  const products = threadRange(spec, divided, 'batch', 1);
   const waiting = depth === undefined ? tileSums(spec, shape) : waitingSums(spec, shape);
   return e.forLoop('batch', products.begin, products.end, (batch) => {
     if (depth === undefined) return across({ batch, from: e.i32(0), to: k, waiting });

@@ -1,11 +1,11 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import {
-  addBlock, addToLast, type BlockSums, blockSums, blockTerms, isLong, overBlocks, pairwise, putBlock,
+  addBlock, addToLast, type BlockSums, blockSums, blockTerms, isLong, overDepthBlocks, pairwise, putBlock,
 } from './blocks.js'; // prettier-ignore
 import { remainders, tiled } from './cover.js';
-import { dividedOf, rangeOf } from './region.js';
-import { lanesOf } from './shape.js';
+import { dividedOf, threadRange } from './region.js';
+import { registerLanes } from './shape.js';
 import { indices } from './sizes.js';
 import type { Contraction } from './spec.js';
 
@@ -21,11 +21,11 @@ export interface DotShape {
  */
 export function contractDot(spec: Contraction, { rows, columns }: DotShape): Stmt {
   const divided = dividedOf(spec, rows, columns);
-  const { begin, end } = rangeOf(spec, divided, 'batch', 1);
-  const down = rangeOf(spec, divided, 'rows', rows);
-  const across = rangeOf(spec, divided, 'columns', columns);
+  const { begin, end } = threadRange(spec, divided, 'batch', 1);
+  const down = threadRange(spec, divided, 'rows', rows);
+  const across = threadRange(spec, divided, 'columns', columns);
   const sums = Math.max(sumsInFlight, rows * columns);
-  const memory = isLong(spec) ? blockSums(spec, e.i32(sums * lanesOf(spec))) : null;
+  const memory = isLong(spec) ? blockSums(spec, e.i32(sums * registerLanes(spec))) : null;
   return e.forLoop('batch', begin, end, (batch) =>
     tiled('i', down, [rows, ...remainders(spec.m, rows)], (i, height) =>
       tiled('j', across, [columns, 1], (j, width) =>
@@ -47,7 +47,7 @@ function products(
   columns: readonly Expr[],
 ): Stmt {
   const { scalar, k } = spec;
-  const lanes = lanesOf(spec);
+  const lanes = registerLanes(spec);
   const copies = Math.max(1, Math.floor(sumsInFlight / (rows.length * columns.length)));
   const step = copies * lanes;
   const whole = e.sub(k, e.rem(k, step));
@@ -92,7 +92,7 @@ function products(
   );
   const each = (visit: (memory: BlockSums, place: Expr, sum: Var) => Stmt): Stmt =>
     e.block(...partials.flat().map((sum, at) => visit(memory, placeOf(at, lanes), sum)));
-  return overBlocks(k, { begin: e.i32(0), end: whole }, blockTerms * step, (from, to) =>
+  return overDepthBlocks(k, { begin: e.i32(0), end: whole }, blockTerms * step, (from, to) =>
     e.block(
       ...zeros,
       accumulateWhole(from, to),

@@ -2,8 +2,8 @@ import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { remainders, tiled } from './cover.js';
 import { packInterleaved, packRows } from './panels.js';
-import { lanesOf } from './shape.js';
-import { lesser, product } from './sizes.js';
+import { registerLanes } from './shape.js';
+import { lesserSize, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 
 /** Rows `i0 <= i < i1` of one product of the batch. */
@@ -17,7 +17,7 @@ export interface RowBlock {
 export type LeftForm = 'in place' | 'in rows' | 'interleaved';
 
 /** The left operand of a product, block by block. */
-export interface Left {
+export interface LeftOperand {
   /** Comes before a block is read. */
   prepare(block: RowBlock): Stmt;
   /** How a tile of `count` rows from `first` on reads them. */
@@ -28,12 +28,21 @@ export interface Left {
 const between = 16;
 
 /** For tiles of `rows` rows, or what is left of them, and blocks of at most `blockRows`. */
-export function leftOf(spec: Contraction, form: LeftForm, rows: number, blockRows: number): Left {
+export function leftOf(
+  spec: Contraction,
+  form: LeftForm,
+  rows: number,
+  blockRows: number,
+): LeftOperand {
   const { m, k, scalar, context } = spec;
   if (form === 'in place') return { prepare: () => e.block(), read: () => spec.a };
-  const lanes = lanesOf(spec);
+  const lanes = registerLanes(spec);
   const distance = form === 'in rows' ? e.add(k, between) : k;
-  const copy = context.scratch('rows', sumDTypes[scalar], product(lesser(m, blockRows), distance));
+  const copy = context.scratch(
+    'rows',
+    sumDTypes[scalar],
+    product(lesserSize(m, blockRows), distance),
+  );
   const start = ({ i0 }: RowBlock, i: Expr): Expr => e.mul(e.sub(i, i0), distance);
   if (form === 'in rows')
     return {

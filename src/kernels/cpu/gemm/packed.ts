@@ -1,19 +1,19 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { isAlone } from '../../../loop/language/team.js';
-import type { Kept } from '../../../ops/declare/lowering.js';
+import type { PackedMemory } from '../../../ops/declare/lowering.js';
 import { columnsOf } from './columns.js';
 import { alongDepth } from './cover.js';
 import { type LeftForm, leftOf, overRows, type RowBlock } from './left.js';
-import { dividedOf, rangeOf } from './region.js';
+import { dividedOf, threadRange } from './region.js';
 import { type Panel, rightOf } from './right.js';
-import { balanced, type Blocking, lanesOf, type TileShape } from './shape.js';
-import { blockEnd, indices, isWithin, lesser, product } from './sizes.js';
+import { balanced, type Blocking, registerLanes, type TileShape } from './shape.js';
+import { blockEnd, indices, isWithin, lesserSize, product } from './sizes.js';
 import type { Contraction } from './spec.js';
 import {
   columnsAt,
   memoryForSums,
-  tile,
+  registerTile,
   type TileSums,
   tileSums,
   type WaitingSums,
@@ -27,7 +27,7 @@ export interface PackedForm extends TileShape, Blocking {
   /** Whether `b` is so small that it is copied as a whole before the first row; `k` is known then, and not cut. */
   readonly isWhole: boolean;
   /** Memory in which panels may be there from an earlier run; sizes are known then. */
-  readonly kept?: Kept | null;
+  readonly kept?: PackedMemory | null;
 }
 
 /**
@@ -43,7 +43,7 @@ export interface PackedForm extends TileShape, Blocking {
 export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
   const { m, k } = spec;
   const { kept = null } = form;
-  const full = form.vectors * lanesOf(spec);
+  const full = form.vectors * registerLanes(spec);
   // One height for all tiles: rows side by side are copied for it.
   const rows = balanced(m, form.rows);
   const blockRows = Math.max(1, Math.floor(form.blockRows / rows)) * rows;
@@ -55,7 +55,12 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
     const { batch, from, to, start, width } = panel;
     const operands = { ...spec, a: left.read(block, first, count), b: right.read(panel) };
     const part = { batch, from, to, waiting: waiting(block, panel) };
-    return tile(operands, part, indices(first, count), columnsAt(start, width, lanesOf(spec)));
+    return registerTile(
+      operands,
+      part,
+      indices(first, count),
+      columnsAt(start, width, registerLanes(spec)),
+    );
   };
   // All threads share what is kept: each has columns of its own, so that no two make the same panel.
   const divided = kept === null ? dividedOf(spec, rows, full) : isAlone(spec.context.team) ? 'nothing' : 'columns'; // prettier-ignore
@@ -81,8 +86,8 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
     columns.all((start, width) =>
       pass(block, { batch: block.batch, start, width, from: e.i32(0), to: k }),
     );
-  const products = rangeOf(spec, divided, 'batch', 1);
-  const down = rangeOf(spec, divided, 'rows', rows);
+  const products = threadRange(spec, divided, 'batch', 1);
+  const down = threadRange(spec, divided, 'rows', rows);
   const work = (block: RowBlock): Stmt =>
     e.block(left.prepare(block), form.isWhole ? allCopied(block) : panelByPanel(block));
   const all = e.forLoop('batch', products.begin, products.end, (batch) => {
@@ -113,7 +118,7 @@ function waitingSums(
   const memory = memoryForSums(
     spec,
     { rows, vectors },
-    product(lesser(m, blockRows), vectors * lanesOf(spec)),
+    product(lesserSize(m, blockRows), vectors * registerLanes(spec)),
   );
   return ({ i0 }, { start, width }) => {
     return { ...memory, row: (i) => e.mul(e.sub(i, i0), width), first: start };

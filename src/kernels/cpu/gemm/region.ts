@@ -5,7 +5,7 @@ import { known } from './sizes.js';
 import type { Contraction } from './spec.js';
 
 /** Outer indices `begin <= i < end`. */
-export interface Range {
+export interface OuterRange {
   readonly begin: Expr;
   readonly end: Expr;
 }
@@ -37,12 +37,12 @@ export function dividedOf(
 }
 
 /** What falls to this thread of the indices of one kind, in whole steps. */
-export function rangeOf(
+export function threadRange(
   { context: { team }, batch, m, n }: Contraction,
   divided: Divided,
   kind: Exclude<Divided, 'nothing'>,
   step: number,
-): Range {
+): OuterRange {
   const extent = { batch, rows: m, columns: n }[kind];
   const all = { begin: e.i32(0), end: extent };
   return divided === kind ? shareOf(team, all.begin, all.end, step) : all;

@@ -1,9 +1,9 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { type Kept, type KeptRoom, keptStates } from '../../../ops/declare/lowering.js';
+import { type PackedMemory, type PackedSize, packedStates } from '../../../ops/declare/lowering.js';
 import { packInterleaved, packTurned } from './panels.js';
-import { lanesOf } from './shape.js';
-import { lesser, product } from './sizes.js';
+import { registerLanes } from './shape.js';
+import { lesserSize, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 import { along } from './tile.js';
 
@@ -17,7 +17,7 @@ export interface Panel {
 }
 
 /** The right operand of a product, in panels. */
-export interface Right {
+export interface RightOperand {
   /** Comes before all else. */
   readonly begin: Stmt;
   /** Copies a panel. */
@@ -35,7 +35,7 @@ export interface RightForm {
   /** Whether all panels have room, or one at a time. */
   readonly isWhole: boolean;
   /** Memory in which panels may be there already; null where they are not. */
-  readonly kept: Kept | null;
+  readonly kept: PackedMemory | null;
 }
 
 /** The elements of panels, all of them where they are kept or copied as a whole. */
@@ -43,15 +43,15 @@ export function roomForPanels(
   k: number,
   n: number,
   { width, depth, isWhole }: Pick<RightForm, 'width' | 'depth' | 'isWhole'>,
-): KeptRoom {
+): PackedSize {
   const whole = k * n;
   return { whole, part: isWhole ? whole : Math.min(k, depth) * width };
 }
 
-export function rightOf(spec: Contraction, form: RightForm): Right {
+export function rightOf(spec: Contraction, form: RightForm): RightOperand {
   const { n, k, scalar, context } = spec;
   const { isTurned, width, depth, isWhole, kept } = form;
-  const size = isWhole ? product(k, n) : product(lesser(k, depth), width);
+  const size = isWhole ? product(k, n) : product(lesserSize(k, depth), width);
   const copies = kept?.buffer ?? context.scratch('panels', sumDTypes[scalar], size);
   /** 1 where panels are kept, so that each has its place; 0 where all are in the same. */
   const stays = e.variable('stays', 'i32');
@@ -63,12 +63,12 @@ export function rightOf(spec: Contraction, form: RightForm): Right {
   const copy = (panel: Panel): Stmt => {
     const source = { ...panel, read: (j: Expr, at: Expr) => spec.b(panel.batch, at, j) };
     if (isTurned) return packTurned(copies, place(panel), source);
-    return packInterleaved(copies, place(panel), source, lanesOf(spec));
+    return packInterleaved(copies, place(panel), source, registerLanes(spec));
   };
   return {
     begin: kept === null ? e.block() : e.declare(stays, e.min(kept.state, 1)),
     copy: (panel) =>
-      kept === null ? copy(panel) : e.ifThen(e.lt(kept.state, keptStates.full), copy(panel)),
+      kept === null ? copy(panel) : e.ifThen(e.lt(kept.state, packedStates.full), copy(panel)),
     read: (panel) => (_, at, j) => {
       const row = e.add(place(panel), e.mul(e.sub(at, panel.from), panel.width));
       return e.load(copies, along(e.sub(row, panel.start), j));

@@ -19,7 +19,10 @@ export interface Blocking {
 }
 
 /** Elements of one vector register. */
-export function lanesOf({ context, scalar }: Pick<Contraction, 'context' | 'scalar'>): number {
+export function registerLanes({
+  context,
+  scalar,
+}: Pick<Contraction, 'context' | 'scalar'>): number {
   return context.target.vectorBytes / scalarBytes(scalar);
 }
 
@@ -41,14 +44,14 @@ export function pieces(
 
 /** The numbers of lanes that vectors are made of, from whole vectors to single lanes. */
 export function halvings(lanes: number): readonly number[] {
-  const least = lanes > narrowLanes ? narrowLanes : 2;
+  const least = lanes > narrowLaneCount ? narrowLaneCount : 2;
   const found: number[] = [];
   for (let count = lanes; count >= least; count /= 2) found.push(count);
   return [...found, 1];
 }
 
 /** Vectors of no more lanes are narrow: what is done lane by lane costs little. */
-export const narrowLanes = 4;
+export const narrowLaneCount = 4;
 
 /**
  * The tile that takes the least time for so many rows and columns, by what limits its innermost loop, of

@@ -12,7 +12,7 @@ export function isWithin(size: Expr, limit: number): boolean {
   return value !== null && value <= limit;
 }
 
-export function lesser(a: Expr, b: Expr | number): Expr {
+export function lesserSize(a: Expr, b: Expr | number): Expr {
   const [x, y] = [known(a), typeof b === 'number' ? b : known(b)];
   return x !== null && y !== null ? e.i32(Math.min(x, y)) : e.min(a, b);
 }

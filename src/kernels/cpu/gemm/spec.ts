@@ -1,6 +1,6 @@
 import type { DType } from '../../../base/dtype.js';
 import type { Expr, Scalar, Stmt } from '../../../loop/language/nodes.js';
-import type { Keeper, KernelContext } from '../../../ops/declare/lowering.js';
+import type { PackedAllocator, KernelContext } from '../../../ops/declare/lowering.js';
 
 /**
  * A batch of matrix products in general form: for every `b < batch`, `i < m`, `j < n`
@@ -35,7 +35,7 @@ export interface Contraction {
   b(batch: Expr, k: Expr, j: Expr): Expr;
   store(batch: Expr, i: Expr, j: Expr, value: Expr): Stmt;
   /** Keeps what is made of `b` alone; null where that is another one each time, as it is when absent. */
-  readonly rightKeeper?: Keeper | null;
+  readonly rightKeeper?: PackedAllocator | null;
 }
 
 /** The contraction of the transposes: columns become rows. */

@@ -6,11 +6,11 @@ import {
   blockSums,
   blockTerms,
   isLong,
-  overBlocks,
+  overDepthBlocks,
   pairwise,
   putBlock,
 } from './blocks.js';
-import { dividedOf, rangeOf } from './region.js';
+import { dividedOf, threadRange } from './region.js';
 import { blockEnd, indices } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 
@@ -48,8 +48,8 @@ export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
     });
 
   const divided = dividedOf({ ...spec, m: e.i32(1) }, 1, columnsTogether);
-  const products = rangeOf(spec, divided, 'batch', 1);
-  const columns = rangeOf(spec, divided, 'columns', columnsTogether);
+  const products = threadRange(spec, divided, 'batch', 1);
+  const columns = threadRange(spec, divided, 'columns', columnsTogether);
   return e.forLoop('batch', products.begin, products.end, (batch) =>
     e.forLoop(
       'columns',
@@ -89,20 +89,24 @@ export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
         const last = each((place, sum) =>
           e.block(addToLast(memory, place, sum), e.store(sums, place, sum)),
         );
-        return overBlocks(k, { begin: e.i32(0), end: k }, blockTerms * rowsAtOnce, (from, to) =>
-          e.block(
-            clear,
-            accumulate(from, to),
-            e.ifThen(
-              e.ge(to, k),
-              e.block(e.ifThen(e.gt(from, 0), last), store),
+        return overDepthBlocks(
+          k,
+          { begin: e.i32(0), end: k },
+          blockTerms * rowsAtOnce,
+          (from, to) =>
+            e.block(
+              clear,
+              accumulate(from, to),
               e.ifThen(
-                e.gt(from, 0),
-                each((place, sum) => addBlock(memory, place, sum)),
-                each((place, sum) => putBlock(memory, place, sum)),
+                e.ge(to, k),
+                e.block(e.ifThen(e.gt(from, 0), last), store),
+                e.ifThen(
+                  e.gt(from, 0),
+                  each((place, sum) => addBlock(memory, place, sum)),
+                  each((place, sum) => putBlock(memory, place, sum)),
+                ),
               ),
             ),
-          ),
         );
       },
       { step: blockColumns },

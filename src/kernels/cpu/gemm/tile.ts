@@ -1,15 +1,15 @@
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import {
-  addBlock, addToLast, type BlockSums, blockSums, isLong, overBlocks, putBlock,
+  addBlock, addToLast, type BlockSums, blockSums, isLong, overDepthBlocks, putBlock,
 } from './blocks.js'; // prettier-ignore
 import { tiled } from './cover.js';
-import { lanesOf, pieces, type TileShape } from './shape.js';
+import { registerLanes, pieces, type TileShape } from './shape.js';
 import { indices } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 
 /** A stretch of `k` of one product of the batch. */
-export interface Part {
+export interface DepthRange {
   readonly batch: Expr;
   readonly from: Expr;
   readonly to: Expr;
@@ -69,7 +69,7 @@ function groupSums(spec: Contraction, shape: TileShape): Buffer {
 }
 
 function sumsOf(spec: Contraction, { rows, vectors }: TileShape): number {
-  return rows * vectors * lanesOf(spec);
+  return rows * vectors * registerLanes(spec);
 }
 
 /** The columns of a tile, in as few vectors as they make. */
@@ -87,9 +87,9 @@ export function along(start: Expr, columns: Expr): Expr {
 }
 
 /** One register tile: all its sums live in locals while a stretch of `k`, or a block of it, runs. */
-export function tile(
+export function registerTile(
   spec: Contraction,
-  part: Part,
+  part: DepthRange,
   rows: readonly Expr[],
   columns: readonly Expr[],
 ): Stmt {
@@ -175,8 +175,8 @@ export function tile(
         each((sum, r, c) => addBlock(memory, place(r, c), sum)),
       ),
     );
-  return overBlocks(spec.k, { begin: part.from, end: part.to }, tileGroup, (first, last) =>
-    overBlocks(spec.k, { begin: first, end: last }, tileBlock, (from, to) =>
+  return overDepthBlocks(spec.k, { begin: part.from, end: part.to }, tileGroup, (first, last) =>
+    overDepthBlocks(spec.k, { begin: first, end: last }, tileBlock, (from, to) =>
       e.block(
         ...zeros,
         accumulate(from, to),

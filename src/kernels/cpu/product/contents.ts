@@ -1,12 +1,12 @@
-import { type Dim, sameShape, sizeOf } from '../../../base/dim/index.js';
+import { type Dim, sameShape, elementCount } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
-import type { Expr, Scalar, Stmt, Storage } from '../../../loop/language/nodes.js';
+import type { Expr, Scalar, Stmt, ElementKind } from '../../../loop/language/nodes.js';
 import { wideDType } from '../../../ops/loops.js';
 import type { Access, KernelContext } from '../../../ops/declare/lowering.js';
 import { type Prepared, rowMajor } from './offsets.js';
 
 /** Where an array's elements go in a larger (or cropped) space: `position = index * step + shift`. */
-export interface Placement {
+export interface AxisMapping {
   readonly extents: readonly Dim[];
   readonly steps: readonly number[];
   readonly shifts: readonly Dim[];
@@ -15,7 +15,7 @@ export interface Placement {
 type Context = Pick<KernelContext<unknown>, 'scratch' | 'extent'>;
 
 /** Whether elements can be read from and written to memory without a conversion. */
-export function isDirect(storage: Storage | undefined, scalar: Scalar): boolean {
+export function isDirect(storage: ElementKind | undefined, scalar: Scalar): boolean {
   return storage === scalar;
 }
 
@@ -33,7 +33,7 @@ export function contents(
   const { buffer } = from;
   if (buffer !== null && isDirect(buffer.storage, scalar))
     return { prepare: [], at: (index) => e.load(buffer, index) };
-  const copy = context.scratch(name, wideDType(from.dtype), context.extent(sizeOf(shape)));
+  const copy = context.scratch(name, wideDType(from.dtype), context.extent(elementCount(shape)));
   const ranges = shape.map((extent) => ({ begin: e.i32(0), end: context.extent(extent) }));
   const strides = rowMajor(shape).map((stride) => context.extent(stride));
   const fill = nest(name, ranges, (index) =>
@@ -53,7 +53,7 @@ export function placed(
   from: Access,
   shape: readonly Dim[],
   scalar: Exclude<Scalar, 'bool'>,
-  { extents, steps, shifts }: Placement,
+  { extents, steps, shifts }: AxisMapping,
 ): Prepared {
   const lead = shape.slice(0, 2);
   const spatial = shape.slice(2);
@@ -64,7 +64,7 @@ export function placed(
   )
     return contents(context, name, from, shape, scalar);
   const target = [...lead, ...extents];
-  const size = e.max(context.extent(sizeOf(target)), 0);
+  const size = e.max(context.extent(elementCount(target)), 0);
   const field = context.scratch(name, wideDType(from.dtype), size);
   const clear = e.forLoop(
     `${name}Clear`,

@@ -1,13 +1,19 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { keptStates } from '../../../ops/declare/lowering.js';
+import { packedStates } from '../../../ops/declare/lowering.js';
 import { contractDirect } from '../gemm/direct.js';
 import { contractDot } from '../gemm/dot.js';
 import { contractPacked, type PackedForm } from '../gemm/packed.js';
 import { isContiguous, isDecidedBy, isPlain } from '../gemm/reach.js';
 import { dividedOf } from '../gemm/region.js';
 import { roomForPanels } from '../gemm/right.js';
-import { bestTile, blockingFor, lanesOf, narrowLanes, type TileShape } from '../gemm/shape.js';
+import {
+  bestTile,
+  blockingFor,
+  registerLanes,
+  narrowLaneCount,
+  type TileShape,
+} from '../gemm/shape.js';
 import { known } from '../gemm/sizes.js';
 import { type Contraction, sumDTypes, transposed } from '../gemm/spec.js';
 import { contractStreaming } from '../gemm/streaming.js';
@@ -43,11 +49,11 @@ const fewVectors = 4;
 function someRows(spec: Contraction): Stmt {
   const { alongColumns, alongDepth } = layoutOf(spec);
   const n = known(spec.n);
-  const isNarrow = n !== null && n < fewVectors * lanesOf(spec);
+  const isNarrow = n !== null && n < fewVectors * registerLanes(spec);
   // What is not in the second-level cache is read in the order of memory.
   if (alongColumns && !isNarrow && bytesOfRight(spec) > spec.context.target.secondCache)
     return contractStreaming(spec, fewRows);
-  if (alongDepth && (!alongColumns || (n !== null && n < lanesOf(spec)))) return dot(spec);
+  if (alongDepth && (!alongColumns || (n !== null && n < registerLanes(spec)))) return dot(spec);
   return direct(spec);
 }
 
@@ -73,17 +79,17 @@ function manyRows(spec: Contraction): Stmt {
   };
   if (!mayKeep(spec, method)) return ordinary();
   const form = packedForm(spec);
-  const width = form.vectors * lanesOf(spec);
+  const width = form.vectors * registerLanes(spec);
   const room = roomForPanels(known(spec.k)!, known(spec.n)!, { ...form, width, depth: form.blockDepth }); // prettier-ignore
   const kept = spec.rightKeeper!.keep('panels', sumDTypes[spec.scalar], room);
   const readingKept = contractPacked(spec, { ...form, kept });
   if (kept.isCertain || method === 'packed') return readingKept;
-  return e.ifThen(e.gt(kept.state, keptStates.nothing), readingKept, ordinary());
+  return e.ifThen(e.gt(kept.state, packedStates.nothing), readingKept, ordinary());
 }
 
 function methodFor(spec: Contraction, layout: Layout): Method {
-  const lanes = lanesOf(spec);
-  if (lanes > narrowLanes) {
+  const lanes = registerLanes(spec);
+  if (lanes > narrowLaneCount) {
     if (layout.isPlain && layout.alongColumns && isReadInPlace(spec)) return 'direct';
     if (layout.isPlain && layout.alongColumns && partOfDepth(spec) !== null) return 'in parts';
     return layout.alongDepth && isCheaperTurned(spec) ? 'packed, transposed' : 'packed';
@@ -118,13 +124,13 @@ function mayKeep(spec: Contraction, method: Method): boolean {
   // Of an unknown number of rows there may be so few that panels are not made.
   if (height === null || height > mostRowsForKept) return false;
   if (bytes < leastBytesForKept || bytes === Infinity) return false;
-  const isWide = lanesOf(spec) > narrowLanes;
+  const isWide = registerLanes(spec) > narrowLaneCount;
   if (!(method === 'packed' || (method === 'dot' && keeper.isCertain) || isWide)) return false;
   const [batch, k, j] = ['batch', 'k', 'j'].map((name) => e.variable(name, 'i32'));
   if (!isDecidedBy(spec.b(batch, k, j), [batch, k, j])) return false;
   // Threads share what is kept, so each must have columns of its own.
   const { rows, vectors } = shapeOf(spec);
-  const divided = dividedOf(spec, rows, vectors * lanesOf(spec));
+  const divided = dividedOf(spec, rows, vectors * registerLanes(spec));
   return divided === 'columns' || divided === 'nothing';
 }
 
@@ -134,7 +140,7 @@ function packed(spec: Contraction): Stmt {
 
 function packedForm(spec: Contraction): PackedForm {
   const { target } = spec.context;
-  const lanes = lanesOf(spec);
+  const lanes = registerLanes(spec);
   const shape = bestTile(target, spec.m, spec.n, lanes);
   const { leftAlongDepth, isLeftBare, rightAlongDepth, alongColumns } = layoutOf(spec);
   const isWhole = bytesOfRight(spec) <= target.secondCache / 4;
@@ -154,7 +160,7 @@ function dot(spec: Contraction): Stmt {
 function direct(spec: Contraction): Stmt {
   const { target } = spec.context;
   const [m, n] = [known(spec.m), known(spec.n)];
-  const lanes = lanesOf(spec);
+  const lanes = registerLanes(spec);
   if (m === null || m === 1) return contractDirect(spec, { rows: 1, vectors: 8 });
   const isWide = n !== null && n <= 8 * lanes && n % (4 * lanes) === 0;
   if (!target.fusesMultiplyAdd && (m === 2 || isWide))
@@ -164,7 +170,7 @@ function direct(spec: Contraction): Stmt {
 
 /** The tile for operands that are read in place. */
 function shapeOf(spec: Contraction): TileShape {
-  return bestTile(spec.context.target, spec.m, spec.n, lanesOf(spec));
+  return bestTile(spec.context.target, spec.m, spec.n, registerLanes(spec));
 }
 
 /** More rows than that read a copy of a `b` that the second cache holds often enough. */
@@ -229,7 +235,7 @@ interface Layout {
 
 function layoutOf(spec: Contraction): Layout {
   const [batch, i, j, k] = ['batch', 'i', 'j', 'k'].map((name) => e.variable(name, 'i32'));
-  const along = (start: Expr): Expr => e.ramp(start, 1, Math.max(2, lanesOf(spec)));
+  const along = (start: Expr): Expr => e.ramp(start, 1, Math.max(2, registerLanes(spec)));
   const leftAlongDepth = isContiguous(spec.a(batch, i, along(k)));
   const rightAlongDepth = isContiguous(spec.b(batch, along(k), j));
   const left = spec.a(batch, i, k);

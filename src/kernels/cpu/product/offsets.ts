@@ -1,4 +1,4 @@
-import { type Dim, isStatic, mulDim, sameDim, sizeOf } from '../../../base/dim/index.js';
+import { type Dim, isStatic, mulDim, sameDim, elementCount } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { KernelContext } from '../../../ops/declare/lowering.js';
@@ -35,7 +35,7 @@ export function offsets(
       at: (index) => (weight === 1 ? index : e.mul(index, context.extent(weight))),
     };
   }
-  const length = context.extent(sizeOf(axes.map(({ extent }) => extent)));
+  const length = context.extent(elementCount(axes.map(({ extent }) => extent)));
   const table = context.scratch(name, 'int32', length);
   const fill = (axis: number, position: Expr, offset: Expr): Stmt => {
     if (axis === axes.length) return e.store(table, position, offset);
@@ -74,5 +74,5 @@ function merged(space: readonly Stride[]): Stride[] {
 
 /** Row-major strides: how far one step along each axis moves. */
 export function rowMajor(shape: readonly Dim[]): Dim[] {
-  return shape.map((_, axis) => sizeOf(shape.slice(axis + 1)));
+  return shape.map((_, axis) => elementCount(shape.slice(axis + 1)));
 }

@@ -1,4 +1,4 @@
-import { type Dim, sizeOf } from '../../../base/dim/index.js';
+import { type Dim, elementCount } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Scalar, Stmt } from '../../../loop/language/nodes.js';
 import { ravel } from '../../../ops/loops.js';
@@ -9,7 +9,7 @@ import { offsets, type Prepared, type Stride } from './offsets.js';
 import { unravel } from '../../../ops/contraction/unravel.js';
 
 /** One side of a contraction: flat contents, and the offset that each index space adds. */
-export interface Side {
+export interface StridedOperand {
   readonly contents: Prepared;
   /** The part of the offset that does not move. */
   readonly base?: Dim;
@@ -22,18 +22,18 @@ export interface Side {
 export interface StridedContraction {
   readonly context: KernelContext<unknown>;
   readonly scalar: Exclude<Scalar, 'bool'>;
-  readonly a: Side;
-  readonly b: Side;
+  readonly a: StridedOperand;
+  readonly b: StridedOperand;
   /** The index of a result along the axes before `columns`. */
   lead(batch: Expr, row: Expr): readonly Expr[];
   /** The axes of the result that the columns run over, in order; its last ones. */
   readonly columns: readonly Dim[];
   /** Where along its axis a column's index is; absent when it is where it says. */
-  readonly spread?: readonly Spread[];
+  readonly spread?: readonly SpacedAxis[];
 }
 
 /** Every `step`-th place of an axis, from `start` on. */
-export interface Spread {
+export interface SpacedAxis {
   readonly start: number;
   readonly step: number;
 }
@@ -67,7 +67,7 @@ export function contractStrided(spec: StridedContraction): Stmt {
 function side(
   context: KernelContext<unknown>,
   name: string,
-  { contents, base = 0, batch, outer, inner }: Side,
+  { contents, base = 0, batch, outer, inner }: StridedOperand,
 ): {
   readonly prepare: readonly Stmt[];
   at(batch: Expr, outer: Expr, inner: Expr): Expr;
@@ -91,7 +91,7 @@ function side(
 }
 
 function extentOf(context: KernelContext<unknown>, space: readonly Stride[]): Expr {
-  return context.extent(sizeOf(space.map(({ extent }) => extent)));
+  return context.extent(elementCount(space.map(({ extent }) => extent)));
 }
 
 /** The image and the channel of a row, where the batch runs over images and groups. */
@@ -128,7 +128,7 @@ function write(
 ): Stmt {
   if (spread === undefined && sink.buffer !== null && isDirect(sink.buffer.storage, scalar)) {
     const row = ravel(lead, sink.shape);
-    return e.store(sink.buffer, e.add(e.mul(row, context.extent(sizeOf(columns))), j), value);
+    return e.store(sink.buffer, e.add(e.mul(row, context.extent(elementCount(columns))), j), value);
   }
   const index = unravel(
     j,

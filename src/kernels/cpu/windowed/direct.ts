@@ -1,29 +1,29 @@
 import { addDim, type Dim, mulDim } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { lanesOf } from '../gemm/shape.js';
+import { registerLanes } from '../gemm/shape.js';
 import { sumDTypes } from '../gemm/spec.js';
-import { type Block, fieldOf } from './field.js';
+import { type OutputBlock, fieldOf } from './field.js';
 import { depthOf, overTaps, productInPlace, roundedUp, tapTable } from './product.js';
 import type { Windowed } from './spec.js';
 import { sweepOnce } from './sweep.js';
 import { part } from './unit.js';
 
 /** What is done before any block, and then for each. */
-export interface Blocks {
+export interface BlockLoops {
   readonly prepare: Stmt;
-  block(block: Block): Stmt;
+  block(block: OutputBlock): Stmt;
 }
 
 /**
  * The definition: per group, weights `[outputs, inputs * taps]` by windows, whose columns are results side by
  * side and read where they lie in the field.
  */
-export function directBlocks(windows: Windowed, rows: number, columns: Dim): Blocks {
+export function directBlocks(windows: Windowed, rows: number, columns: Dim): BlockLoops {
   const { context, scalar, groups, inputs, outputs } = windows;
   const { extent } = context;
   const taps = windows.axes.map((axis) => axis.taps) as [number, number, number];
-  const lanes = lanesOf(windows);
+  const lanes = registerLanes(windows);
   const field = fieldOf(windows, rows, columns);
   const table = tapTable(windows, field, taps);
   const weights = flatWeights(windows, taps);
@@ -46,7 +46,7 @@ export function directBlocks(windows: Windowed, rows: number, columns: Dim): Blo
       index: e.add(e.mul(i, extent(across)), j),
     }));
   };
-  const write = ({ image, corner: [z, y, x] }: Block, group: Expr): Stmt =>
+  const write = ({ image, corner: [z, y, x] }: OutputBlock, group: Expr): Stmt =>
     e.forLoop('output', 0, extent(outputs), (output) =>
       e.forLoop('row', 0, part(windows, 1, y, rows), (row) =>
         sweepOnce(part(windows, 2, x, columns), lanes, (at) => {

@@ -3,20 +3,20 @@ import {
 } from '../../../base/dim/index.js'; // prettier-ignore
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
-import { lanesOf } from '../gemm/shape.js';
+import { registerLanes } from '../gemm/shape.js';
 import { sumDTypes } from '../gemm/spec.js';
 import { type Layout, layoutOf, phasesOf } from './layout.js';
-import { type Axis, isPlainProduct, type Place, type Windowed } from './spec.js';
+import { type Axis, isPlainProduct, type SpatialIndex, type Windowed } from './spec.js';
 import { sweepAgain } from './sweep.js';
 
 /** So many phases of a row have statements of their own, with bounds that are known; more are a loop. */
 const mostWritten = 8;
 
 /** Some rows of results of one plane of one image, or a part of one row. */
-export interface Block {
+export interface OutputBlock {
   readonly image: Expr;
   /** The first result. */
-  readonly corner: Place;
+  readonly corner: SpatialIndex;
 }
 
 export interface Field extends Layout {
@@ -24,7 +24,7 @@ export interface Field extends Layout {
   /** Of a plane. */
   readonly rows: number;
   /** Reads what a block needs, with zeros around the input. */
-  fill(block: Block): Stmt;
+  fill(block: OutputBlock): Stmt;
 }
 
 /**
@@ -40,12 +40,12 @@ export function fieldOf(windows: Windowed, rows: number, columns: Dim): Field {
   const layout = layoutOf(windows, height, columns);
   const channels = mulDim(windows.groups, windows.inputs);
   // Vectors reach beyond the last result; they must find numbers there, which cost nothing to compute with.
-  const length = extent(addDim(mulDim(channels, layout.channel), lanesOf(windows)));
+  const length = extent(addDim(mulDim(channels, layout.channel), registerLanes(windows)));
   const buffer = context.scratch('field', sumDTypes[scalar], length);
   const isCut = !sameDim(columns, x.count);
 
   const fillRow = (
-    { image, corner }: Block,
+    { image, corner }: OutputBlock,
     [channel, tz, phaseDown, row]: readonly Expr[],
     phaseAcross: Expr | number,
   ): Stmt => {
@@ -60,7 +60,7 @@ export function fieldOf(windows: Windowed, rows: number, columns: Dim): Field {
     const phase =
       typeof phaseAcross === 'number' ? phaseAcross * across.step : e.mul(phaseAcross, across.step);
     const [begin, end] = columnsInside(x, phase, layout.pitch, isCut ? corner[2] : null);
-    const copy = sweepAgain(difference(end, begin), lanesOf(windows), (at) => {
+    const copy = sweepAgain(difference(end, begin), registerLanes(windows), (at) => {
       const column = e.add(begin, at);
       const atX = source(x, isCut ? e.add(corner[2], column) : column, indexOf(phase));
       const value = windows.input.at(image, channel, [atZ, atY, atX]);
@@ -113,7 +113,7 @@ export function fieldOf(windows: Windowed, rows: number, columns: Dim): Field {
     const [name, end] = extents[index.length];
     return e.forLoop(name, 0, end, (at) => nest(extents, body, [...index, at]));
   };
-  const fill = (block: Block): Stmt =>
+  const fill = (block: OutputBlock): Stmt =>
     nest(
       [
         ['channel', extent(channels)],

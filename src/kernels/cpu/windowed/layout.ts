@@ -1,7 +1,7 @@
 import { addDim, type Dim, mulDim } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
-import type { Axis, Place, Windowed } from './spec.js';
+import type { Axis, SpatialIndex, Windowed } from './spec.js';
 
 /**
  * How the input of some rows of results lies: `[channel][z tap][y phase][x phase][row][column]`. Elements
@@ -15,7 +15,7 @@ export interface Layout {
   readonly plane: Dim;
   readonly channel: Dim;
   /** Where a tap reads for the first result, from where a channel begins. */
-  tap(tap: Place): Expr;
+  tap(tap: SpatialIndex): Expr;
 }
 
 /**

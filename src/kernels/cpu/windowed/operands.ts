@@ -5,7 +5,7 @@ import { ravel } from '../../../ops/loops.js';
 import { computeScalar, type KernelContext } from '../../../ops/declare/lowering.js';
 import { contents } from '../product/contents.js';
 import { accumulatorOf } from '../../../ops/sums.js';
-import { type Axis, isPlainProduct, type Place, threeAxes, type Windowed } from './spec.js';
+import { type Axis, isPlainProduct, type SpatialIndex, threeAxes, type Windowed } from './spec.js';
 
 /** What a convolution over `[N, C, ...size]` by weights of a layout of its own is about. */
 export interface Convolution {
@@ -37,7 +37,7 @@ export function windowedOf(convolution: Convolution): Windowed | null {
   const [xType, wType] = context.inputTypes;
   const [sink] = context.outputs;
   const scalar = accumulatorOf(context.outputTypes[0].dtype);
-  const own = (place: Place): readonly Expr[] => place.slice(3 - axes.length);
+  const own = (place: SpatialIndex): readonly Expr[] => place.slice(3 - axes.length);
   const channel = (group: Expr, index: Expr, perGroup: Dim): Expr =>
     groups === 1 ? index : e.add(e.mul(group, context.extent(perGroup)), index);
   // What is computed is computed once; what lies in memory is read where it is.

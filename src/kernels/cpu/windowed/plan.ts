@@ -1,7 +1,7 @@
 import { type Dim, isStatic } from '../../../base/dim/index.js';
 import { scalarBytes } from '../../../loop/language/build.js';
 import { isAlone } from '../../../loop/language/team.js';
-import { lanesOf } from '../gemm/shape.js';
+import { registerLanes } from '../gemm/shape.js';
 import { phasesOf } from './layout.js';
 import type { Axis, Windowed } from './spec.js';
 import { hasTiles, points, tileRows } from './winograd.js';
@@ -59,7 +59,7 @@ function sizesOf(windows: Windowed): Sizes {
   const { context, scalar, axes } = windows;
   const { target } = context;
   const size = (dim: Dim): number => (isStatic(dim) ? dim : likely);
-  const lanes = lanesOf(windows);
+  const lanes = registerLanes(windows);
   const wide = axes[2].count;
   const isCut = isStatic(wide) && wide > mostColumns;
   const parts = Math.ceil(size(wide) / mostColumns);

@@ -1,14 +1,14 @@
-import { type Dim, isStatic, mulDim, sizeOf } from '../../../base/dim/index.js';
+import { type Dim, isStatic, mulDim, elementCount } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
 import { alone } from '../../../loop/language/team.js';
 import { shortTerms } from '../gemm/blocks.js';
 import { contractDirect } from '../gemm/direct.js';
-import { bestTile, lanesOf, type TileShape } from '../gemm/shape.js';
+import { bestTile, registerLanes, type TileShape } from '../gemm/shape.js';
 import { known } from '../gemm/sizes.js';
 import type { Contraction } from '../gemm/spec.js';
 import type { Layout } from './layout.js';
-import type { Place, Windowed } from './spec.js';
+import type { SpatialIndex, Windowed } from './spec.js';
 
 /**
  * A product of one thread that reads its operands in place, all of it for one stretch along `k` after the other:
@@ -86,12 +86,12 @@ function shapeOf(spec: Contraction): TileShape {
   const m = known(spec.m);
   if (m === null || m === 1) return { rows: 1, vectors: 8 };
   if (m === 2 && !target.fusesMultiplyAdd) return { rows: 2, vectors: 4 };
-  return bestTile(target, spec.m, spec.n, lanesOf(spec));
+  return bestTile(target, spec.m, spec.n, registerLanes(spec));
 }
 
 /** The number of elements along the inner index of a product over windows. */
 export function depthOf({ inputs }: Windowed, taps: readonly number[]): Dim {
-  return mulDim(inputs, sizeOf(taps));
+  return mulDim(inputs, elementCount(taps));
 }
 
 /**
@@ -103,7 +103,7 @@ export function tapTable(
   layout: Layout,
   taps: readonly [number, number, number],
 ): { readonly prepare: Stmt; at(k: Expr): Expr } {
-  const count = sizeOf(taps);
+  const count = elementCount(taps);
   const length = context.extent(mulDim(inputs, count));
   const table: Buffer = context.scratch('taps', 'int32', length);
   const prepare = e.forLoop('channel', 0, context.extent(inputs), (channel) =>
@@ -121,7 +121,7 @@ export function tapTable(
 /** Every tap, and its row-major position. */
 export function overTaps(
   [deep, high, wide]: readonly [number, number, number],
-  body: (tap: Place, position: Expr) => Stmt,
+  body: (tap: SpatialIndex, position: Expr) => Stmt,
 ): Stmt {
   return e.forLoop('tz', 0, deep, (tz) =>
     e.forLoop('ty', 0, high, (ty) =>

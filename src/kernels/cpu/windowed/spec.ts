@@ -16,7 +16,7 @@ export interface Axis {
 }
 
 /** A place, or a tap, along the three spatial axes. */
-export type Place = readonly [z: Expr, y: Expr, x: Expr];
+export type SpatialIndex = readonly [z: Expr, y: Expr, x: Expr];
 
 /**
  * A convolution in general form: for every image, group, output channel and place
@@ -37,15 +37,15 @@ export interface Windowed {
   readonly input: {
     readonly prepare: readonly Stmt[];
     /** The element of a channel among those of all groups, inside of the input. */
-    at(image: Expr, channel: Expr, place: Place): Expr;
+    at(image: Expr, channel: Expr, place: SpatialIndex): Expr;
   };
   readonly weights: {
     readonly prepare: readonly Stmt[];
-    at(group: Expr, output: Expr, input: Expr, tap: Place): Expr;
+    at(group: Expr, output: Expr, input: Expr, tap: SpatialIndex): Expr;
     /** By row-major position in `[groups, outputs, inputs, taps]`, where they lie so. */
     readonly flat: ((position: Expr) => Expr) | null;
   };
-  store(image: Expr, group: Expr, output: Expr, place: Place, value: Expr): Stmt;
+  store(image: Expr, group: Expr, output: Expr, place: SpatialIndex, value: Expr): Stmt;
 }
 
 /** The three axes of a convolution over up to three. */

@@ -1,9 +1,9 @@
-import { ceilDivDim, type Dim, sameDim, sizeOf } from '../../../base/dim/index.js';
+import { ceilDivDim, type Dim, sameDim, elementCount } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { shareOf } from '../../../loop/language/team.js';
 import { unravel } from '../../../ops/contraction/unravel.js';
-import type { Blocks } from './direct.js';
+import type { BlockLoops } from './direct.js';
 import type { Windowed } from './spec.js';
 
 /**
@@ -12,14 +12,14 @@ import type { Windowed } from './spec.js';
  */
 export function overBlocks(
   windows: Windowed,
-  { prepare, block }: Blocks,
+  { prepare, block }: BlockLoops,
   rows: number,
   columns: Dim,
 ): Stmt {
   const { context, images } = windows;
   const [z, y, x] = windows.axes.map(({ count }) => count);
   const counts = [images, z, ceilDivDim(y, rows), sameDim(columns, x) ? 1 : ceilDivDim(x, columns)];
-  const all = context.extent(sizeOf(counts));
+  const all = context.extent(elementCount(counts));
   const { begin, end } = shareOf(context.team, e.i32(0), all, 1);
   return e.block(
     ...windows.input.prepare,

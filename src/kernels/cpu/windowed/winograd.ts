@@ -1,11 +1,11 @@
 import { addDim, type Dim, isStatic, mulDim } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import { lanesOf } from '../gemm/shape.js';
+import { registerLanes } from '../gemm/shape.js';
 import { known } from '../gemm/sizes.js';
 import { sumDTypes } from '../gemm/spec.js';
-import type { Blocks } from './direct.js';
-import { type Block, fieldOf } from './field.js';
+import type { BlockLoops } from './direct.js';
+import { type OutputBlock, fieldOf } from './field.js';
 import { layoutOf, phasesOf } from './layout.js';
 import { depthOf, overTaps, productInPlace, roundedUp, tapTable } from './product.js';
 import type { Windowed } from './spec.js';
@@ -62,11 +62,11 @@ export function hasTiles({ scalar, axes: [, y] }: Windowed): boolean {
 }
 
 /** Blocks of `steps` times four rows of results. */
-export function winogradBlocks(windows: Windowed, steps: number, columns: Dim): Blocks {
+export function winogradBlocks(windows: Windowed, steps: number, columns: Dim): BlockLoops {
   const { context, scalar, groups, inputs, outputs } = windows;
   const { extent } = context;
   const [z, y, x] = windows.axes;
-  const lanes = lanesOf(windows);
+  const lanes = registerLanes(windows);
   const memory = (name: string, length: Dim) => context.scratch(name, sumDTypes[scalar], extent(length)); // prettier-ignore
   const field = fieldOf(windows, steps * tileRows, columns);
   const layout = layoutOf({ ...windows, axes: [z, { ...y, taps: 1 }, x] }, steps, columns);
@@ -152,7 +152,7 @@ export function winogradBlocks(windows: Windowed, steps: number, columns: Dim): 
   };
 
   const isWhole = isStatic(y.count) && y.count % tileRows === 0;
-  const interpolate = ({ image, corner: [planeZ, top, left] }: Block, group: Expr): Stmt =>
+  const interpolate = ({ image, corner: [planeZ, top, left] }: OutputBlock, group: Expr): Stmt =>
     e.forLoop('output', 0, extent(outputs), (output) =>
       e.forLoop('step', 0, stepsOf(part(windows, 1, top, steps * tileRows)), (step) => {
         const place = e.add(e.mul(output, extent(across)), e.mul(step, extent(layout.pitch)));

@@ -9,17 +9,17 @@ import { type Coefficients, keepingZero, polynomial } from '../format.js';
  */
 
 /** The sine of an angle in radians. */
-export function sine(x: Expr): Expr {
+export function sineExpr(x: Expr): Expr {
   return keepingZero(x, e.cast(x.type.scalar, sineOf(splitAngle(x), x)));
 }
 
 /** The cosine of an angle in radians. */
-export function cosine(x: Expr): Expr {
+export function cosineExpr(x: Expr): Expr {
   return e.cast(x.type.scalar, cosineOf(splitAngle(x), x));
 }
 
 /** The tangent of an angle in radians. */
-export function tangent(x: Expr): Expr {
+export function tangentExpr(x: Expr): Expr {
   const angle = splitAngle(x);
   const [s, c] = nearZero(angle, x);
   const odd = isOdd(angle);

@@ -11,13 +11,13 @@ import { isStaged } from '../../groups/rows.js';
 import { KernelBuilder, type LoweredKernel } from '../nests/builder.js';
 import { type Division, grainsOf, undivided } from '../nests/cost.js';
 import { Epilogue } from '../nests/epilogue.js';
-import { besideDomain } from '../reductions/fold.js';
+import { sideStore } from '../reductions/fold.js';
 import { kernelNest } from '../nests/kernel.js';
 import { pointNest } from '../nests/point.js';
 import { reduceNest } from '../reductions/reduce.js';
 import { rowNest } from './row-nest.js';
-import { type Placement, Scope } from '../nests/scope.js';
-import type { Steady } from '../nests/steady.js';
+import { type ValueLocations, KernelScope } from '../nests/scope.js';
+import type { PackedLifetime } from '../nests/steady.js';
 
 /**
  * Lowers the nodes of a group to one kernel. `number` makes its name unique. Where there are several threads
@@ -26,17 +26,17 @@ import type { Steady } from '../nests/steady.js';
 export function lowerGroup(
   program: Program,
   group: Group,
-  placement: Placement,
+  placement: ValueLocations,
   number: number,
   target: DeviceTarget,
   division: Division = undivided,
-  steady: Steady | null = null,
+  steady: PackedLifetime | null = null,
 ): LoweredKernel {
   const name = kernelName(program, number, group.members);
   const members = new Set(group.members);
   const lower = (divided: boolean): { readonly builder: KernelBuilder; readonly body: Stmt } => {
     const builder = new KernelBuilder();
-    const scope = new Scope(program, builder, placement, members);
+    const scope = new KernelScope(program, builder, placement, members);
     const body = groupBody(
       program,
       group,
@@ -60,9 +60,9 @@ export function lowerGroup(
 function groupBody(
   program: Program,
   group: Group,
-  scope: Scope,
+  scope: KernelScope,
   target: DeviceTarget,
-  steady: Steady | null,
+  steady: PackedLifetime | null,
   team: (() => Team) | null,
 ): Stmt {
   const [anchor] = group.anchors;
@@ -81,7 +81,7 @@ function groupBody(
       const epilogue = new Epilogue(program, group, scope);
       const domain = program.operands(anchor)[0].type.shape;
       const beside = group.beside.map((value) =>
-        besideDomain(domain, scope.sink(value), scope.compute(value)),
+        sideStore(domain, scope.sink(value), scope.compute(value)),
       );
       return reduceNest(scope, group.anchors, beside, epilogue, target, team);
     }

@@ -16,12 +16,12 @@ import {
   zero,
 } from '../nests/access.js';
 import { loadElement, settle, storeElement } from '../../../ops/elements.js';
-import { besideDomain, type FoldLoops, type FoldStage, place } from '../reductions/fold.js';
+import { sideStore, type FoldLoops, type FoldStage, place } from '../reductions/fold.js';
 import { foldRow } from '../reductions/fold-rows.js';
 import { loopToShare, nest, planLoops, type Probe } from '../nests/nest.js';
 import { lanesOf, partsOf, probeOf } from '../reductions/reduce.js';
 import { type RowStage, rowStages } from './row-stages.js';
-import type { Scope } from '../nests/scope.js';
+import type { KernelScope } from '../nests/scope.js';
 
 /**
  * The nest of reductions that depend on each other, and of what is made of their results, one row after the
@@ -30,7 +30,7 @@ import type { Scope } from '../nests/scope.js';
  * team, where `team` gives one, has rows of its own.
  */
 export function rowNest(
-  scope: Scope,
+  scope: KernelScope,
   group: Group,
   target: Target,
   team: (() => Team) | null,
@@ -39,7 +39,7 @@ export function rowNest(
 }
 
 class Rows {
-  readonly #scope: Scope;
+  readonly #scope: KernelScope;
   readonly #group: Group;
   readonly #target: Target;
   readonly #stages: readonly RowStage[];
@@ -51,7 +51,7 @@ class Rows {
   /** How many elements a row has. */
   readonly #count: Expr;
 
-  constructor(scope: Scope, group: Group, target: Target) {
+  constructor(scope: KernelScope, group: Group, target: Target) {
     this.#scope = scope;
     this.#group = group;
     this.#target = target;
@@ -134,7 +134,7 @@ class Rows {
       ...stage.stores.map((value) => [value, this.#scope.sink(value)] as const),
     ];
     const beside = sinks.map(([value, sink]) =>
-      besideDomain(this.#domain, sink, (index) => scope.access(value).at(index)),
+      sideStore(this.#domain, sink, (index) => scope.access(value).at(index)),
     );
     const zeros = this.#domain.map(() => zero);
     const values = [

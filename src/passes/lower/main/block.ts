@@ -3,7 +3,7 @@ import { bindTypes, symbolsOfTypes } from '../../../ir/bind.js';
 import { type CallNode, namedInputs, Program, type Value } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
 import type { Group } from '../../groups/group.js';
-import type { Span } from '../../groups/places.js';
+import type { StepRange } from '../../groups/places.js';
 import { isExtents } from '../../rewrite/measure.js';
 import { instantiate } from '../../rewrite/transform.js';
 import { controlOf } from './control.js';
@@ -12,11 +12,11 @@ import { controlOf } from './control.js';
 export type Arrange = (program: Program) => readonly Group[];
 
 /** A scheduled program with the programs inside of it, all in one sequence of steps. */
-export interface Block {
+export interface ScheduledBlock {
   readonly program: Program;
   readonly groups: readonly Group[];
   /** The regions of the groups that have some, in the symbols of the whole. */
-  readonly regions: ReadonlyMap<Group, readonly Block[]>;
+  readonly regions: ReadonlyMap<Group, readonly ScheduledBlock[]>;
 }
 
 /** The blocks of a program, and which steps each of their groups takes. */
@@ -24,15 +24,15 @@ export function blockOf(
   program: Program,
   groups: readonly Group[],
   arrange: Arrange,
-): { readonly block: Block; readonly spanOf: (group: Group) => Span } {
-  const spans = new Map<Group, Span>();
+): { readonly block: ScheduledBlock; readonly spanOf: (group: Group) => StepRange } {
+  const spans = new Map<Group, StepRange>();
   let step = 0;
   let renamed = 0;
   // One `main` binds the sizes of all regions, so no two may have one name.
   const rename = (name: string, bounds: Bounds): Dim =>
     symbol(`${name.replace(/__\d+$/, '')}__${renamed++}`, bounds);
-  const enter = (inner: Program, order: readonly Group[]): Block => {
-    const regions = new Map<Group, readonly Block[]>();
+  const enter = (inner: Program, order: readonly Group[]): ScheduledBlock => {
+    const regions = new Map<Group, readonly ScheduledBlock[]>();
     for (const group of order) {
       const first = step++;
       const call = controlCall(inner, group);

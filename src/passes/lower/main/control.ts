@@ -1,4 +1,4 @@
-import { type Dim, sizeOf, symbolsOf } from '../../../base/dim/index.js';
+import { type Dim, elementCount, symbolsOf } from '../../../base/dim/index.js';
 import type { CallNode, Program } from '../../../ir/program.js';
 import type { ControlLowering } from '../../../ops/declare/lowering.js';
 import type { Attributes } from '../../../base/attributes/schema.js';
@@ -6,7 +6,7 @@ import { dimsOf } from '../../../ir/requirement.js';
 import { declarationOf } from '../../../ops/declare/facets.js';
 import { isExtents } from '../../rewrite/measure.js';
 import { givesOwnSizes } from '../../rewrite/outputs.js';
-import { roomFor } from '../../groups/room.js';
+import { symbolicUpperBound } from '../../groups/room.js';
 
 /** How a call uses its regions; null for one that is no control flow. */
 export function controlOf({ op }: CallNode): ControlLowering<Attributes> | null {
@@ -55,7 +55,7 @@ function boundsItself(program: Program): boolean {
     const node = program.node(id);
     if (node.kind !== 'call' || isExtents(node)) continue;
     for (const { shape } of node.types) {
-      if (shape.some(isOwn) && roomFor(sizeOf(shape), own) === null) return false;
+      if (shape.some(isOwn) && symbolicUpperBound(elementCount(shape), own) === null) return false;
     }
   }
   return true;

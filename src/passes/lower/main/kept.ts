@@ -1,11 +1,11 @@
 import type { DType } from '../../../base/dtype.js';
 import type { Kernel } from '../../../loop/language/nodes.js';
-import type { Places } from '../../groups/places.js';
-import type { KeptArgument, LoweredKernel } from '../nests/builder.js';
-import type { KernelStep, Step } from './steps.js';
+import type { BufferAssignment } from '../../groups/places.js';
+import type { PackedArgument, LoweredKernel } from '../nests/builder.js';
+import type { KernelStep, MainStep } from './steps.js';
 
 /** Memory for what kernels keep for as long as some inputs stay the same. */
-export interface KeptPlace {
+export interface PackedBuffer {
   /** By thread, places with room for a part; where everything is kept they all give way to one region. */
   readonly places: readonly number[];
   readonly dtype: DType;
@@ -15,12 +15,12 @@ export interface KeptPlace {
 }
 
 /** What a program keeps from run to run. Steps that make the same of the same places share it. */
-export class KeptPlaces {
-  readonly all: KeptPlace[] = [];
+export class PackedBuffers {
+  readonly all: PackedBuffer[] = [];
   readonly #byStep: Map<number, number> = new Map();
 
   /** Adds places for the parts. `threads` are those for which the program is made. */
-  constructor(steps: readonly Step[], places: Places, threads: number) {
+  constructor(steps: readonly MainStep[], places: BufferAssignment, threads: number) {
     const known = new Map<Kernel, Map<string, number>>();
     for (const step of steps) {
       if (step.kind !== 'kernel') continue;
@@ -46,7 +46,12 @@ export class KeptPlaces {
     return this.#byStep.get(step)!;
   }
 
-  #add({ step }: KernelStep, { arg, inputs }: FromRunToRun, places: Places, threads: number): void {
+  #add(
+    { step }: KernelStep,
+    { arg, inputs }: FromRunToRun,
+    places: BufferAssignment,
+    threads: number,
+  ): void {
     const { name, dtype, room } = arg;
     const parts = Array.from({ length: threads }, () =>
       places.addScratch(name, dtype, room.part, step),
@@ -57,7 +62,7 @@ export class KeptPlaces {
 }
 
 interface FromRunToRun {
-  readonly arg: KeptArgument;
+  readonly arg: PackedArgument;
   readonly inputs: readonly number[];
   /** The places that it is made of. */
   readonly from: readonly number[];

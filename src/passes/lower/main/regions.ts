@@ -1,4 +1,4 @@
-import { mulDim, sizeOf } from '../../../base/dim/index.js';
+import { mulDim, elementCount } from '../../../base/dim/index.js';
 import { bytesOf } from '../../../base/dtype.js';
 import { InternalError } from '../../../base/errors.js';
 import type { CallNode, Program, Value } from '../../../ir/program.js';
@@ -6,22 +6,22 @@ import type { TensorType } from '../../../ir/types.js';
 import * as e from '../../../loop/language/build.js';
 import type { ForeachForm, WhileForm } from '../../../ops/declare/lowering.js';
 import type { Group } from '../../groups/group.js';
-import { type Place, Places, type Span } from '../../groups/places.js';
+import { type PlannedBuffer, BufferAssignment, type StepRange } from '../../groups/places.js';
 import { viewed } from '../../rewrite/views.js';
 import { symbolsOfTypes } from '../../../ir/bind.js';
-import { type Block, controlCall, makesSizes } from './block.js';
+import { type ScheduledBlock, controlCall, makesSizes } from './block.js';
 import type { LoweredKernel } from '../nests/builder.js';
 import { controlOf } from './control.js';
 import { storageOf } from '../../../ops/elements.js';
-import { nothingAround, type Surrounding } from '../nests/steady.js';
+import { topLevel, type GroupContext } from '../nests/steady.js';
 import type {
   BindStep,
   BranchStep,
   ForeachStep,
-  Padding,
+  RowPadding,
   Row,
-  State,
-  Step,
+  StateBuffer,
+  MainStep,
   WhileStep,
 } from './steps.js';
 
@@ -29,8 +29,8 @@ import type {
 export type LowerGroup = (
   program: Program,
   group: Group,
-  places: Places,
-  around: Surrounding,
+  places: BufferAssignment,
+  around: GroupContext,
 ) => LoweredKernel;
 
 /** Where an output of a region goes; may tell whether it can overwrite a state that it is made from. */
@@ -44,41 +44,41 @@ type Destination = (mayOverwrite: (operand: Value) => boolean) => number;
  */
 export class RegionLowering {
   readonly #lowerGroup: LowerGroup;
-  readonly #spanOf: (group: Group) => Span;
+  readonly #spanOf: (group: Group) => StepRange;
 
-  constructor(spanOf: (group: Group) => Span, lowerGroup: LowerGroup) {
+  constructor(spanOf: (group: Group) => StepRange, lowerGroup: LowerGroup) {
     this.#spanOf = spanOf;
     this.#lowerGroup = lowerGroup;
   }
 
   /** The places of the whole program, and what its `main` does. */
   whole(
-    block: Block,
+    block: ScheduledBlock,
     replaced: readonly (number | null)[],
-  ): { readonly places: Places; readonly steps: readonly Step[] } {
-    const controls = new Map<Group, Step>();
-    const places = new Places(
+  ): { readonly places: BufferAssignment; readonly steps: readonly MainStep[] } {
+    const controls = new Map<Group, MainStep>();
+    const places = new BufferAssignment(
       block.program,
       block.groups,
       replaced,
-      (group, inner) => this.#place(block, group, inner, controls, nothingAround),
+      (group, inner) => this.#place(block, group, inner, controls, topLevel),
       null,
       this.#spanOf,
     );
-    return { places, steps: this.#steps(block, places, controls, nothingAround) };
+    return { places, steps: this.#steps(block, places, controls, topLevel) };
   }
 
   /** A region whose inputs lie somewhere and whose outputs are to go somewhere. */
   #region(
-    block: Block,
-    outer: Places,
+    block: ScheduledBlock,
+    outer: BufferAssignment,
     inputs: readonly number[],
     outputs: readonly Destination[],
-    around: Surrounding,
-  ): readonly Step[] {
+    around: GroupContext,
+  ): readonly MainStep[] {
     const { program } = block;
-    const controls = new Map<Group, Step>();
-    const places = new Places(
+    const controls = new Map<Group, MainStep>();
+    const places = new BufferAssignment(
       program,
       block.groups,
       [],
@@ -96,12 +96,12 @@ export class RegionLowering {
   }
 
   #steps(
-    block: Block,
-    places: Places,
-    controls: ReadonlyMap<Group, Step>,
-    around: Surrounding,
-  ): readonly Step[] {
-    return block.groups.map((group): Step => {
+    block: ScheduledBlock,
+    places: BufferAssignment,
+    controls: ReadonlyMap<Group, MainStep>,
+    around: GroupContext,
+  ): readonly MainStep[] {
+    return block.groups.map((group): MainStep => {
       const control = controls.get(group);
       if (control !== undefined) return control;
       const kernel = this.#lowerGroup(block.program, group, places, around);
@@ -111,11 +111,11 @@ export class RegionLowering {
 
   /** Places the results of a loop or branch, and all that is inside. */
   #place(
-    block: Block,
+    block: ScheduledBlock,
     group: Group,
-    places: Places,
-    controls: Map<Group, Step>,
-    around: Surrounding,
+    places: BufferAssignment,
+    controls: Map<Group, MainStep>,
+    around: GroupContext,
   ): ReadonlyMap<Value, number> | null {
     const call = controlCall(block.program, group);
     if (call === null) {
@@ -135,7 +135,7 @@ export class RegionLowering {
     return site.results;
   }
 
-  #branch(site: Site, [consequent, alternate]: readonly Block[]): BranchStep {
+  #branch(site: Site, [consequent, alternate]: readonly ScheduledBlock[]): BranchStep {
     const [predicate, ...captures] = site.operands;
     const results = site.values.map((value) => site.result(value));
     const outputs = results.map((location) => (): number => location);
@@ -149,7 +149,7 @@ export class RegionLowering {
     };
   }
 
-  #foreach(site: Site, form: ForeachForm, [body]: readonly Block[]): ForeachStep {
+  #foreach(site: Site, form: ForeachForm, [body]: readonly ScheduledBlock[]): ForeachStep {
     const { data, states: stateCount, reverse, counted } = form;
     const operands = counted ? site.operands.slice(0, -1) : site.operands;
     const length = site.types[0].shape[0];
@@ -177,7 +177,7 @@ export class RegionLowering {
     };
   }
 
-  #while(site: Site, form: WhileForm, [condition, body]: readonly Block[]): WhileStep {
+  #while(site: Site, form: WhileForm, [condition, body]: readonly ScheduledBlock[]): WhileStep {
     const stacked = this.#stacked(site, body, form.states);
     const states = new States(site, site.operands.slice(0, form.states), body, 0);
     const inputs = [...states.locations, ...site.operands.slice(form.states)];
@@ -203,11 +203,11 @@ export class RegionLowering {
   /** What one iteration does: it writes its rows, then the next states. */
   #loopBody(
     site: Site,
-    body: Block,
+    body: ScheduledBlock,
     inputs: readonly number[],
     stacked: readonly StackedRow[],
     states: States,
-  ): readonly Step[] {
+  ): readonly MainStep[] {
     const rows = stacked.map(
       ({ location }) =>
         (): number =>
@@ -220,13 +220,13 @@ export class RegionLowering {
   }
 
   /** The rows that one iteration writes of the stacked results. */
-  #stacked(site: Site, body: Block, states: number): readonly StackedRow[] {
+  #stacked(site: Site, body: ScheduledBlock, states: number): readonly StackedRow[] {
     const { outputs } = body.program;
     return outputs.slice(0, outputs.length - states).map(({ value: { type } }, k) => {
       const location = site.result(site.values[k]);
       return {
         ...site.row(location, type),
-        padding: { location, storage: storageOf(type.dtype), elements: sizeOf(type.shape) },
+        padding: { location, storage: storageOf(type.dtype), elements: elementCount(type.shape) },
       };
     });
   }
@@ -236,13 +236,13 @@ export class RegionLowering {
 interface StackedRow {
   readonly row: Row;
   readonly location: number;
-  readonly padding: Padding;
+  readonly padding: RowPadding;
 }
 
 function bindSizes(
   program: Program,
   { anchors: [id] }: Group,
-  places: Places,
+  places: BufferAssignment,
   step: number,
 ): BindStep {
   const [sizes] = program.operands(id);
@@ -260,9 +260,9 @@ function bindSizes(
 
 /** A loop or branch among the places of its surroundings. */
 class Site {
-  readonly places: Places;
-  readonly span: Span;
-  readonly around: Surrounding;
+  readonly places: BufferAssignment;
+  readonly span: StepRange;
+  readonly around: GroupContext;
   readonly values: readonly Value[];
   /** Where the operands lie. */
   readonly operands: readonly number[];
@@ -273,9 +273,9 @@ class Site {
     program: Program,
     { anchors: [id] }: Group,
     call: CallNode,
-    places: Places,
-    span: Span,
-    around: Surrounding,
+    places: BufferAssignment,
+    span: StepRange,
+    around: GroupContext,
   ) {
     this.places = places;
     this.span = span;
@@ -292,7 +292,7 @@ class Site {
   }
 
   /** What surrounds what is inside of it. */
-  inside(kind: 'loop' | 'branch'): Surrounding {
+  inside(kind: 'loop' | 'branch'): GroupContext {
     const { loops } = this.around;
     if (kind === 'branch') return { loops, isOptional: true };
     return { ...this.around, loops: [...loops, this.span] };
@@ -312,9 +312,9 @@ class Site {
   temporary({ dtype, shape }: TensorType): number {
     const { first, last } = this.span;
     return this.places.memory.place(
-      { kind: 'temporary' } satisfies Place['role'],
+      { kind: 'temporary' } satisfies PlannedBuffer['role'],
       dtype,
-      sizeOf(shape),
+      elementCount(shape),
       first,
       last,
     );
@@ -322,7 +322,7 @@ class Site {
 
   row(of: number, type: TensorType): { readonly row: Row; readonly location: number } {
     const variable = e.variable('row', 'i32');
-    const bytes = mulDim(sizeOf(type.shape), bytesOf(type.dtype));
+    const bytes = mulDim(elementCount(type.shape), bytesOf(type.dtype));
     return {
       row: { variable, of, bytes },
       location: this.places.memory.address(variable, of),
@@ -334,16 +334,16 @@ class Site {
 class States {
   readonly #site: Site;
   readonly #all: {
-    current: State['current'];
+    current: StateBuffer['current'];
     start: number;
-    next: State['next'];
+    next: StateBuffer['next'];
     location: number;
   }[];
-  readonly #body: Block;
+  readonly #body: ScheduledBlock;
   /** The position of the first state among the inputs of the body. */
   readonly #first: number;
 
-  constructor(site: Site, starts: readonly number[], body: Block, first: number) {
+  constructor(site: Site, starts: readonly number[], body: ScheduledBlock, first: number) {
     this.#site = site;
     this.#body = body;
     this.#first = first;
@@ -354,7 +354,7 @@ class States {
     });
   }
 
-  get all(): readonly State[] {
+  get all(): readonly StateBuffer[] {
     return this.#all;
   }
 

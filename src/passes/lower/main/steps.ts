@@ -5,12 +5,12 @@ import {
   symbol,
   symbolTable,
 } from '../../../base/dim/index.js';
-import type { Storage, Var } from '../../../loop/language/nodes.js';
-import type { Span } from '../../groups/places.js';
+import type { ElementKind, Var } from '../../../loop/language/nodes.js';
+import type { StepRange } from '../../groups/places.js';
 import type { LoweredKernel } from '../nests/builder.js';
 
 /** What `main` does, one after the other, before it is known where in its table sizes and places stand. */
-export type Step = KernelStep | BindStep | ForeachStep | WhileStep | BranchStep;
+export type MainStep = KernelStep | BindStep | ForeachStep | WhileStep | BranchStep;
 
 export interface KernelStep {
   readonly kind: 'kernel';
@@ -41,61 +41,61 @@ export interface Row {
 }
 
 /** A state: `current` holds the address of its memory, `next` that of the next one if they take turns. */
-export interface State {
+export interface StateBuffer {
   readonly current: Var;
   readonly start: number;
   readonly next: { readonly variable: Var; readonly place: number } | null;
 }
 
 /** Rows of a result that a loop may not come to, which have to be zero. */
-export interface Padding {
+export interface RowPadding {
   readonly location: number;
-  readonly storage: Storage;
+  readonly storage: ElementKind;
   /** Elements of one row. */
   readonly elements: Dim;
 }
 
 export interface ForeachStep {
   readonly kind: 'foreach';
-  readonly span: Span;
+  readonly span: StepRange;
   readonly length: Dim;
   readonly reverse: boolean;
   /** The location of the number of rows to iterate over. */
   readonly count: number | null;
   readonly rows: readonly Row[];
-  readonly states: readonly State[];
-  readonly body: readonly Step[];
-  readonly paddings: readonly Padding[];
+  readonly states: readonly StateBuffer[];
+  readonly body: readonly MainStep[];
+  readonly paddings: readonly RowPadding[];
 }
 
 export interface WhileStep {
   readonly kind: 'while';
-  readonly span: Span;
+  readonly span: StepRange;
   readonly limit: Dim | null;
   readonly rows: readonly Row[];
-  readonly states: readonly State[];
-  readonly condition: readonly Step[];
+  readonly states: readonly StateBuffer[];
+  readonly condition: readonly MainStep[];
   /** The location of what the condition gives. */
   readonly predicate: number;
-  readonly body: readonly Step[];
-  readonly paddings: readonly Padding[];
+  readonly body: readonly MainStep[];
+  readonly paddings: readonly RowPadding[];
   /** Where the number of iterations goes, if it is asked for. */
   readonly iterations: number | undefined;
 }
 
 export interface BranchStep {
   readonly kind: 'branch';
-  readonly span: Span;
+  readonly span: StepRange;
   readonly predicate: number;
-  readonly consequent: readonly Step[];
-  readonly alternate: readonly Step[];
+  readonly consequent: readonly MainStep[];
+  readonly alternate: readonly MainStep[];
 }
 
 /**
  * The symbolic sizes that `main` has to be told: those that it hands on or counts with, and the symbols
  * of those that it works out itself from sizes that it binds.
  */
-export function sizesOf(steps: readonly Step[]): readonly DimExpr[] {
+export function mainSizes(steps: readonly MainStep[]): readonly DimExpr[] {
   const bound = new Set<string>();
   const found: DimExpr[] = [];
   for (const dim of dimsOf(steps, bound)) {
@@ -110,7 +110,7 @@ export function sizesOf(steps: readonly Step[]): readonly DimExpr[] {
 }
 
 /** All sizes, in order; notes the symbols that are bound. */
-function dimsOf(steps: readonly Step[], bound: Set<string>): readonly Dim[] {
+function dimsOf(steps: readonly MainStep[], bound: Set<string>): readonly Dim[] {
   return steps.flatMap((step): readonly Dim[] => {
     switch (step.kind) {
       case 'kernel':

@@ -4,7 +4,7 @@ import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { ScratchArgument } from '../nests/builder.js';
 
 /** Where `main` finds sizes and addresses in its table. */
-export interface Table {
+export interface TableLayout {
   /** The entry of a symbolic size. */
   sizeEntry(dim: DimExpr): number;
   placeEntry(place: number): number;
@@ -35,7 +35,7 @@ export interface Table {
  * in memory. A loop reads nothing of the table again that was read before it.
  */
 export class TableReader {
-  readonly #table: Table;
+  readonly #table: TableLayout;
   readonly #entries: Buffer = e.buffer('table', 'i32');
   readonly #loads: Map<number, Expr> = new Map();
   /** The table never changes, so what loops read of it they read once. */
@@ -48,7 +48,7 @@ export class TableReader {
   /** The addresses of memory that each thread has for itself, by the entry of that of the first. */
   readonly #own: Map<number, Var> = new Map();
 
-  constructor(table: Table) {
+  constructor(table: TableLayout) {
     this.#table = table;
   }
 

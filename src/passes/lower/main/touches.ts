@@ -2,13 +2,13 @@ import type { Buffer, Kernel } from '../../../loop/language/nodes.js';
 import { visitStmts } from '../../../loop/language/visit.js';
 import type { LoweredKernel } from '../nests/builder.js';
 import type { Touch } from './hazards.js';
-import type { Step } from './steps.js';
+import type { MainStep } from './steps.js';
 
 /** The places that a location may lie in. */
 type PlacesOf = (location: number) => readonly number[];
 
 /** Whether threads divide the work of a step, or of something inside of it. */
-export function isDivided(step: Step): boolean {
+export function isDivided(step: MainStep): boolean {
   switch (step.kind) {
     case 'kernel':
       return step.kernel.grains !== null;
@@ -54,8 +54,8 @@ export function touchesOf(
 }
 
 /** What the first thread touches that runs a step, with all that is inside of it, alone. */
-export function touchesInside(step: Step, placesOf: PlacesOf): readonly Touch[] {
-  const all = (steps: readonly Step[]): readonly Touch[] =>
+export function touchesInside(step: MainStep, placesOf: PlacesOf): readonly Touch[] {
+  const all = (steps: readonly MainStep[]): readonly Touch[] =>
     steps.flatMap((inner) => touchesInside(inner, placesOf));
   const read = (location: number, at: number): readonly Touch[] =>
     touchesOf(location, { writes: false, everyone: false, step: at }, placesOf);

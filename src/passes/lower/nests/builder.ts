@@ -4,17 +4,17 @@ import { InternalError } from '../../../base/errors.js';
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Kernel, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { Team } from '../../../loop/language/team.js';
-import type { Keeper, KeptRoom } from '../../../ops/declare/lowering.js';
+import type { PackedAllocator, PackedSize } from '../../../ops/declare/lowering.js';
 import { storageOf } from '../../../ops/elements.js';
-import { Extents } from '../../../loop/language/extents.js';
-import type { Steady } from './steady.js';
+import { ExtentParameters } from '../../../loop/language/extents.js';
+import type { PackedLifetime } from './steady.js';
 
 /** What a kernel must be called with, in the order of its parameters. */
 export type KernelArgument =
   | { readonly kind: 'place'; readonly place: number }
   | { readonly kind: 'size'; readonly dim: DimExpr }
   | ScratchArgument
-  | KeptArgument
+  | PackedArgument
   /** The state of what is kept. */
   | { readonly kind: 'state' }
   /** The number of the thread that calls, and how many do. */
@@ -30,12 +30,12 @@ export interface ScratchArgument {
 }
 
 /** Memory for as long as what it is made of is steady. */
-export interface KeptArgument {
+export interface PackedArgument {
   readonly kind: 'kept';
   readonly name: string;
   readonly dtype: DType;
-  readonly room: KeptRoom;
-  readonly steady: Steady;
+  readonly room: PackedSize;
+  readonly steady: PackedLifetime;
 }
 
 export interface LoweredKernel {
@@ -50,7 +50,7 @@ export interface LoweredKernel {
 
 /** Collects the parameters of one kernel while its body is made. */
 export class KernelBuilder {
-  readonly extents: Extents = new Extents();
+  readonly extents: ExtentParameters = new ExtentParameters();
   readonly #buffers: Map<number, Buffer> = new Map();
   readonly #params: { readonly param: Buffer; readonly argument: KernelArgument }[] = [];
   #team: { readonly index: Var; readonly count: Var } | null = null;
@@ -78,7 +78,7 @@ export class KernelBuilder {
   }
 
   /** Keeps something for as long as the operand it is made of is steady. */
-  keeper(steady: Steady): Keeper {
+  keeper(steady: PackedLifetime): PackedAllocator {
     const isCertain = steady.kind === 'loop';
     return {
       isCertain,

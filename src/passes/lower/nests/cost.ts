@@ -10,7 +10,7 @@ import {
 import { loadedScalar, scalarBytes } from '../../../loop/language/build.js';
 import type { Expr, For, Kernel, Stmt, Var, While } from '../../../loop/language/nodes.js';
 import { ownExprs, visitExprs, visitStmts } from '../../../loop/language/visit.js';
-import type { Extents } from '../../../loop/language/extents.js';
+import type { ExtentParameters } from '../../../loop/language/extents.js';
 
 /** For how many threads a program is made. */
 export interface Division {
@@ -30,7 +30,7 @@ const usualGrain = 2 ** 15;
  */
 export function grainsOf(
   kernel: Kernel,
-  extents: Extents,
+  extents: ExtentParameters,
   vectorBytes: number,
   { grain = usualGrain }: Division,
 ): Dim {
@@ -41,12 +41,12 @@ export function grainsOf(
 const slow = 5;
 
 class CostReader {
-  readonly #extents: Extents;
+  readonly #extents: ExtentParameters;
   readonly #vectorBytes: number;
   /** What variables are worth where they are met first. */
   readonly #worth: Map<Var, Dim | undefined> = new Map();
 
-  constructor(extents: Extents, vectorBytes: number) {
+  constructor(extents: ExtentParameters, vectorBytes: number) {
     this.#extents = extents;
     this.#vectorBytes = vectorBytes;
   }

@@ -4,15 +4,15 @@ import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { Access, Sink } from '../../../ops/declare/lowering.js';
 import type { Group } from '../../groups/group.js';
 import { settle } from '../../../ops/elements.js';
-import type { Scope } from './scope.js';
+import type { KernelScope } from './scope.js';
 
 /** What becomes of the results of a group's anchors: they are stored, continued, or both. */
 export class Epilogue {
   readonly #program: Program;
   readonly #group: Group;
-  readonly #scope: Scope;
+  readonly #scope: KernelScope;
 
-  constructor(program: Program, group: Group, scope: Scope) {
+  constructor(program: Program, group: Group, scope: KernelScope) {
     this.#program = program;
     this.#group = group;
     this.#scope = scope;

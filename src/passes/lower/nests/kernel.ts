@@ -5,22 +5,22 @@ import type { Stmt } from '../../../loop/language/nodes.js';
 import type { Team } from '../../../loop/language/team.js';
 import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import type { KernelLowering, Sink } from '../../../ops/declare/lowering.js';
-import type { Scope } from './scope.js';
-import type { Steady } from './steady.js';
+import type { KernelScope } from './scope.js';
+import type { PackedLifetime } from './steady.js';
 
 /**
  * The loops of an operator that is neither a point nor a reduction, over operands and sinks of the compiler's choice:
  * those of the device where it has a kernel for the operator, else those of the declaration.
  */
 export function kernelNest(
-  scope: Scope,
+  scope: KernelScope,
   node: NodeId,
   call: CallNode,
   lowering: KernelLowering<Attributes>,
   sinks: readonly Sink[],
   target: DeviceTarget,
   team: Team,
-  steady: Steady | null,
+  steady: PackedLifetime | null,
 ): Stmt {
   const operands = scope.program.operands(node);
   const kernel = target.kernels.get(call.op) ?? lowering.kernel;

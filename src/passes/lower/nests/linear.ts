@@ -1,6 +1,6 @@
 import { addDim, type Dim, mulDim } from '../../../base/dim/index.js';
 import type { Expr, Var } from '../../../loop/language/nodes.js';
-import type { Extents } from '../../../loop/language/extents.js';
+import type { ExtentParameters } from '../../../loop/language/extents.js';
 
 /** `base + steps[0] * index[0] + steps[1] * index[1] + ...`; steps that are left out are 0. */
 interface Linear {
@@ -17,7 +17,7 @@ const noSteps: ReadonlyMap<number, Dim> = new Map();
 export function stepsOf(
   expr: Expr,
   axisOf: ReadonlyMap<Var, number>,
-  extents: Extents,
+  extents: ExtentParameters,
 ): ReadonlyMap<number, Dim> | undefined {
   const linear = (x: Expr): Linear | undefined => {
     if (x.kind === 'var') {

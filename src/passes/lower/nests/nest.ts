@@ -4,11 +4,11 @@ import type { Expr, For, Stmt, Var } from '../../../loop/language/nodes.js';
 import { alone, shareOf, type Team } from '../../../loop/language/team.js';
 import { children } from '../../../loop/language/visit.js';
 import { mulIndex, zero } from './access.js';
-import type { Extents } from '../../../loop/language/extents.js';
+import type { ExtentParameters } from '../../../loop/language/extents.js';
 import { stepsOf } from './linear.js';
 
 /** One loop of a nest: it runs over a group of adjacent axes of the domain. */
-export interface Loop {
+export interface NestLoop {
   /** Ascending and adjacent among the axes whose extent is not 1. */
   readonly axes: readonly number[];
   readonly extent: Expr;
@@ -16,9 +16,9 @@ export interface Loop {
 
 /** The loops over a domain, and how addresses move with them. */
 export interface NestPlan {
-  readonly loops: readonly Loop[];
+  readonly loops: readonly NestLoop[];
   /** For a loop whose index only serves addresses: the step of each address, in one order for all. */
-  readonly steps: ReadonlyMap<Loop, readonly Dim[]>;
+  readonly steps: ReadonlyMap<NestLoop, readonly Dim[]>;
 }
 
 /**
@@ -29,7 +29,7 @@ export interface NestPlan {
  * simply run on beyond its extent. `canMerge` forbids further pairs.
  */
 export function planLoops(
-  extents: Extents,
+  extents: ExtentParameters,
   shape: readonly Dim[],
   probe: (index: readonly Expr[]) => Probe,
   canMerge: (outer: number, inner: number) => boolean = () => true,
@@ -50,7 +50,7 @@ export function planLoops(
       last.extent = mulIndex(last.extent, extent);
     } else loops.push({ axes: [axis], extent });
   });
-  const steps = new Map<Loop, readonly Dim[]>();
+  const steps = new Map<NestLoop, readonly Dim[]>();
   for (const loop of loops) {
     const along = table.get(loop.axes[loop.axes.length - 1]);
     if (along) steps.set(loop, along);
@@ -67,7 +67,7 @@ export interface Probe {
 type StepTable = ReadonlyMap<number, readonly Dim[] | null>;
 
 function stepTable(
-  extents: Extents,
+  extents: ExtentParameters,
   shape: readonly Dim[],
   axes: readonly number[],
   probe: (index: readonly Expr[]) => Probe,
@@ -124,7 +124,7 @@ function merges(steps: StepTable, outer: number, inner: number, extent: Dim): bo
 }
 
 /** The index of the domain at which the loops stand; `shape` gives its rank. */
-export function indexOf(rank: number, loops: readonly Loop[], at: readonly Expr[]): Expr[] {
+export function indexOf(rank: number, loops: readonly NestLoop[], at: readonly Expr[]): Expr[] {
   const index: Expr[] = Array.from({ length: rank }, () => zero);
   loops.forEach((loop, i) => (index[loop.axes[loop.axes.length - 1]] = at[i]));
   return index;
@@ -133,7 +133,7 @@ export function indexOf(rank: number, loops: readonly Loop[], at: readonly Expr[
 /** One loop of a nest, of which each thread of a team runs its share, in steps that stay whole. */
 export interface SharedLoop {
   readonly team: Team;
-  readonly loop: Loop;
+  readonly loop: NestLoop;
   readonly step: number;
 }
 
@@ -149,11 +149,11 @@ const manyShares = 16;
  * for which it gives 0 cannot be divided. Null where nothing is left to divide.
  */
 export function loopToShare(
-  loops: readonly Loop[],
+  loops: readonly NestLoop[],
   team: () => Team,
-  stepOf: (loop: Loop) => number,
+  stepOf: (loop: NestLoop) => number,
 ): SharedLoop | null {
-  let best: Loop | null = null;
+  let best: NestLoop | null = null;
   let most = 1;
   for (const loop of loops) {
     const step = stepOf(loop);
@@ -169,7 +169,7 @@ export function loopToShare(
 
 /** Nested loops around a body that receives their variables, outermost first. */
 export function nest(
-  loops: readonly Loop[],
+  loops: readonly NestLoop[],
   body: (at: readonly Expr[]) => Stmt,
   innermost: For['mode'] = 'serial',
   shared: SharedLoop | null = null,
@@ -191,7 +191,7 @@ export function nest(
 
 /** What this thread runs of a loop. */
 export function rangeOf(
-  loop: Loop,
+  loop: NestLoop,
   shared: SharedLoop | null,
 ): { readonly begin: Expr; readonly end: Expr } {
   const isShared = shared?.loop === loop;

@@ -2,9 +2,9 @@ import type { Dim } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { Sink } from '../../../ops/declare/lowering.js';
-import type { Extents } from '../../../loop/language/extents.js';
+import type { ExtentParameters } from '../../../loop/language/extents.js';
 import type { Team } from '../../../loop/language/team.js';
-import { elementsTogether, indexOf, type Loop, loopToShare, nest, planLoops } from './nest.js';
+import { elementsTogether, indexOf, type NestLoop, loopToShare, nest, planLoops } from './nest.js';
 import { loopsToTile, tileExtent, tiledNest } from './tile.js';
 
 /** A result of a point nest: what its elements are and where they go. */
@@ -19,7 +19,7 @@ export interface PointResult {
  * `team` gives one, each thread stores its share.
  */
 export function pointNest(
-  extents: Extents,
+  extents: ExtentParameters,
   shape: readonly Dim[],
   results: readonly PointResult[],
   team: (() => Team) | null,
@@ -34,7 +34,7 @@ export function pointNest(
   const body = (at: readonly Expr[]): Stmt => storeAll(results, indexOf(shape.length, loops, at));
   const tiled = loopsToTile(plan);
   const last = loops[loops.length - 1];
-  const stepOf = (loop: Loop): number => {
+  const stepOf = (loop: NestLoop): number => {
     if (tiled?.includes(loop) === true) return tileExtent;
     return loop === last ? elementsTogether : 1;
   };

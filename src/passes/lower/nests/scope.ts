@@ -10,7 +10,7 @@ import { isImmediate } from '../../groups/places.js';
 import type { KernelBuilder } from './builder.js';
 
 /** Where the values of a program lie, as far as kernels must know. */
-export interface Placement {
+export interface ValueLocations {
   /** The place that holds a value; a view has the place of what it views. Undefined: it has none. */
   placeOf(value: Value): number | undefined;
 }
@@ -19,10 +19,10 @@ export interface Placement {
  * The values that one kernel can read: what lies in memory, what is computed on the fly because its
  * node is a member of the group, and what the caller has at hand (`given`).
  */
-export class Scope {
+export class KernelScope {
   readonly program: Program;
   readonly builder: KernelBuilder;
-  readonly #placement: Placement;
+  readonly #placement: ValueLocations;
   readonly #members: ReadonlySet<NodeId>;
   readonly #given: ReadonlyMap<Value, Access>;
   readonly #known: Map<Value, Access> = new Map();
@@ -30,7 +30,7 @@ export class Scope {
   constructor(
     program: Program,
     builder: KernelBuilder,
-    placement: Placement,
+    placement: ValueLocations,
     members: ReadonlySet<NodeId>,
     given: ReadonlyMap<Value, Access> = new Map(),
   ) {
@@ -42,8 +42,8 @@ export class Scope {
   }
 
   /** The same scope, except that some values are at hand. */
-  giving(given: ReadonlyMap<Value, Access>): Scope {
-    return new Scope(this.program, this.builder, this.#placement, this.#members, given);
+  giving(given: ReadonlyMap<Value, Access>): KernelScope {
+    return new KernelScope(this.program, this.builder, this.#placement, this.#members, given);
   }
 
   shape(dims: readonly Dim[]): readonly Expr[] {

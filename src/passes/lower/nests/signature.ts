@@ -5,10 +5,10 @@ import { typeToString } from '../../../ir/program.js';
 import type { Group } from '../../groups/group.js';
 import { isImmediate } from '../../groups/places.js';
 import { isView } from '../../rewrite/views.js';
-import type { Placement } from './scope.js';
+import type { ValueLocations } from './scope.js';
 
 /** What makes two groups lower to the same kernel, and the places in the order in which it uses them. */
-export interface Signature {
+export interface KernelSignature {
   readonly key: string;
   readonly places: readonly number[];
 }
@@ -20,21 +20,21 @@ export function attributesKey({ op, attributes }: CallNode): string {
 }
 
 /** Tells groups that differ only in where their operands lie from those that differ in what they do. */
-export class Signatures {
+export class KernelSignatures {
   readonly #program: Program;
-  readonly #placement: Placement;
+  readonly #placement: ValueLocations;
   /** Operators are compared as objects: two may have one name. */
   readonly #operators: Map<Operator, number>;
 
   /** Signatures of several programs can be compared if they share `operators`. */
-  constructor(program: Program, placement: Placement, operators: Map<Operator, number>) {
+  constructor(program: Program, placement: ValueLocations, operators: Map<Operator, number>) {
     this.#program = program;
     this.#placement = placement;
     this.#operators = operators;
   }
 
   /** `keeps` tells kernels apart that keep something and that do not. */
-  of(group: Group, keeps: string = ''): Signature {
+  of(group: Group, keeps: string = ''): KernelSignature {
     const places: number[] = [];
     const placeNumber = (place: number): number => {
       const known = places.indexOf(place);

@@ -3,8 +3,8 @@ import { fastTwoSum } from '../../../loop/language/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { Fold } from './fold.js';
 import { emptySum, mostStepsOfColumns, sumsIn } from './long-sums.js';
-import { type Blocks, blocksOf, isCarried, oneBlock } from './sum-blocks.js';
-import type { Stage } from './stages.js';
+import { type BlockBoundaries, blocksOf, isCompensated, oneBlock } from './sum-blocks.js';
+import type { LoopStage } from './stages.js';
 
 /**
  * The states of neighboring columns, and the totals of their sums where these take more than one block. What is
@@ -31,7 +31,7 @@ export class ColumnMemory {
   }
 
   /** Where blocks end; there are totals from then on if there are several. */
-  blocksOf(stages: readonly Stage[]): Blocks {
+  blocksOf(stages: readonly LoopStage[]): BlockBoundaries {
     const blocks =
       this.sums.length === 0
         ? oneBlock(stages)
@@ -42,7 +42,7 @@ export class ColumnMemory {
             stages.map(() => 0),
           );
     if (blocks.around !== null || blocks.within.some((steps) => steps !== null)) {
-      this.#isCarried = isCarried(blocks);
+      this.#isCarried = isCompensated(blocks);
       this.#totals = new Map(this.sums.map((k) => [k, this.#row(`total${k}`, k)]));
     }
     return blocks;

@@ -9,7 +9,7 @@ import { nestInBlocks } from './sum-blocks.js';
 import type { Team } from '../../../loop/language/team.js';
 import {
   elementsTogether,
-  type Loop,
+  type NestLoop,
   loopToShare,
   nest,
   rangeOf,
@@ -26,9 +26,13 @@ const columnsTogether = 1024;
  * Folds over outer axes: neighboring results side by side, `column` is the loop over them. Each thread of a
  * team, where `team` gives one, has columns of its own, as many together as are folded together.
  */
-export function foldColumns(fold: Fold, column: Loop | undefined, team: (() => Team) | null): Stmt {
+export function foldColumns(
+  fold: Fold,
+  column: NestLoop | undefined,
+  team: (() => Team) | null,
+): Stmt {
   if (column === undefined) return columnsAt(fold, [[]], 1);
-  const stepOf = (loop: Loop): number => (loop === column ? elementsTogether : 1);
+  const stepOf = (loop: NestLoop): number => (loop === column ? elementsTogether : 1);
   const shared = team === null ? null : loopToShare(fold.outer, team, stepOf);
   const count = fold.inner.reduce((product, { extent }) => mulIndex(product, extent), one);
   const isShort = count.kind === 'const' && Number(count.value) <= shortFold;
@@ -41,7 +45,7 @@ export function foldColumns(fold: Fold, column: Loop | undefined, team: (() => T
 
 function columnsInRegisters(
   fold: Fold,
-  column: Loop,
+  column: NestLoop,
   outerAt: readonly Expr[],
   shared: SharedLoop | null,
 ): Stmt {
@@ -78,7 +82,7 @@ function columnsAt(fold: Fold, keptAt: readonly (readonly Expr[])[], lanes: numb
  */
 function columnsInMemory(
   fold: Fold,
-  column: Loop,
+  column: NestLoop,
   outerAt: readonly Expr[],
   shared: SharedLoop | null,
 ): Stmt {

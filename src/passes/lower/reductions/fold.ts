@@ -5,13 +5,13 @@ import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Scalar, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { Access, ReduceContext, ReduceLowering, Sink } from '../../../ops/declare/lowering.js';
 import { flatIndex, inOrder, rowMajorStrides, zero } from '../nests/access.js';
-import { indexOf, type Loop } from '../nests/nest.js';
+import { indexOf, type NestLoop } from '../nests/nest.js';
 
 /** How many vectors of partial states or of results are in flight, to hide the latency of one step. */
 export const copiesInFlight = 4;
 
 /** One of the reductions of a nest. */
-export interface Part {
+export interface FoldPart {
   readonly lowering: ReduceLowering<Attributes>;
   readonly context: ReduceContext<Attributes>;
   readonly element: Access;
@@ -22,7 +22,7 @@ export interface Part {
 }
 
 /** What a nest does once for every element that is folded, besides folding it. */
-export interface Beside {
+export interface PerElementWork {
   readonly sink: Sink;
   at(index: readonly Expr[]): Expr;
 }
@@ -31,7 +31,11 @@ export interface Beside {
  * What is stored beside a domain, by a nest that says where in the domain it stands: what a sink takes and
  * `at` gives has the same axes but for those of size 1.
  */
-export function besideDomain(domain: readonly Dim[], sink: Sink, at: Beside['at']): Beside {
+export function sideStore(
+  domain: readonly Dim[],
+  sink: Sink,
+  at: PerElementWork['at'],
+): PerElementWork {
   const own = (index: readonly Expr[]): readonly Expr[] =>
     inOrder(
       sink.shape,
@@ -46,16 +50,16 @@ export function besideDomain(domain: readonly Dim[], sink: Sink, at: Beside['at'
 /** The loops over a domain of which some axes are folded. */
 export interface FoldLoops {
   readonly rank: number;
-  readonly loops: readonly Loop[];
+  readonly loops: readonly NestLoop[];
   /** The loops over folded axes, and over kept ones. */
-  readonly inner: readonly Loop[];
-  readonly outer: readonly Loop[];
+  readonly inner: readonly NestLoop[];
+  readonly outer: readonly NestLoop[];
 }
 
 /** One look at what is folded. */
 export interface FoldStage extends FoldLoops {
-  readonly parts: readonly Part[];
-  readonly beside: readonly Beside[];
+  readonly parts: readonly FoldPart[];
+  readonly beside: readonly PerElementWork[];
   /** The neutral states of all parts. */
   readonly initial: readonly Expr[];
   readonly lanes: number;
@@ -103,7 +107,7 @@ export function step(
       context,
     ),
   );
-  if (fold.beside.length === 0) return replace(state, next);
+  if (fold.beside.length === 0) return assignState(state, next);
   // A result may take the place of what the state is made from, so it is stored last.
   const locals: Stmt[] = [];
   const stores = fold.beside.map(({ sink, at }, k) => {
@@ -112,7 +116,7 @@ export function step(
     locals.push(e.declare(local, element));
     return sink.store(index, local);
   });
-  return e.block(...locals, replace(state, next), ...stores);
+  return e.block(...locals, assignState(state, next), ...stores);
 }
 
 /** Joins two partial states of all parts. */
@@ -124,7 +128,7 @@ export function combine(fold: FoldStage, a: readonly Expr[], b: readonly Expr[])
 }
 
 /** Replaces a state by one that is made from it. */
-export function replace(state: readonly Var[], next: readonly Expr[]): Stmt {
+export function assignState(state: readonly Var[], next: readonly Expr[]): Stmt {
   if (state.length === 1) return e.assign(state[0], e.broadcast(next[0], state[0].type.lanes));
   const fresh = state.map(({ name, type }) => e.variable(`next_${name}`, type.scalar, type.lanes));
   return e.block(

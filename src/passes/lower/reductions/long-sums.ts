@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
-import type { Part } from './fold.js';
-import type { Stage } from './stages.js';
+import type { FoldPart } from './fold.js';
+import type { LoopStage } from './stages.js';
 
 /*
  * Sums of any length that keep their digits (decision 45). Terms are added up in blocks (`sumBlocks.ts`); the sum of
@@ -28,7 +28,7 @@ export const termsTogether = 4;
  * pairwise, and once more to a rest that scalars add up. Each step adds the sum of `together` terms.
  */
 export function mostStepsOfRows(
-  { lanes, together }: Pick<Stage, 'lanes' | 'together'>,
+  { lanes, together }: Pick<LoopStage, 'lanes' | 'together'>,
   states: number,
   hasRest: boolean,
 ): number {
@@ -47,7 +47,7 @@ export const mostScalarSteps: number = mostRoundings - roundingsBehind - 1 + 1;
  * Which components of the state of all parts are sums of floats. Whatever else is folded is exact in any
  * order, or, as a product is, no better in another one.
  */
-export function sumsIn(parts: readonly Part[]): readonly number[] {
+export function sumsIn(parts: readonly FoldPart[]): readonly number[] {
   return parts.flatMap(({ lowering, context, initial, offset }) => {
     const [a, b] = ['a', 'b'].map((name) =>
       initial.map(({ type }, k) => e.variable(`${name}${k}`, type.scalar)),

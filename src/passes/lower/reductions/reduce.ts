@@ -12,11 +12,11 @@ import type { ReduceContext, ReduceLowering } from '../../../ops/declare/lowerin
 import { declarationOf } from '../../../ops/declare/facets.js';
 import { inOrder, mulIndex, one, zero } from '../nests/access.js';
 import type { Epilogue } from '../nests/epilogue.js';
-import type { Beside, Fold, Part } from './fold.js';
+import type { PerElementWork, Fold, FoldPart } from './fold.js';
 import { foldColumns } from './fold-columns.js';
 import { foldRows } from './fold-rows.js';
 import { planLoops, type Probe } from '../nests/nest.js';
-import type { Scope } from '../nests/scope.js';
+import type { KernelScope } from '../nests/scope.js';
 
 /** The dtypes in which states lie in memory. */
 const stateTypes: Readonly<Record<Scalar, DType>> = {
@@ -33,9 +33,9 @@ const stateTypes: Readonly<Record<Scalar, DType>> = {
  * are neighboring results. Where `team` gives one, each thread folds results of its own.
  */
 export function reduceNest(
-  scope: Scope,
+  scope: KernelScope,
   anchors: readonly NodeId[],
-  beside: readonly Beside[],
+  beside: readonly PerElementWork[],
   epilogue: Epilogue,
   target: Target,
   team: (() => Team) | null,
@@ -99,7 +99,11 @@ function reductionOf(call: CallNode): ReduceLowering<Attributes> {
   return lowering;
 }
 
-export function partsOf(scope: Scope, anchors: readonly NodeId[], count: Expr): readonly Part[] {
+export function partsOf(
+  scope: KernelScope,
+  anchors: readonly NodeId[],
+  count: Expr,
+): readonly FoldPart[] {
   let offset = 0;
   return anchors.map((id) => {
     const call = scope.program.node(id) as CallNode;
@@ -121,7 +125,7 @@ export function partsOf(scope: Scope, anchors: readonly NodeId[], count: Expr): 
 
 /** As many lanes as a vector register has for the widest scalar that the nest handles. */
 export function lanesOf(
-  parts: readonly Part[],
+  parts: readonly FoldPart[],
   { values }: Probe,
   { vectorBytes }: Target,
 ): number {

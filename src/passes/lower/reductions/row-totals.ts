@@ -2,20 +2,20 @@ import * as e from '../../../loop/language/build.js';
 import type { Stmt, Var } from '../../../loop/language/nodes.js';
 import type { FoldStage } from './fold.js';
 import { mostScalarSteps, mostStepsOfRows, sumsIn } from './long-sums.js';
-import { type Blocks, blocksOf, oneBlock } from './sum-blocks.js';
+import { type BlockBoundaries, blocksOf, oneBlock } from './sum-blocks.js';
 import { declareTotals, joinSums, type Totals } from './sum-totals.js';
-import type { Stage } from './stages.js';
+import type { LoopStage } from './stages.js';
 
 /** Whether a stage folds into the state of the whole row rather than into lanes and copies. */
-export function isScalar({ lanes, copies }: Stage): boolean {
+export function isScalar({ lanes, copies }: LoopStage): boolean {
   return lanes * copies === 1;
 }
 
 /** Where the sums of a row go block by block: one set of totals for the lanes, one for the scalar. */
 export class RowTotals {
-  readonly blocks: Blocks;
+  readonly blocks: BlockBoundaries;
   readonly #fold: FoldStage;
-  readonly #stages: readonly Stage[];
+  readonly #stages: readonly LoopStage[];
   readonly #partial: readonly (readonly Var[])[];
   readonly #total: readonly Var[];
   readonly #lanes: Totals | null;
@@ -23,7 +23,7 @@ export class RowTotals {
 
   constructor(
     fold: FoldStage,
-    stages: readonly Stage[],
+    stages: readonly LoopStage[],
     partial: readonly (readonly Var[])[],
     total: readonly Var[],
   ) {
@@ -40,7 +40,11 @@ export class RowTotals {
     );
     const chains = stages.map((stage) => Number(isScalar(stage)));
     this.blocks = sums.length === 0 ? oneBlock(stages) : blocksOf(fold.inner, stages, most, chains);
-    const declare = (name: string, lanes: number, of: (stage: Stage) => boolean): Totals | null => {
+    const declare = (
+      name: string,
+      lanes: number,
+      of: (stage: LoopStage) => boolean,
+    ): Totals | null => {
       const isNeeded = stages.some(
         (stage, k) => of(stage) && (this.blocks.within[k] !== null || this.blocks.around !== null),
       );
@@ -65,7 +69,7 @@ export class RowTotals {
   }
 
   /** Behind a block of a stage. */
-  add(stage: Stage): Stmt {
+  add(stage: LoopStage): Stmt {
     if (isScalar(stage)) return this.#scalar!.add(this.#total);
     return this.#addLanes(stage.copies);
   }

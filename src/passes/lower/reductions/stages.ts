@@ -3,7 +3,7 @@ import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { addIndex } from '../nests/access.js';
 
 /** A stretch of iterations that is run `copies` times `together` vectors of `lanes` at a time. */
-export interface Stage {
+export interface LoopStage {
   readonly lanes: number;
   /** How many do not wait for each other. */
   readonly copies: number;
@@ -22,14 +22,14 @@ export function cut(
   lanes: number,
   copies: number,
   together: number = 1,
-): readonly Stage[] {
+): readonly LoopStage[] {
   const shapes = [
     { lanes, copies, together },
     { lanes, copies, together: 1 },
     { lanes, copies: 1, together: 1 },
     { lanes: 1, copies: 1, together: 1 },
   ].filter((shape, i, all) => i === 0 || width(shape) < width(all[i - 1]));
-  const stages: Stage[] = [];
+  const stages: LoopStage[] = [];
   let begin: Expr = e.i32(0);
   for (const shape of shapes) {
     const end = wholeMultiple(extent, width(shape));
@@ -52,14 +52,14 @@ function isEmpty(begin: Expr, end: Expr): boolean {
 }
 
 /** How many iterations one step of a stage is. */
-export function width({ lanes, copies, together }: Omit<Stage, 'begin' | 'end'>): number {
+export function width({ lanes, copies, together }: Omit<LoopStage, 'begin' | 'end'>): number {
   return lanes * copies * together;
 }
 
 /** The loop over a stage; `body` gets the index, a ramp when there are lanes, of each vector. */
 export function stageLoop(
   name: string,
-  stage: Stage,
+  stage: LoopStage,
   body: (indices: readonly Expr[]) => Stmt,
 ): Stmt {
   const step = width(stage);
@@ -71,8 +71,8 @@ export function stageLoop(
 /** The same loop in blocks, with statements behind each. */
 export function stageInBlocks(
   name: string,
-  stage: Stage,
-  blocks: Ends,
+  stage: LoopStage,
+  blocks: BlockEnds,
   body: (indices: readonly Expr[]) => Stmt,
   behind: () => Stmt,
 ): Stmt {
@@ -80,7 +80,7 @@ export function stageInBlocks(
   return loopInBlocks(name, range, blocks, (index) => body(indicesAt(stage, index)), behind);
 }
 
-function indicesAt(stage: Stage, index: Expr): readonly Expr[] {
+function indicesAt(stage: LoopStage, index: Expr): readonly Expr[] {
   return Array.from({ length: stage.copies * stage.together }, (_, vector) => {
     const at = addIndex(index, e.i32(vector * stage.lanes));
     return stage.lanes === 1 ? at : e.ramp(at, 1, stage.lanes);
@@ -88,7 +88,7 @@ function indicesAt(stage: Stage, index: Expr): readonly Expr[] {
 }
 
 /** Where the blocks of a loop end. */
-export interface Ends {
+export interface BlockEnds {
   readonly steps: number;
   /** Whether the last block has nothing behind it. */
   readonly isLast: boolean;
@@ -98,7 +98,7 @@ export interface Ends {
 export function loopInBlocks(
   name: string,
   { begin, end, step }: { readonly begin: Expr; readonly end: Expr; readonly step: number },
-  { steps, isLast }: Ends,
+  { steps, isLast }: BlockEnds,
   body: (index: Expr) => Stmt,
   behind: () => Stmt,
 ): Stmt {

@@ -1,29 +1,29 @@
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { zero } from '../nests/access.js';
 import { mostPlainBlocks } from './long-sums.js';
-import { type Loop, nest } from '../nests/nest.js';
-import { type Ends, loopInBlocks, type Stage, width } from './stages.js';
+import { type NestLoop, nest } from '../nests/nest.js';
+import { type BlockEnds, loopInBlocks, type LoopStage, width } from './stages.js';
 
 /** Where blocks of terms end. Both null: all terms make one block. */
-export interface Blocks {
+export interface BlockBoundaries {
   /**
    * Those of each stage of the innermost loop; null for stages that are part of a block. The last of all is not added
    * to the totals, but with them.
    */
-  readonly within: readonly (Ends | null)[];
+  readonly within: readonly (BlockEnds | null)[];
   /** After so many trips of a loop around the innermost one. */
-  readonly around: { readonly loop: Loop; readonly trips: number } | null;
+  readonly around: { readonly loop: NestLoop; readonly trips: number } | null;
   /** How often blocks are added to one total, at most. */
   readonly additions: number;
 }
 
 /** Whether totals carry what additions to them round away. */
-export function isCarried({ additions }: Blocks): boolean {
+export function isCompensated({ additions }: BlockBoundaries): boolean {
   return additions >= mostPlainBlocks;
 }
 
 /** Where all terms make one block. */
-export function oneBlock(stages: readonly Stage[]): Blocks {
+export function oneBlock(stages: readonly LoopStage[]): BlockBoundaries {
   return { within: stages.map(() => null), around: null, additions: 0 };
 }
 
@@ -32,13 +32,13 @@ export function oneBlock(stages: readonly Stage[]): Blocks {
  * the folded loops; those with equal `chains` add to the same sums.
  */
 export function blocksOf(
-  inner: readonly Loop[],
-  stages: readonly Stage[],
+  inner: readonly NestLoop[],
+  stages: readonly LoopStage[],
   most: readonly number[],
   chains: readonly number[],
-): Blocks {
+): BlockBoundaries {
   const isOneLoop = inner.length === 1;
-  const within: (Ends | null)[] = stages.map(() => null);
+  const within: (BlockEnds | null)[] = stages.map(() => null);
   // The steps behind the last end of a block, of each chain.
   const left = new Map<number, number>();
   let additions = 0;
@@ -77,7 +77,7 @@ function evenly(steps: number, most: number): number {
 }
 
 /** The most steps of a stage, of which all but the first only take what is left. */
-export function mostStepsOf(stages: readonly Stage[], k: number): number {
+export function mostStepsOf(stages: readonly LoopStage[], k: number): number {
   const { begin, end } = stages[k];
   if (begin.kind === 'const' && end.kind === 'const') {
     return Math.ceil((Number(end.value) - Number(begin.value)) / width(stages[k]));
@@ -87,8 +87,8 @@ export function mostStepsOf(stages: readonly Stage[], k: number): number {
 
 /** Nested loops around a body that receives their variables, with statements behind every block. */
 export function nestInBlocks(
-  loops: readonly Loop[],
-  { around }: Blocks,
+  loops: readonly NestLoop[],
+  { around }: BlockBoundaries,
   body: (at: readonly Expr[]) => Stmt,
   behind: () => Stmt,
 ): Stmt {

@@ -3,7 +3,7 @@ import { fastTwoSum } from '../../../loop/language/compensation.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import { combine, type FoldStage } from './fold.js';
 import { emptySum } from './long-sums.js';
-import { type Blocks, isCarried } from './sum-blocks.js';
+import { type BlockBoundaries, isCompensated } from './sum-blocks.js';
 
 /** Totals of the sums of a state, to which blocks are added. */
 export interface Totals {
@@ -29,9 +29,9 @@ export function declareTotals(
   { initial }: FoldStage,
   sums: readonly number[],
   lanes: number,
-  blocks: Blocks,
+  blocks: BlockBoundaries,
 ): Totals {
-  const declareTotal = isCarried(blocks) ? carriedTotal : plainTotal;
+  const declareTotal = isCompensated(blocks) ? carriedTotal : plainTotal;
   const totals = sums.map((k) => [k, declareTotal(name, k, initial[k], lanes)] as const);
   return {
     sums,

@@ -12,7 +12,7 @@ export function numbersOf(dtype: DType, elements: HostArray): ArrayLike<number> 
 }
 
 /** What is compared with what. */
-export interface Comparison {
+export interface ResultComparison {
   /** The result that counts. */
   readonly expected: Operand;
   readonly actual: Operand;
@@ -37,7 +37,7 @@ export interface ReferenceComparison {
 const allowance = 4;
 
 /** Where and how two results differ by more than rounding explains; null where they do not. */
-export function difference(comparison: Comparison): string | null {
+export function difference(comparison: ResultComparison): string | null {
   const { expected, actual } = comparison;
   if (String(expected.shape) !== String(actual.shape)) {
     return `it has shape [${actual.shape.join()}] instead of [${expected.shape.join()}]`;
@@ -59,7 +59,7 @@ function valuesOf({ storage }: Operand): ArrayLike<number> {
  * Integers and truth values are equal, unless the code itself decides some of them otherwise when its
  * operands are a little off: `argmax` of two numbers that are nearly equal.
  */
-function exactDifference({ expected, actual, nearby }: Comparison): string | null {
+function exactDifference({ expected, actual, nearby }: ResultComparison): string | null {
   const [want, have] = [elementsOf(expected), elementsOf(actual)];
   const near = nearby === null ? null : elementsOf(nearby);
   if (near !== null && near.length !== want.length) return null;
@@ -101,7 +101,7 @@ class Deviation {
  * that shows. This holds for the greatest difference and for the mean, so that one element which is
  * undecided excuses no others.
  */
-function floatDifference(comparison: Comparison): string | null {
+function floatDifference(comparison: ResultComparison): string | null {
   const { expected, actual, nearby, slack } = comparison;
   const [want, have] = [valuesOf(expected), valuesOf(actual)];
   const near = nearby === null ? null : valuesOf(nearby);

@@ -13,7 +13,7 @@ export function installReferenceCompiler(compiler: Compile): void {
 }
 
 /** What a program gives in float64. */
-export interface Reference {
+export interface ReferenceResult {
   readonly results: readonly Operand[];
   /** The same, each time with other errors of the size of roundings in all that is computed. */
   readonly perturbed: readonly (readonly Operand[])[];
@@ -23,7 +23,7 @@ export interface Reference {
 const samples = 3;
 
 /** Runs a program in float64, by itself and with errors. */
-export function referenceOf(program: Program, inputs: readonly Operand[]): Reference {
+export function referenceOf(program: Program, inputs: readonly Operand[]): ReferenceResult {
   if (compile === null) throw new InternalError('nothing compiles references');
   const run = (seed: number | null): readonly Operand[] => {
     const executable = compile!(inFloat64(program, seed));

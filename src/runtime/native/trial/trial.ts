@@ -154,7 +154,7 @@ const measured = 0.05;
 const rounds = 12;
 
 /** How long two codes take, in milliseconds. */
-export interface Pace {
+export interface Timing {
   readonly old: number;
   readonly next: number;
 }
@@ -164,12 +164,12 @@ export interface Pace {
  * Null for programs that are too long for that. For short ones the way into the code may matter more than
  * the code.
  */
-export function paceOf(
+export function timeBoth(
   old: Executable,
   next: Executable,
   inputs: readonly Operand[],
   milliseconds: number,
-): Pace | null {
+): Timing | null {
   if (milliseconds > longest) return null;
   const times = Math.max(1, Math.round(measured / milliseconds));
   const once = (executable: Executable): number => {
@@ -177,7 +177,7 @@ export function paceOf(
     for (let i = 0; i < times; i++) executable.run(inputs);
     return (performance.now() - start) / times;
   };
-  let pace: Pace = { old: Infinity, next: Infinity };
+  let pace: Timing = { old: Infinity, next: Infinity };
   for (let round = 0; round < rounds; round++) {
     pace = { old: Math.min(pace.old, once(old)), next: Math.min(pace.next, once(next)) };
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { instantiate, reservedBytes } from '../../../../src/codegen/wasm/index.js';
+import { instantiateModule, reservedBytes } from '../../../../src/codegen/wasm/index.js';
 import * as e from '../../../../src/loop/language/build.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../../src/loop/language/nodes.js';
 import {
@@ -16,7 +16,11 @@ import { contractDot } from '../../../../src/kernels/cpu/gemm/dot.js';
 import { contractPacked } from '../../../../src/kernels/cpu/gemm/packed.js';
 import { type Contraction, sumDTypes } from '../../../../src/kernels/cpu/gemm/spec.js';
 import { roomForPanels } from '../../../../src/kernels/cpu/gemm/right.js';
-import { type Keeper, type Kept, keptStates } from '../../../../src/ops/declare/lowering.js';
+import {
+  type PackedAllocator,
+  type PackedMemory,
+  packedStates,
+} from '../../../../src/ops/declare/lowering.js';
 import { contractStreaming } from '../../../../src/kernels/cpu/gemm/streaming.js';
 
 type Scalar = Contraction['scalar'];
@@ -65,7 +69,7 @@ function multipliesFor(target: Target, problem: Problem, method: Method): void {
   const [left, right, out, counts] = ['a', 'b', 'out'].map((name) => e.buffer(name, scalar)).concat(e.buffer('counts', 'i32')); // prettier-ignore
   const scratches: { buffer: Buffer; length: Expr }[] = [];
   const state = e.variable('state', 'i32');
-  let kept: Kept | null = null;
+  let kept: PackedMemory | null = null;
   const sizes = new Map<Var, number>();
   const size = (name: string, value: number): Expr => {
     if (!symbolic) return e.i32(value);
@@ -139,7 +143,7 @@ function multipliesFor(target: Target, problem: Problem, method: Method): void {
   const states = kept === null ? [] : [state];
   const kernel = e.kernel('main', [...params, ...sizes.keys(), ...states], body);
   const module = e.moduleOf([optimize(kernel, { vectorBytes: 16 })]);
-  const { main } = instantiate(module, memory);
+  const { main } = instantiateModule(module, memory);
   const expected = Array.from({ length: batch * m * n }, (_, at) => {
     const [b, i, j] = [Math.floor(at / (m * n)), Math.floor(at / n) % m, at % n];
     let sum = 0;
@@ -172,11 +176,11 @@ function multipliesFor(target: Target, problem: Problem, method: Method): void {
     run();
     return;
   }
-  if (problem.isCertain !== true) run(keptStates.nothing);
-  run(keptStates.empty);
+  if (problem.isCertain !== true) run(packedStates.nothing);
+  run(packedStates.empty);
   // What is there already is not read again.
   y.fill(cast(0) as never);
-  run(keptStates.full);
+  run(packedStates.full);
 }
 
 function valueOf(expr: Expr, sizes: ReadonlyMap<Var, number>): number {
@@ -286,7 +290,7 @@ test('what is kept is chosen by size and layout', () => {
     let wasAsked = false;
     const method: Method = (spec) => {
       const { isCertain, keep } = spec.rightKeeper!;
-      const noted: Keeper['keep'] = (...args) => {
+      const noted: PackedAllocator['keep'] = (...args) => {
         wasAsked = true;
         return keep(...args);
       };

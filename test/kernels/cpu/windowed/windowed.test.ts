@@ -9,7 +9,7 @@ import {
   add, conv, type ConvOptions, convTranspose, convWeightGradient, relu, tanh,
 } from '../../../../src/ops/index.js'; // prettier-ignore
 import { fuse } from '../../../../src/passes/fuse/fuse.js';
-import { lowerProgram, type Plan } from '../../../../src/passes/lower/main/plan.js';
+import { lowerProgram, type ProgramPlan } from '../../../../src/passes/lower/main/plan.js';
 import { runPipeline } from '../../../../src/passes/pipeline.js';
 import { schedule } from '../../../../src/passes/plan/schedule.js';
 import { compile } from '../../../../src/runtime/compile/compile.js';
@@ -111,7 +111,7 @@ const cases: Readonly<Record<string, Case>> = {
 
 const targets: readonly Target[] = [wasmTarget, relaxedWasmTarget, avx2Target, avx512Target];
 
-function planOf(program: Program, target: Target, threads: number = 1): Plan {
+function planOf(program: Program, target: Target, threads: number = 1): ProgramPlan {
   const lowest = runPipeline(program);
   const groups = schedule(lowest, fuse(lowest));
   return lowerProgram(lowest, groups, onCpu(target), [], { threads, grain: 1 });

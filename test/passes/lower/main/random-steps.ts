@@ -1,7 +1,7 @@
 import * as e from '../../../../src/loop/language/build.js';
 import type { Expr, Kernel, Stmt } from '../../../../src/loop/language/nodes.js';
-import type { KernelStep, Padding, Step } from '../../../../src/passes/lower/main/steps.js';
-import type { Table } from '../../../../src/passes/lower/main/table.js';
+import type { KernelStep, RowPadding, MainStep } from '../../../../src/passes/lower/main/steps.js';
+import type { TableLayout } from '../../../../src/passes/lower/main/table.js';
 
 /*
  * Random steps of `main`, on arrays of a few integers whose memory is used again as soon as it may be, and
@@ -24,13 +24,13 @@ interface Place {
 
 /** A step, and what it does to arrays by place. */
 interface Action {
-  readonly step: Step;
+  readonly step: MainStep;
   run(values: Map<number, number[]>): void;
 }
 
 export interface RandomSteps {
-  readonly steps: readonly Step[];
-  readonly table: Table;
+  readonly steps: readonly MainStep[];
+  readonly table: TableLayout;
   /** The memory before `main` runs, with the table in it. */
   readonly memory: () => ArrayBuffer;
   readonly tableAt: number;
@@ -137,7 +137,7 @@ class Generator {
     this.#next++;
     const [consequent, alternate] = [0, 1].map(() => this.some([...known], 1 + this.#choose(3), depth)); // prettier-ignore
     const span = { first, last: this.#next - 1 };
-    const stepsOf = (list: readonly Action[]): readonly Step[] => list.map(({ step }) => step);
+    const stepsOf = (list: readonly Action[]): readonly MainStep[] => list.map(({ step }) => step);
     return {
       step: { kind: 'branch', span, predicate, consequent: stepsOf(consequent), alternate: stepsOf(alternate) }, // prettier-ignore
       run: (values) => (yes ? consequent : alternate).forEach((action) => action.run(values)),
@@ -156,7 +156,7 @@ class Generator {
   }
 
   /** Rows of a result that a loop does not come to: of two elements each. */
-  #padding(known: readonly number[]): readonly Padding[] {
+  #padding(known: readonly number[]): readonly RowPadding[] {
     const places = known.filter((place) => this.places[place].given === null);
     if (places.length === 0) return [];
     return [{ location: this.#one(places), storage: 'i32', elements: 2 }];
@@ -272,7 +272,7 @@ export function randomSteps(choose: Choose): RandomSteps {
 }
 
 /** Every place has the entry of its number; there are no sizes, and nothing is kept. */
-function tableOf(places: readonly Place[]): Table {
+function tableOf(places: readonly Place[]): TableLayout {
   const none = (): never => {
     throw new Error('these steps need places only');
   };
