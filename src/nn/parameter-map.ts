@@ -161,9 +161,9 @@ function targetOf(
 
 function adapted(array: NDArray, target: Target, { dtype }: Parameter, castAll: boolean): NDArray {
   const { transpose = false, cast = castAll } = target;
-  const turned =
+  const permuted =
     transpose === false ? array : array.transpose(transpose === true ? null : transpose);
-  return cast && turned.dtype !== dtype ? turned.astype(dtype as DType) : turned;
+  return cast && permuted.dtype !== dtype ? permuted.astype(dtype as DType) : permuted;
 }
 
 function refuse(

@@ -2,23 +2,31 @@ import { elementCount } from '../base/dim/index.js';
 import type { DType } from '../base/dtype.js';
 import * as e from '../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../loop/language/nodes.js';
+import { overRange } from '../loop/language/team.js';
 import { computeScalar, type KernelContext } from './declare/lowering.js';
 
 /** Loop nests and index arithmetic that several families share. */
 
-/** Visits every index of a shape in row-major order; iterations must be independent. */
+/**
+ * Visits every index of a shape in row-major order; iterations must be independent. With `isDivided` the first axis is a
+ * parallel range.
+ */
 export function overAll(
   shape: readonly Expr[],
   body: (index: readonly Expr[]) => Stmt,
   mode: 'vector' | 'serial' = 'vector',
+  isDivided: boolean = false,
 ): Stmt {
   const visit = (index: readonly Expr[]): Stmt => {
     const axis = index.length;
     if (axis === shape.length) return body(index);
     const isLast = axis === shape.length - 1;
-    return e.forLoop(`i${axis}`, 0, shape[axis], (i) => visit([...index, i]), {
-      mode: isLast ? mode : 'serial',
-    });
+    const all = { begin: e.i32(0), end: shape[axis] };
+    return overRange(isDivided && axis === 0, all, 1, ({ begin, end }) =>
+      e.forLoop(`i${axis}`, begin, end, (i) => visit([...index, i]), {
+        mode: isLast ? mode : 'serial',
+      }),
+    );
   };
   return visit([]);
 }

@@ -2,7 +2,7 @@ import { accumulationOf } from '../../loop/language/accumulation.js';
 import type {
   Assign, BinaryExpr, Buffer, Expr, ExprType, Kernel, Load, Ramp, Stmt, Store, Var,
 } from '../../loop/language/nodes.js'; // prettier-ignore
-import { children, unreachable, visitExprs } from '../../loop/language/visit.js';
+import { children, refuseRange, unreachable, visitExprs } from '../../loop/language/visit.js';
 import type { Helpers } from './helpers.js';
 import { usedVariables } from './read.js';
 import { constantText } from './scalar.js';
@@ -125,6 +125,8 @@ class KernelPrinter {
         const [threads] = this.#values(stmt.threads);
         return this.#line(`if (${this.#helpers.barrier()}(${this.#name(stmt.meeting)}, ${threads})) return;`); // prettier-ignore
       }
+      case 'parallel':
+        return refuseRange(stmt);
       default:
         return unreachable(stmt);
     }

@@ -1,7 +1,7 @@
 import * as e from '../../loop/language/build.js';
 import { accumulationOf } from '../../loop/language/accumulation.js';
 import type { Assign, Barrier, CallStmt, Const, Expr, For, If, Kernel, Load, Stmt, Var, While } from '../../loop/language/nodes.js'; // prettier-ignore
-import { assignedVariables, unreachable } from '../../loop/language/visit.js';
+import { assignedVariables, refuseRange, unreachable } from '../../loop/language/visit.js';
 import { writeBarrier } from './encoding/barrier.js';
 import { ByteWriter } from './encoding/bytes.js';
 import { type Instr, writeInstr, writeMemoryInstr } from './encoding/instr.js';
@@ -87,6 +87,8 @@ class KernelPrinter {
         return this.#call(stmt);
       case 'barrier':
         return this.#barrier(stmt);
+      case 'parallel':
+        return refuseRange(stmt);
       default:
         return unreachable(stmt);
     }

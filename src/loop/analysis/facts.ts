@@ -10,14 +10,14 @@ import {
 } from './polynomial.js';
 
 /** Step limit of one proof. */
-const patience = 64;
+const maxSteps = 64;
 
 /** Inequalities of i32 expressions that follow from the bounds of loop variables. */
 export class Facts extends Intervals {
   /** True if `p >= 0` follows, over the integers, from known facts. False decides nothing. */
   isNonNegative(p: Polynomial): boolean {
     const known = this.nonEmptyLoops(p);
-    let left = patience;
+    let left = maxSteps;
     const prove = (q: Polynomial): boolean => {
       if (this.span(q, known).min >= 0) return true;
       if (constantValue(q) !== null || left-- <= 0) return false;

@@ -6,7 +6,7 @@ import { children, ownExprs, ownStmts, visitNew } from '../language/visit.js';
  * A string that is equal for two kernels only if they do the same to their parameters in the same way: all
  * but names is encoded. Linear in the distinct nodes of the kernel. It distinguishes whether an expression
  * that occurs twice is one object, which a lowering does in the same way each time. Null for a kernel that
- * calls others.
+ * calls others, or whose ranges have not been divided.
  */
 export function structureOf(kernel: Kernel): string | null {
   return new StructureWriter().write(kernel);
@@ -20,7 +20,7 @@ export interface Skeleton {
   readonly constants: readonly Const[];
 }
 
-/** The skeleton of a kernel; null for one that calls others. */
+/** The skeleton of a kernel; null where its structure is. */
 export function skeletonOf(kernel: Kernel): Skeleton | null {
   const constants: Const[] = [];
   const text = new StructureWriter(constants).write(kernel);
@@ -69,9 +69,9 @@ class StructureWriter {
     return number;
   }
 
-  /** False when there is a call in it. */
+  /** False when there is a call or a range in it. */
   #stmt(stmt: Stmt): boolean {
-    if (stmt.kind === 'call') return false;
+    if (stmt.kind === 'call' || stmt.kind === 'parallel') return false;
     const operands = ownExprs(stmt);
     visitNew(operands, this.#numbers, this.#expr);
     const bound = 'variable' in stmt ? this.#leaf(stmt.variable) : 0;

@@ -33,6 +33,12 @@ export function memoryOf(bytes: ArrayBufferLike): MemoryViews {
   return memory;
 }
 
+/** One of the threads of a team, by its number. */
+export interface Member {
+  readonly index: number;
+  readonly count: number;
+}
+
 /** One activation of a kernel. */
 export interface Frame {
   readonly memory: MemoryViews;
@@ -40,6 +46,7 @@ export interface Frame {
   readonly values: LaneValue[];
   /** Start of each buffer, in its own elements, by slot. */
   readonly bases: number[];
+  readonly member: Member;
 }
 
 /** The first element of a buffer, from its byte address. */

@@ -1,10 +1,21 @@
 import { InternalError } from '../../base/errors.js';
 import type { Buffer, Expr, Kernel, Stmt, Store, Var } from '../language/nodes.js';
 import type { Lane } from '../language/scalar.js';
+import { stretchOf } from '../language/team.js';
 import { type Code, compileExpr, type FrameSlots } from './expressions.js';
-import { baseElement, type Frame, type MemoryViews, outOfBounds, type LaneValue } from './frame.js';
+import {
+  baseElement,
+  type Frame,
+  type Member,
+  type MemoryViews,
+  outOfBounds,
+  type LaneValue,
+} from './frame.js';
 
-export type Runnable = (memory: MemoryViews, args: readonly LaneValue[]) => void;
+export type Runnable = (memory: MemoryViews, args: readonly LaneValue[], member?: Member) => void;
+
+/** One thread that runs everything. */
+const alone: Member = { index: 0, count: 1 };
 
 const compiled = new WeakMap<Kernel, Runnable>();
 
@@ -30,8 +41,8 @@ function compileFresh(kernel: Kernel): Runnable {
     };
   });
   const run = compileStmt(kernel.body, slots);
-  return (memory, args) => {
-    const frame: Frame = { memory, values: [], bases: [] };
+  return (memory, args, member = alone) => {
+    const frame: Frame = { memory, values: [], bases: [], member };
     receive.forEach((give, i) => give(frame, args[i]));
     run(frame);
   };
@@ -93,6 +104,17 @@ function compileStmt(stmt: Stmt, slots: FrameSlots): Code<void> {
         }
       };
     }
+    case 'parallel': {
+      const [from, to] = [slots.local(stmt.from), slots.local(stmt.to)];
+      const [begin, end] = [scalar(stmt.begin), scalar(stmt.end)];
+      const { step } = stmt;
+      const body = compileStmt(stmt.body, slots);
+      return (frame) => {
+        const range = { begin: begin(frame) as number, end: end(frame) as number };
+        [frame.values[from], frame.values[to]] = stretchOf(range, step, frame.member);
+        body(frame);
+      };
+    }
     case 'while': {
       const condition = scalar(stmt.condition);
       const body = compileStmt(stmt.body, slots);
@@ -128,6 +150,7 @@ function compileStmt(stmt: Stmt, slots: FrameSlots): Code<void> {
         callee(
           frame.memory,
           args.map((arg) => arg(frame)),
+          frame.member,
         );
       };
     }

@@ -7,9 +7,9 @@ export interface Accumulation {
 }
 
 /**
- * The factors of a product of floats that an assignment adds to the variable it assigns, else null. This
- * alone may round once where a target fuses multiplication and addition (decision 28): every printer that
- * does so asks here, so that all of them agree on what an accumulation is.
+ * The factors of a product of floats that an assignment adds to the variable it assigns, else null. Only this
+ * may round once where a target fuses multiplication and addition (decision 28): every printer that does so
+ * uses this function, so that all of them agree.
  */
 export function accumulationOf({ variable, value }: Assign): Accumulation | null {
   const { scalar } = variable.type;

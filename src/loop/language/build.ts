@@ -1,7 +1,7 @@
 import { InternalError } from '../../base/errors.js';
 import type {
   Assign, Barrier, BinaryExpr, BinaryOp, BlockStmt, Buffer, CallStmt, Const, Declare, Expr, ExprType, For, If, Kernel, Module,
-  Scalar, Stmt, ElementKind, Store, UnaryOp, Var, While,
+  Parallel, Scalar, Stmt, ElementKind, Store, UnaryOp, Var, While,
 } from './nodes.js'; // prettier-ignore
 
 /** An expression, or a number that becomes a constant of the type its neighbors have. */
@@ -63,8 +63,12 @@ export function variable(name: string, scalar: Scalar, lanes: number = 1): Var {
   return { kind: 'var', type: exprType(scalar, lanes), name };
 }
 
-export function buffer(name: string, storage: ElementKind): Buffer {
-  return { kind: 'buffer', name, storage };
+export function buffer(
+  name: string,
+  storage: ElementKind,
+  { isPrivate = false }: Partial<Pick<Buffer, 'isPrivate'>> = {},
+): Buffer {
+  return { kind: 'buffer', name, storage, isPrivate };
 }
 
 /** `x` with the given lane count: a scalar is broadcast, a vector must already fit. */
@@ -229,6 +233,20 @@ export function forLoop(
     mode: options.mode ?? 'serial',
     body: body(index),
   };
+}
+
+/** A range that is divided; `body` receives where a stretch of it begins and ends. */
+export function parallel(
+  begin: ExprOperand,
+  end: ExprOperand,
+  step: number,
+  body: (from: Var, to: Var) => Stmt,
+): Parallel {
+  if (!(Number.isInteger(step) && step > 0)) refuse(`stretches of ${step}`);
+  const [first, last] = [asIndex(begin), asIndex(end)];
+  if (first.type.lanes !== 1 || last.type.lanes !== 1) refuse('a range over vectors');
+  const [from, to] = [variable('from', 'i32'), variable('to', 'i32')];
+  return { kind: 'parallel', from, to, begin: first, end: last, step, body: body(from, to) };
 }
 
 export function whileLoop(condition: Expr, body: Stmt): While {

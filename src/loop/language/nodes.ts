@@ -131,6 +131,8 @@ export interface Buffer {
   readonly kind: 'buffer';
   readonly name: string;
   readonly storage: ElementKind;
+  /** Memory that each member of a team has for itself, for the length of the kernel. */
+  readonly isPrivate: boolean;
 }
 
 export interface BlockStmt {
@@ -150,6 +152,23 @@ export interface For {
   readonly end: Expr;
   readonly step: number;
   readonly mode: 'serial' | 'vector' | 'unroll';
+  readonly body: Stmt;
+}
+
+/**
+ * Divides `begin..end` among the members of the team that runs the kernel, in stretches of whole `step`s, and runs the
+ * body for the member's own: `from..to`, which may be empty. Alike ranges are divided alike wherever they are.
+ *
+ * Every member runs what stands outside of ranges, and members run at the same time, in any order: so shared memory is
+ * stored to inside of ranges only, each place by one stretch, and no stretch reads what another one stores.
+ */
+export interface Parallel {
+  readonly kind: 'parallel';
+  readonly from: Var;
+  readonly to: Var;
+  readonly begin: Expr;
+  readonly end: Expr;
+  readonly step: number;
   readonly body: Stmt;
 }
 
@@ -205,7 +224,8 @@ export interface Barrier {
   readonly threads: Expr;
 }
 
-export type Stmt = BlockStmt | For | While | If | Declare | Assign | Store | CallStmt | Barrier;
+export type Stmt =
+  BlockStmt | For | Parallel | While | If | Declare | Assign | Store | CallStmt | Barrier;
 
 export interface Kernel {
   readonly kind: 'kernel';

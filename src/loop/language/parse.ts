@@ -60,12 +60,14 @@ class Parser {
     const params = this.#list(')', () => {
       const param = this.#word();
       this.#expect(':');
+      const isPrivate = this.#skip('private');
       const type = this.#take();
       if (this.#skip('[')) {
         this.#expect(']');
         if (!storages.has(type)) this.#refuse(`storage ${type}`);
-        return this.#bind(e.buffer(param, type as ElementKind));
+        return this.#bind(e.buffer(param, type as ElementKind, { isPrivate }));
       }
+      if (isPrivate) this.#refuse(`a private ${type}`);
       const { scalar, lanes } = this.#type(type);
       return this.#bind(e.variable(param, scalar, lanes));
     });
@@ -107,6 +109,7 @@ class Parser {
       return this.#loop(mode);
     }
     if (this.#skip('for')) return this.#loop('serial');
+    if (this.#skip('parallel')) return this.#parallel();
     if (this.#skip('while')) return e.whileLoop(this.#condition(), this.#body());
     if (this.#skip('if')) {
       const condition = this.#condition();
@@ -142,6 +145,24 @@ class Parser {
     const loop = e.forLoop(name, begin, end, body, { step, mode });
     this.#names = outer;
     return loop;
+  }
+
+  #parallel(): Stmt {
+    const names = [this.#word()];
+    this.#expect('..');
+    names.push(this.#word());
+    this.#expect('in');
+    const begin = this.#expr();
+    this.#expect('..');
+    const end = this.#expr();
+    const step = this.#skip('step') ? Number(this.#take()) : 1;
+    const outer = new Map(this.#names);
+    const range = e.parallel(begin, end, step, (...ends) => {
+      ends.forEach((variable, k) => this.#names.set(names[k], variable));
+      return this.#body();
+    });
+    this.#names = outer;
+    return range;
   }
 
   #call(): Stmt {

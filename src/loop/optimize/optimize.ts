@@ -6,9 +6,9 @@ import { vectorize, type VectorOptions } from './vectorize.js';
 
 export interface KernelPass {
   readonly name: string;
-  /** Gives the kernel itself back where there is nothing to do. */
+  /** Returns the kernel itself when nothing changes. */
   readonly run: (kernel: Kernel, options: VectorOptions) => Kernel;
-  /** Has nothing to do unless the pass before it changed something. */
+  /** Runs only if the pass before it changed something. */
   readonly afterChange?: boolean;
 }
 
@@ -21,7 +21,7 @@ const kernelPasses: readonly KernelPass[] = [
   { name: 'share', run: share },
 ];
 
-/** The kernel as the printers want it: straight, vectorized, simplified, nothing computed twice. */
+/** Optimizes a kernel for the printers: unrolled, vectorized, simplified, without common subexpressions. */
 export function optimize(kernel: Kernel, options: VectorOptions): Kernel {
   let current = kernel;
   let changed = true;

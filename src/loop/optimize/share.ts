@@ -2,7 +2,7 @@ import { separateBindings } from '../analysis/bindings.js';
 import * as e from '../language/build.js';
 import { Interner } from '../analysis/intern.js';
 import type { Buffer, Expr, For, Kernel, Stmt, Var, While } from '../language/nodes.js';
-import { assignedVariables, children, ownStmts, visitNew, visitStmts, withBody } from '../language/visit.js'; // prettier-ignore
+import { assignedVariables, children, ownStmts, refuseRange, visitNew, visitStmts, withBody } from '../language/visit.js'; // prettier-ignore
 import {
   emit,
   type CodeScope,
@@ -108,6 +108,9 @@ class Sharing {
         this.#change(stmt);
         break;
       }
+      case 'parallel':
+        refuseRange(stmt);
+        break;
       case 'for':
         this.#loop(stmt);
         break;

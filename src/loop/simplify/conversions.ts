@@ -4,7 +4,7 @@ import { hole, type ExprLaw, law } from './pattern.js';
 
 const all: readonly Scalar[] = ['f32', 'f64', 'i32', 'i64', 'bool'];
 
-/** A cast that loses nothing may be skipped on the way to a third type. */
+/** A lossless cast may be skipped on the way to a third type. */
 function through(from: Scalar, middle: Scalar): readonly ExprLaw[] {
   return all
     .filter((to) => to !== middle)

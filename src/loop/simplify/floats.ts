@@ -4,7 +4,7 @@ import { hole, type ExprLaw, law, type Sides } from './pattern.js';
 
 const floats: readonly Scalar[] = ['f32', 'f64'];
 
-/** Whether c is a power of two whose reciprocal is a normal number too. */
+/** Predicate of powers of two whose reciprocals are normal numbers too. */
 function hasExactReciprocal(scalar: Scalar): (c: number | bigint) => boolean {
   const largest = scalar === 'f32' ? 126 : 1022;
   return (c) => {

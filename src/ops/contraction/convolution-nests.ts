@@ -1,7 +1,7 @@
 import type { Dim } from '../../base/dim/index.js';
 import * as e from '../../loop/language/build.js';
 import type { Expr, Stmt } from '../../loop/language/nodes.js';
-import { type Access, computeScalar, type KernelContext, type Sink } from '../declare/lowering.js';
+import { type Access, computeScalar, type KernelContext } from '../declare/lowering.js';
 import { divisor, overAll } from '../loops.js';
 import { accumulatorOf, type SumScalar, sumOver } from '../sums.js';
 
@@ -33,14 +33,13 @@ export interface ConvWeightGradientAttributes extends WindowAttributes {
 
 /** `y[n, o, p] = sum of x[n, c, p * stride + r * dilation - before] * w[o, c, r]` over `c` and `r`. */
 export function convNest(context: KernelContext<ConvAttributes>): Stmt {
-  const { attributes, inputs, outputs, extent } = context;
+  const { attributes, inputs, extent } = context;
   const [x, w] = inputs;
-  const [out] = outputs;
   const before = attributes.padding.map(([low]) => extent(low));
   const [, channels, ...kernel] = w.shape;
   const perGroup = groupSize(w.shape[0], attributes.groups);
   return eachSum(
-    out,
+    context,
     [channels, ...kernel],
     ([image, output, ...at], [channel, ...tap], scalar, add) => {
       const from = inGroup(e.div(output, perGroup), channels, channel);
@@ -55,15 +54,14 @@ export function convNest(context: KernelContext<ConvAttributes>): Stmt {
 
 /** `y[n, c, i] = sum of x[n, o, q] * w[o, c, r]` over `o` and those `q`, `r` for which `i = q * stride + r * dilation - before`. */
 export function convTransposeNest(context: KernelContext<ConvTransposeAttributes>): Stmt {
-  const { attributes, inputs, outputs, extent } = context;
+  const { attributes, inputs, extent } = context;
   const { strides, dilation, groups } = attributes;
   const [x, w] = inputs;
-  const [out] = outputs;
   const before = attributes.before.map((dim) => extent(dim));
   const [, channels, ...kernel] = w.shape;
   const perGroup = groupSize(x.shape[1], groups);
   return eachSum(
-    out,
+    context,
     [perGroup, ...kernel],
     ([image, channel, ...at], [part, ...tap], scalar, add) => {
       const group = e.div(channel, divisor(channels));
@@ -86,17 +84,16 @@ export function convTransposeNest(context: KernelContext<ConvTransposeAttributes
 
 /** `y[o, c, r] = sum of g[n, o, p] * x[n, c, p * stride + r * dilation - before]` over `n` and `p`. */
 export function convWeightGradientNest(context: KernelContext<ConvWeightGradientAttributes>): Stmt {
-  const { attributes, inputs, outputs, extent } = context;
+  const { attributes, inputs, extent } = context;
   const [x, g] = inputs;
-  const [out] = outputs;
   const before = attributes.before.map((dim) => extent(dim));
   const [images, outputCount, ...count] = g.shape;
   const perGroup = groupSize(outputCount, attributes.groups);
   return eachSum(
-    out,
+    context,
     [images, ...count],
     ([output, channel, ...tap], [image, ...at], scalar, add) => {
-      const from = inGroup(e.div(output, perGroup), out.shape[1], channel);
+      const from = inGroup(e.div(output, perGroup), context.outputs[0].shape[1], channel);
       const place = windowPlace(attributes, at, tap, before);
       return e.ifThen(
         isInside(place, x.shape.slice(2)),
@@ -114,7 +111,11 @@ type Terms = (
 ) => Stmt;
 
 /** Every element of a result as a sum over `inner`. */
-function eachSum(out: Sink, inner: readonly Expr[], terms: Terms): Stmt {
+function eachSum(
+  { outputs: [out], isDivided }: KernelContext<unknown>,
+  inner: readonly Expr[],
+  terms: Terms,
+): Stmt {
   const scalar = accumulatorOf(out.dtype);
   return overAll(
     out.shape,
@@ -126,6 +127,7 @@ function eachSum(out: Sink, inner: readonly Expr[], terms: Terms): Stmt {
         (sum) => out.store(index, e.cast(computeScalar(out.dtype), sum)),
       ),
     'serial',
+    isDivided,
   );
 }
 

@@ -123,7 +123,7 @@ export const conv: OperatorFunction<Conv, false> = operator({
     needs[0] ? convTranspose(g!, w, { ...options, size: x.type.shape.slice(2) }) : null,
     needs[1] ? convWeightGradient(x, g!, { ...options, kernel: w.type.shape.slice(2) }) : null,
   ],
-  lowering: { kind: 'kernel', kernel: convNest, divides: true },
+  lowering: { kind: 'kernel', kernel: convNest },
   onnx: ({ onnx, inputs: [x, w], inputTypes: [type], attributes }) => {
     const { strides, padding, dilation, groups } = attributes;
     const [before, after] = [0, 1].map((end) => padding.map((ends) => ends[end]));
@@ -209,7 +209,7 @@ export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
       needs[1] ? convWeightGradient(g!, x, { ...options, padding, kernel }) : null,
     ];
   },
-  lowering: { kind: 'kernel', kernel: convTransposeNest, divides: true },
+  lowering: { kind: 'kernel', kernel: convTransposeNest },
   onnx: ({ onnx, inputs, inputTypes, outputTypes: [type], attributes }) => {
     const { strides, dilation, groups, before, size } = attributes;
     const [count, kernel] = inputTypes.map(({ shape }) => shape.slice(2));
@@ -306,7 +306,7 @@ export const convWeightGradient: OperatorFunction<
       needs[1] ? conv(x, g!, { ...options, padding }) : null,
     ];
   },
-  lowering: { kind: 'kernel', kernel: convWeightGradientNest, divides: true },
+  lowering: { kind: 'kernel', kernel: convWeightGradientNest },
   onnx: {
     // Batch and channels are exchanged, and so are strides and dilation.
     composed: ({ inputs: [x, g], outputTypes: [{ shape }], attributes }) => {

@@ -38,7 +38,10 @@ export const rowsShape = (shape: Shape): Shape => (shape.length === 1 ? [1, ...s
 /** A vector on the right is one column. */
 export const columnsShape = (shape: Shape): Shape => (shape.length === 1 ? [...shape, 1] : shape);
 
-/** The result's shape for operands of rank 2 or more. Without `require` what it states has been required before. */
+/**
+ * The result's shape for operands of rank 2 or more. Without `require` its requirements have been stated
+ * before.
+ */
 export function productShape(left: Shape, right: Shape, require: Require = requireNow): Shape {
   return [
     ...broadcastShapes('matmul', [left.slice(0, -2), right.slice(0, -2)], require),

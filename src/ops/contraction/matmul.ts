@@ -36,7 +36,7 @@ export const matmul: OperatorFunction<Binary> = operator({
   call: (x, y) => ({ inputs: [x, y], attributes: {} }),
   infer: ({ inputs: [x, y], require }) => [inferProduct(x, y, require)],
   gradient: (call) => productGradients(call, { left: false, right: false }),
-  lowering: { kind: 'kernel', kernel: productNest, readsAnyOrder: true, divides: true, keeps: 1 },
+  lowering: { kind: 'kernel', kernel: productNest, readsAnyOrder: true, keeps: 1 },
   onnx: 'MatMul',
   batch: batchedProduct((x, y) => matmul(x, y)),
   // The transpose of a product is that of the transposes in the other order.

@@ -5,7 +5,6 @@ import type { Tensor, TensorType } from '../../ir/types.js';
 import { i32 } from '../../loop/language/build.js';
 import type { Buffer, Expr, Scalar, Stmt } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
-import type { Team } from '../../loop/language/team.js';
 
 /**
  * Lowering of an operator to loops. The compiler decides where values live and what is fused; an operator
@@ -140,8 +139,8 @@ export interface KernelContext<A> {
   /** The value of a dimension of an attribute or a type, i32. */
   extent(dim: Dim): Expr;
   readonly target: Target;
-  /** Threads that run the kernel: more than one only when it `divides` its results. */
-  readonly team: Team;
+  /** True when several threads run the kernel, which then divides its results by parallel ranges (`overRange`). */
+  readonly isDivided: boolean;
   /**
    * Scratch memory of at least `length` elements, uninitialized, for the duration of the kernel; each thread
    * has its own.
@@ -196,12 +195,16 @@ export const packedStates = {
  */
 export const mostOperands = 512;
 
-/** A custom loop nest, for operators that are neither points nor reductions. Must write every element. */
+/**
+ * A custom loop nest, for operators that are neither points nor reductions. `kernel` is the definition: it runs on devices
+ * that have no kernel for the operator (`kernels.ts`), and must write every element. The compiler relies on the other
+ * facets for the kernels of all devices.
+ */
 export interface KernelLowering<A> {
   readonly kind: 'kernel';
   /**
-   * True when the kernel adapts to the memory order of its operands, and reads each element about once: then
-   * a transposition or another rearrangement before it is not materialized but read through. Default false.
+   * True when kernels adapt to the memory order of their operands, and read each element about once: then a
+   * transposition or another rearrangement before them is not materialized but read through. Default false.
    */
   readonly readsAnyOrder?: boolean;
   /**
@@ -209,11 +212,6 @@ export interface KernelLowering<A> {
    * the kernel writes only the elements that differ. None when absent.
    */
   readonly overwrites?: number;
-  /**
-   * True when each thread of the team stores only its share of the results (`shareOf`), on every path, and no
-   * result depends on the partition. Otherwise one thread runs the kernel. Default false.
-   */
-  readonly divides?: boolean;
   /** The operand from which the kernel may `keep` derived data. None when absent. */
   readonly keeps?: number;
   /** Splits a call of more than `mostOperands` into calls of fewer. None when absent. */

@@ -151,8 +151,8 @@ function wholeQuotient(x: Expr, y: Expr, rest: Expr): Expr {
 
 const fractionalRemainder = inDouble((x, y, remainder) => {
   const rest = atEnds(x, y, remainder);
-  const turned = e.and(signsDiffer(x, y), e.ne(rest, 0));
-  return formatOf(x).withSignOf(e.select(turned, e.sub(e.abs(y), rest), rest), y);
+  const hasOtherSign = e.and(signsDiffer(x, y), e.ne(rest, 0));
+  return formatOf(x).withSignOf(e.select(hasOtherSign, e.sub(e.abs(y), rest), rest), y);
 });
 
 const truncatedRemainder = inDouble((x, y, remainder) =>

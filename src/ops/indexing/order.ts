@@ -30,6 +30,7 @@ export function rankNest({
   attributes: { axis, descending },
   inputs: [x],
   outputs: [sink],
+  isDivided,
 }: KernelContext<SortAttributes>): Stmt {
   const along = normalizeAxis('argsort', axis, x.shape.length);
   return overAll(
@@ -50,6 +51,7 @@ export function rankNest({
           sink.store(row.toSpliced(along, 0, rank), e.cast(computeScalar(sink.dtype), position)),
       ),
     'serial',
+    isDivided,
   );
 }
 

@@ -112,7 +112,7 @@ export const attentionGradient: OperatorFunction<
     ];
   },
   precision: 'float32',
-  lowering: { kind: 'kernel', kernel: attentionGradientNest, readsAnyOrder: true, divides: true },
+  lowering: { kind: 'kernel', kernel: attentionGradientNest, readsAnyOrder: true },
   onnx: {
     composed: ({ inputs: [q, k, v, g, mask], outputTypes, attributes }) => {
       const weights = weightsOf(q, k, mask, attributes);

@@ -74,7 +74,7 @@ export const attention: OperatorFunction<
     ];
   },
   precision: 'float32',
-  lowering: { kind: 'kernel', kernel: attentionNest, readsAnyOrder: true, divides: true },
+  lowering: { kind: 'kernel', kernel: attentionNest, readsAnyOrder: true },
   onnx: {
     composed: ({ inputs: [q, k, v, mask], attributes }) => [
       matmul(weightsOf(q, k, mask, attributes), v),

@@ -9,17 +9,16 @@ import { KernelBuilder } from '../lower/nests/builder.js';
 import { type ValueLocations, KernelScope } from '../lower/nests/scope.js';
 import { isNarrow, isWide, type RowFrame, rowFrame, sameFrame } from '../groups/rows.js';
 
-/** What two clusters are asked for before they share the rows of one kernel. */
+/** One of two clusters that are candidates for a shared row kernel. */
 interface Part {
   readonly draft: Draft;
   readonly writes: ReadonlySet<Value>;
 }
 
 /**
- * Whether what reads the results of reductions can be computed in their kernel, one row after the other:
- * for an element of a row it may read what the reductions have made of that row, and what lies beside
- * them at that element, nothing of other rows. Found out by computing it at a row and watching what it
- * reads.
+ * True when readers of reductions can be computed in their kernel, row by row: for an element of a row they
+ * may read the results of the reductions for that row, and values of that element, but nothing of other rows.
+ * Decided by evaluating them symbolically at a row and watching the reads.
  */
 export function fitsRows(program: Program, from: Part, into: Part): boolean {
   if (from.draft.kind !== 'reduce' && from.draft.kind !== 'rows') return false;
@@ -43,7 +42,7 @@ class Watch {
   readonly #frame: RowFrame;
   readonly #into: Part;
   readonly #scope: KernelScope;
-  /** Where the row stands: a variable for each axis of more than one element. */
+  /** Index of the row: a variable for each axis of more than one element. */
   readonly #at: readonly Expr[];
   #isOwn = true;
 
@@ -85,7 +84,7 @@ class Watch {
     return this.#isOwn;
   }
 
-  /** Where a value stands for the row, or for the element of it, along its axes of more than one. */
+  /** Index of a value for the row, or the row's element, along its axes of more than one element. */
   #placeOf({ type }: Value): readonly Expr[] {
     const { domain, folded } = this.#frame;
     const isElement = isWide(this.#frame, type.shape);

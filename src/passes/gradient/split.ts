@@ -125,7 +125,7 @@ function carriersOfDims(
   made: readonly NodeId[],
   held: readonly Value[],
   given: readonly TensorType[],
-  spoken: readonly TensorType[],
+  extraTypes: readonly TensorType[],
 ): Value[] {
   const carriers: Value[] = [];
   const known = determinedSymbols(given);
@@ -137,7 +137,7 @@ function carriersOfDims(
       for (const found of determinedSymbols([carrier.type])) known.add(found);
     }
   };
-  require(symbolsOfTypes([...given, ...spoken]).keys());
+  require(symbolsOfTypes([...given, ...extraTypes]).keys());
   for (const id of made) {
     const node = joint.node(id);
     if (node.kind !== 'call') continue;

@@ -16,29 +16,29 @@ import { viewed } from '../rewrite/views.js';
  * what it gives; its kernels stay in bounds meanwhile.
  */
 
-/** A call that may be given elements which it does not accept. */
+/** A call that may receive elements that it does not accept. */
 export interface Watched {
   readonly call: CallNode;
-  /** The type of the operand that is looked at, in the dimensions of the program that the call stands in. */
+  /** The type of the checked operand, in the dimensions of the call's program. */
   readonly type: TensorType;
   readonly accepted: AcceptedElements;
 }
 
-/** A program that tells of foreign elements: one further result for each call that is watched, behind its own. */
+/** A program that reports invalid elements: one additional result for each watched call, after its own. */
 export interface Watching {
   readonly program: Program;
   readonly watched: readonly Watched[];
 }
 
-/** Report of a call on its elements, and the join of those of several iterations. */
+/** Report about a call, and the join of the reports of several iterations. */
 export interface Report {
   readonly type: { readonly dtype: DType; readonly shape: readonly number[] };
-  /** Of the elements of one call, a vector of int64. */
+  /** Report about the elements of one call, a vector of int64. */
   of(elements: Value, accepted: AcceptedElements): Value;
   join(before: Value, now: Value): Value;
 }
 
-/** Presence of refused elements: bool, rank 0. */
+/** Report of presence: bool, rank 0. */
 export const presenceReport: Report = {
   type: { dtype: 'bool', shape: [] },
   of: (elements, accepted) => ops.any(foreign(elements, accepted)),
@@ -46,8 +46,8 @@ export const presenceReport: Report = {
 };
 
 /**
- * Of the first: its row-major position counted from 1, the element, and the most that is accepted. int64, zeros
- * where there is none.
+ * Report of the first invalid element: its row-major position counted from 1, the element, and the greatest
+ * accepted one. int64, zeros where there is none.
  */
 export const firstReport: Report = {
   type: { dtype: 'int64', shape: [3] },
@@ -71,12 +71,12 @@ function foreign(elements: Value, { least, most, except }: AcceptedElements): Va
   return except === null ? isOutside : ops.logicalAnd(isOutside, ops.notEqual(elements, except));
 }
 
-/** Selects the calls of a program that are watched, by their ids; those in regions are in any case. */
+/** Predicate of watched calls by id; calls in regions are always watched. */
 export type IsWatched = (id: NodeId) => boolean;
 
 /**
- * A program that tells of foreign elements; null where there is nothing to watch. For programs without calls to
- * inline. What conditions of loops are given is not watched.
+ * A program that reports invalid elements; null where there is nothing to watch. For inlined programs.
+ * Operands inside loop conditions are not watched.
  */
 export function watching(
   program: Program,
@@ -122,7 +122,7 @@ export function watching(
   return watched.length === 0 ? null : { program: made, watched };
 }
 
-/** True for elements that are positions along an axis no longer than what is accepted. */
+/** True when elements are provably indices along an axis that is no longer than accepted. */
 function areWithin(elements: Value, { least, most }: AcceptedElements): boolean {
   const { program } = elements;
   const { node: id, port } = viewed(program, elements);
@@ -134,7 +134,7 @@ function areWithin(elements: Value, { least, most }: AcceptedElements): boolean 
   return boundsOf(subDim(most, subDim(extent, 1))).min >= 0;
 }
 
-/** True if a call of a program that is watched, or one of a region of it, may refuse elements. */
+/** True when a watched call of a program, or one of a region of it, may refuse elements. */
 function mayRefuse(program: Program, isWatched: IsWatched): boolean {
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
@@ -151,7 +151,7 @@ interface Inside {
   readonly watched: readonly Watched[];
 }
 
-/** A loop or branch whose regions tell; null where they have nothing to tell. */
+/** A loop or branch whose regions report; null where they have nothing to report. */
 function watchingRegions(
   call: CallNode,
   operands: readonly Value[],
@@ -185,7 +185,7 @@ function watchingRegions(
   const at = states + (control.kind === 'foreach' ? control.loop(attributes).data : 0);
   const body = regions.length - 1;
   const quiet = watched.map(() => into.constant(nothingIn(report)));
-  // The number of iterations comes last.
+  // The iteration count comes last.
   const own = types.length - Number(control.kind === 'while');
   const made = into.appendTyped(
     op,
@@ -213,7 +213,7 @@ function nothingIn({ type: { dtype, shape } }: Report): ConstantData {
   return { type: { dtype, shape }, data: allocate(dtype, count) };
 }
 
-/** A branch that has nothing to tell of the calls of the other one, which come before or behind its own. */
+/** A branch with empty reports for the calls of the other branch, which come before or after its own. */
 function withQuiet(
   branch: Program,
   own: number,
@@ -235,7 +235,7 @@ function withQuiet(
   });
 }
 
-/** A body with further states, in which what iterations tell is joined. */
+/** A body with additional states that accumulate the reports of its iterations. */
 function accumulating(body: Program, own: number, at: number, report: Report): Program {
   return Program.from(body, (into) => {
     const told = body.outputs.slice(own).map(() => report.type);
@@ -247,7 +247,7 @@ function accumulating(body: Program, own: number, at: number, report: Report): P
   });
 }
 
-/** A condition that is given further states, which it does not look at. */
+/** A condition with additional states that it ignores. */
 function withUnread(region: Program, at: number, types: readonly TensorType[]): Program {
   return Program.from(region, (into) => {
     const { inputs } = withInputs(region, into, at, types);
@@ -256,7 +256,7 @@ function withUnread(region: Program, at: number, types: readonly TensorType[]): 
   });
 }
 
-/** The inputs of a program, and further ones from a place on. */
+/** The inputs of a program, with additional ones inserted at a position. */
 function withInputs(
   program: Program,
   into: Program,

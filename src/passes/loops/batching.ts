@@ -24,7 +24,7 @@ import { declarationOf } from '../../ops/declare/facets.js';
 export interface RowCall {
   readonly node: CallNode;
   readonly into: Program;
-  /** Those that differ from row to row have an additional first axis. */
+  /** Operands; those that differ from row to row have an additional first axis. */
   readonly operands: readonly Value[];
   readonly isBatched: readonly boolean[];
   readonly length: Dim;

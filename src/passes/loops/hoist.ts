@@ -114,11 +114,11 @@ function worthMoving(
 /** True when a call may run outside of its region, whose symbols are bound by `dims`. */
 export function isMovable(call: CallNode, dims: ReadonlyMap<string, Dim>, runs: boolean): boolean {
   const { op, attributes, types } = call;
-  const spoken = symbolsOfTypes(types);
-  symbolsOfAttributes(op.attributes, attributes, spoken);
+  const mentioned = symbolsOfTypes(types);
+  symbolsOfAttributes(op.attributes, attributes, mentioned);
   const { lowering } = declarationOf(op);
   if (lowering.kind === 'view' && lowering.isBarrier === true) return false;
-  return [...spoken.keys()].every((name) => dims.has(name)) && (runs || !mayRefuse(call));
+  return [...mentioned.keys()].every((name) => dims.has(name)) && (runs || !mayRefuse(call));
 }
 
 function mayRefuse({ op, regions }: CallNode): boolean {

@@ -39,13 +39,13 @@ export function sizeCarriers(
 ): readonly Value[] {
   const declared = symbolsOfTypes(typesOf(region.inputs));
   if (declared.size === 0) return [];
-  const spoken = new Set(symbolsOfTypes(typesOf(kept)).keys());
+  const mentioned = new Set(symbolsOfTypes(typesOf(kept)).keys());
   for (const id of nodes) {
     const node = region.node(id);
-    if (node.kind === 'call') for (const name of symbolsOfCall(node)) spoken.add(name);
+    if (node.kind === 'call') for (const name of symbolsOfCall(node)) mentioned.add(name);
   }
   const carriers: Value[] = [];
-  for (const name of spoken) {
+  for (const name of mentioned) {
     if (!declared.has(name)) continue;
     for (const value of others) {
       if (determinedSymbols(typesOf([...kept, ...carriers])).has(name)) break;

@@ -8,12 +8,12 @@ import { planMemory } from '../../passes/plan/memory.js';
 import type { PlannedBuffer } from '../../passes/groups/places.js';
 import { largePlaces } from '../memory/large.js';
 
-/** Groups, kernels and places, for people. */
+/** Groups, kernels and buffers, for people. */
 export function planToString(plan: ProgramPlan): string {
   return [...groupLines(plan), ...memoryLines(plan), kernelsText(plan)].join('\n');
 }
 
-/** One line for each group in the order in which they run: members, what is read and written, bytes. */
+/** One line for each group in execution order: members, reads, writes, bytes. */
 export function groupLines({ program, groups }: ProgramPlan): readonly string[] {
   const nameOf = ({ node: id, port, type }: Value): string => {
     const node = program.node(id);
@@ -45,9 +45,9 @@ export function trafficOf(group: Group): Dim {
 }
 
 /**
- * One line for each place: what lies there, and from which step to which. Where all sizes are known, it is
- * told which places have memory of their own, as large operands and results do, and at which offsets of the
- * arena the others lie; symbolic ones are decided at each run.
+ * One line for each buffer: contents, and live range. With static sizes also which buffers have memory of
+ * their own, as large operands and results do, and the arena offsets of the others; symbolic ones are decided
+ * at each run.
  */
 export function memoryLines(plan: ProgramPlan): readonly string[] {
   const { places } = plan;
@@ -88,7 +88,7 @@ export function memoryLines(plan: ProgramPlan): readonly string[] {
   ];
 }
 
-/** What kernels keep from run to run, which takes memory beside the arena. */
+/** Kept data of kernels, which takes memory beside the arena. */
 function keptLines({ kept }: ProgramPlan): readonly string[] {
   return kept.map(({ places, dtype, whole, inputs }) => {
     const made = inputs.length === 0 ? 'constants' : `input ${inputs.join(' and ')}, once it stays the same`; // prettier-ignore

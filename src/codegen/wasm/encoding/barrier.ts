@@ -12,10 +12,10 @@ const atomic = {
   sub: 0x25,
 } as const;
 
-/** How often a thread looks whether the others have arrived before it sleeps: some 10 microseconds. */
+/** Number of polls of a waiting thread before it sleeps: about 10 microseconds. */
 const looks = 4096;
 
-/** What the code of a barrier works with: locals, and code that pushes the numbers of the team. */
+/** Operands of a barrier's code: locals, and code that pushes the numbers of the team. */
 export interface BarrierParts {
   readonly meeting: number;
   /** Two i32 locals of its own. */
@@ -26,9 +26,9 @@ export interface BarrierParts {
 }
 
 /**
- * A barrier. Who arrives last opens it by counting `passed` up; the others look at that count for a
- * while, then sleep until it changes. `passed` is read before `failed`, and who fails sets them in the
- * other order, so nobody waits for a thread that is gone.
+ * A barrier. The last thread to arrive opens it by incrementing `passed`; the others poll that count for a
+ * while, then sleep until it changes. `passed` is read before `failed`, and a failing thread sets them in the
+ * other order, so no thread waits for one that is gone.
  */
 export function writeBarrier(code: ByteWriter, parts: BarrierParts): void {
   const get = (local: number): void => {
@@ -117,7 +117,7 @@ export function writeBarrier(code: ByteWriter, parts: BarrierParts): void {
   end();
   open(controlOpcodes.loop);
   leaveLoopsIfPassed();
-  // The first thread must go on looking where it may not sleep.
+  // The first thread must keep polling where it may not sleep.
   parts.thread();
   read(meeting.maySleep);
   code.u8(opcodes['i32.or']);

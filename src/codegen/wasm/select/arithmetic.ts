@@ -17,7 +17,7 @@ export function scalarConst(s: Selector, scalar: Scalar, value: number | bigint)
   return instr(s, `${scalar}.const`, [], scalar === 'i64' ? BigInt(value) : Number(value));
 }
 
-/** The names of operations that the two instruction sets, of scalars and of vectors, agree on. */
+/** Names of operations that are the same in the scalar and vector instruction sets. */
 export function operationName(op: BinaryOp, scalar: Scalar): string {
   if (op === 'shr') return 'shr_s';
   if (op === 'shrU') return 'shr_u';
@@ -35,7 +35,7 @@ const signedOperations: ReadonlySet<BinaryOp> = new Set([
   'ge',
 ]);
 
-/** Where bool lives as a scalar: 0 or 1 in an i32. */
+/** Register type of a scalar: a bool is 0 or 1 in an i32. */
 const registerOf = (scalar: Scalar): Exclude<Scalar, 'bool'> =>
   scalar === 'bool' ? 'i32' : scalar;
 

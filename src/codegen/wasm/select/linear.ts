@@ -9,7 +9,7 @@ export function linearStart(s: Selector, { rest, constant }: LinearIndex): Instr
   return rest === null ? offset : i32Add(s, rest, offset);
 }
 
-/** Analyzes an i32 expression; called by `Selector.linear`, which remembers the answer. */
+/** Analyzes an i32 expression; called by `Selector.linear`, which caches the result. */
 export function analyzeLinear(s: Selector, expr: Expr): LinearIndex | null {
   switch (expr.kind) {
     case 'const':

@@ -4,7 +4,7 @@ import type { Instr } from '../encoding/instr.js';
 import { operationName } from './arithmetic.js';
 import { i32Const, i32Sub, instr, type Mask, type MaskWidth, narrowLanes, type Selector, vectorShapeOf, splat, vectorConst } from './selector.js'; // prettier-ignore
 
-/** The width in which a bool vector waits in a local. */
+/** The width in which a bool vector is kept in a local. */
 export function storedWidth(type: ExprType): MaskWidth {
   return type.lanes === 2 ? 64 : 32;
 }
@@ -17,7 +17,7 @@ export function widenMask(s: Selector, mask: Mask, width: MaskWidth | 'any'): In
     : s.pool.make('i64x2.extend_low_i32x4_s', [mask.instr]);
 }
 
-/** The mask width that goes with the lanes of a type. */
+/** The mask width that matches the lanes of a type. */
 export function widthFor(type: ExprType): MaskWidth {
   return scalarBytes(type.scalar) === 8 ? 64 : 32;
 }

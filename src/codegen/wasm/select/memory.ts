@@ -5,9 +5,9 @@ import type { Op } from '../encoding/opcodes.js';
 import { gatherLanes, i32Add, i32Const, i32Mul, i32Shl, laneOf, type LinearIndex, type Selector, vectorShapeOf, shuffle } from './selector.js'; // prettier-ignore
 
 /**
- * No buffer may begin below this address. The static offset of a memory access is added without
- * wrapping around, so `x + c` may only be split into address and offset when `x` alone is a valid
- * address: that holds for any `x` that is not negative, and below this many bytes for every `x`.
+ * Lowest address of a buffer. The static offset of a memory access is added without wrapping around, so `x +
+ * c` may only be split into address and offset when `x` alone is a valid address: that holds for any `x` that
+ * is not negative, and below this many bytes for every `x`.
  */
 export const reservedBytes = 1024;
 
@@ -32,7 +32,7 @@ function placeOf(s: Selector, buffer: Buffer, at: LinearIndex, lane: number = 0)
   return { address: i32Add(s, address, i32Const(s, bytes)), offset: 0 };
 }
 
-/** Where each lane is: evenly spaced, or read from a vector of indices. */
+/** Address of each lane: evenly spaced, or read from a vector of indices. */
 function places(s: Selector, buffer: Buffer, index: Expr): (lane: number) => Place {
   const at = s.linear(index);
   if (at !== null) return (lane) => placeOf(s, buffer, at, lane);
@@ -119,7 +119,7 @@ const splatLoads: Readonly<Partial<Record<ElementKind, Op>>> = {
   i64: 'v128.load64_splat',
 };
 
-/** A scalar load whose value goes to all lanes, or null if `x` is nothing of the kind. */
+/** A scalar load whose value goes to all lanes, or null for other expressions. */
 export function selectSplatLoad(s: Selector, x: Expr): Instr | null {
   if (x.kind !== 'load') return null;
   const op = splatLoads[x.buffer.storage];
@@ -186,7 +186,7 @@ function contiguousStore(
   return access(s, op, place, [packed], 0);
 }
 
-/** The low bytes of the 32-bit lanes, moved together; what follows them does not matter. */
+/** The low bytes of the 32-bit lanes, packed; the bytes after them are arbitrary. */
 function lowBytes(s: Selector, x: Instr, kept: number): Instr {
   const bytes = Array.from({ length: 16 }, (_, byte) => {
     const lane = Math.floor(byte / kept) % 4;

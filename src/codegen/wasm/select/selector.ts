@@ -5,8 +5,8 @@ import type { Immediate, Instr, InstrPool } from '../encoding/instr.js';
 import { type Op, opcodes, type ValueType } from '../encoding/opcodes.js';
 
 /**
- * An i32 index as `rest + constant + lane * stride`, modulo 2^32. Its constant can move into the
- * offset of a memory access, and its stride says which access serves all lanes at once.
+ * An i32 index as `rest + constant + lane * stride`, modulo 2^32. Its constant can move into the offset of a
+ * memory access, and its stride decides which access serves all lanes at once.
  */
 export interface LinearIndex {
   /** Null stands for 0. */
@@ -17,8 +17,8 @@ export interface LinearIndex {
 }
 
 /**
- * A vector of bool: all bits of a lane set, or none. The lanes are as wide as what was compared;
- * `any` marks masks whose bits are all equal, which have every width.
+ * A vector of bool: all bits of a lane set, or none. The lanes are as wide as the compared operands; `any`
+ * marks masks whose bits are all equal, which have every width.
  */
 export interface Mask {
   readonly instr: Instr;
@@ -27,7 +27,7 @@ export interface Mask {
 
 export type MaskWidth = 32 | 64;
 
-/** What the families of instruction selection share while they turn one statement into instructions. */
+/** Services shared by the families of instruction selection for one statement. */
 export interface Selector {
   readonly pool: InstrPool;
   /** The value of an expression that is not a vector of bool; each expression is lowered once. */
@@ -40,7 +40,7 @@ export interface Selector {
   base(buffer: Buffer): Instr;
 }
 
-/** An instruction by a name that was put together; a name without an opcode is our mistake. */
+/** An instruction by a composed name; a name without an opcode is an internal error. */
 export function instr(s: Selector, name: string, args: readonly Instr[], imm?: Immediate): Instr {
   if (!(name in opcodes)) throw new InternalError(`wasm: no instruction ${name}`);
   return s.pool.make(name as Op, args, imm);
@@ -68,7 +68,7 @@ const shapes: Readonly<Record<Scalar, VectorShape>> = {
   bool: 'i32x4',
 };
 
-/** How a value of a type travels: in locals, parameters and on the stack. */
+/** Value type of a type in locals, parameters and on the stack. */
 export function valueType(type: ExprType): ValueType {
   if (type.lanes === 1) return type.scalar === 'bool' ? 'i32' : type.scalar;
   vectorShapeOf(type);
@@ -88,7 +88,7 @@ export function laneOf(s: Selector, shape: VectorShape, x: Instr, lane: number):
   return instr(s, `${shape}.extract_lane`, [x], lane);
 }
 
-/** A vector of the given scalars, computed one by one: for what SIMD lacks. */
+/** A vector of the given scalars, computed one by one: for operations that SIMD lacks. */
 export function gatherLanes(s: Selector, shape: VectorShape, scalars: readonly Instr[]): Instr {
   return scalars
     .slice(1)

@@ -115,7 +115,10 @@ function shift(s: Selector, expr: BinaryExpr): Instr {
   return laneByLane(s, expr);
 }
 
-/** For integer division and what else SIMD lacks. Lanes beyond the vector's own are never touched. */
+/**
+ * Integer division and other operations that SIMD lacks, lane by lane. Lanes beyond the vector's own are
+ * never touched.
+ */
 function laneByLane(s: Selector, expr: BinaryExpr): Instr {
   const shape = vectorShapeOf(expr.type);
   const index = expr.type.scalar === 'i32' ? s.linear(expr) : null;
@@ -146,7 +149,7 @@ function floatExtremum(s: Selector, { op, a, b, type }: BinaryExpr): Instr {
   return instr(s, `${shape}.${op}`, [s.lower(a), s.lower(b)]);
 }
 
-/** Where x and c are equal the result is x, which matters for zeros only: min wants -0, max +0. */
+/** True when the result for equal x and c is right, which matters for zeros only: min wants -0, max +0. */
 function pseudoIsExact(op: BinaryExpr['op'], { value }: Const): boolean {
   if (Number.isNaN(value)) return false;
   return value !== 0 || Object.is(value, -0) === (op === 'max');
@@ -162,7 +165,7 @@ function vectorSelect(s: Selector, expr: Select): Instr {
   return instr(s, 'v128.bitselect', [s.lower(a), s.lower(b), mask]);
 }
 
-/** Whether all bits of a value are certainly 0, which a mask alone makes. */
+/** True when all bits of a value are provably 0, which a mask alone can produce. */
 function isNoBits(x: Expr): boolean {
   return x.kind === 'const' && (x.value === 0n || Object.is(x.value, 0));
 }

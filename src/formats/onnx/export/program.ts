@@ -69,8 +69,8 @@ function nodesBehind(program: Program): ReadonlySet<NodeId> {
     for (const operand of program.operands(id)) open.push(operand.node);
     const node = program.node(id);
     if (node.kind !== 'call' || deciders.size === 0) continue;
-    const spoken = symbolsOfTypes(node.types);
-    for (const name of symbolsOfAttributes(node.op.attributes, node.attributes, spoken).keys()) {
+    const mentioned = symbolsOfTypes(node.types);
+    for (const name of symbolsOfAttributes(node.op.attributes, node.attributes, mentioned).keys()) {
       const decider = deciders.get(name);
       if (decider !== undefined) open.push(decider);
     }

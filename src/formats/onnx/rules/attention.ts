@@ -177,15 +177,15 @@ function rotated(node: ImportedNode): Value {
     return ops.expandDims(positions === null ? all : ops.take(all, positions, { axis: 0 }), 2);
   };
   const [cos, sin] = [cache(1), cache(2)];
-  const turned = ops.slice(x, '...', [0, width]);
+  const rotating = ops.slice(x, '...', [0, width]);
   const isInterleaved = node.attributes.flag('interleaved');
   const [first, second] = isInterleaved
-    ? [ops.slice(turned, '...', [0, null, 2]), ops.slice(turned, '...', [1, null, 2])]
-    : ops.split(turned, 2, -1);
+    ? [ops.slice(rotating, '...', [0, null, 2]), ops.slice(rotating, '...', [1, null, 2])]
+    : ops.split(rotating, 2, -1);
   const real = ops.sub(ops.mul(cos, first), ops.mul(sin, second));
   const imaginary = ops.add(ops.mul(sin, first), ops.mul(cos, second));
   const joined = isInterleaved
-    ? ops.reshape(ops.stack([real, imaginary], -1), turned.type.shape)
+    ? ops.reshape(ops.stack([real, imaginary], -1), rotating.type.shape)
     : ops.concat([real, imaginary], -1);
   const whole =
     width === size ? joined : ops.concat([joined, ops.slice(x, '...', [width, null])], -1);

@@ -98,7 +98,7 @@ function countedLoop(
   let fits = true;
   const given = states.map((state) => state.valueIn(node.region));
   // Iterations count up, and stack results in that order, whichever row they read.
-  const turned = (rows: Value): Value => (reverse ? ops.flip(rows, 0) : rows);
+  const inOrder = (rows: Value): Value => (reverse ? ops.flip(rows, 0) : rows);
   const build = (
     region: ImportedRegion,
     rows: readonly Value[],
@@ -135,7 +135,7 @@ function countedLoop(
   const found = foreachRow(
     node,
     {
-      data: [turned(numbers), ...data],
+      data: [inOrder(numbers), ...data],
       states: given,
       reverse,
     },
@@ -144,7 +144,7 @@ function countedLoop(
   if (!fits) return null;
   return [
     ...found.states.map((value, k) => TensorOperand.of(value, elements[k])),
-    ...found.rows.map((value, k) => TensorOperand.of(turned(value), yielded[k].element)),
+    ...found.rows.map((value, k) => TensorOperand.of(inOrder(value), yielded[k].element)),
   ];
 }
 

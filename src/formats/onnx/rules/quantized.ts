@@ -93,9 +93,9 @@ function dynamic(node: ImportedNode): Results {
 }
 
 /** Integers minus their zero point, in a dtype in which sums of products are exact. */
-function centered(x: Value, zero: Value | null, beside: (zero: Value) => Value): Value {
+function centered(x: Value, zero: Value | null, align: (zero: Value) => Value): Value {
   const wide = ops.cast(x, 'int32');
-  return zero === null ? wide : ops.sub(wide, beside(ops.cast(zero, 'int32')));
+  return zero === null ? wide : ops.sub(wide, align(ops.cast(zero, 'int32')));
 }
 
 /** A zero point for each row of the left factor, or each column of the right one. */

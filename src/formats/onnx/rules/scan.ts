@@ -54,7 +54,7 @@ function scan(node: ImportedNode): readonly ImportedOperand[] {
       states: all.slice(0, states.length).map((each) => each.valueIn(region)),
     };
   };
-  const turned = (x: Value, axis: number, isBackwards: boolean): Value => {
+  const reoriented = (x: Value, axis: number, isBackwards: boolean): Value => {
     const moved = ops.moveaxis(x, axis, 0);
     return isBackwards ? ops.flip(moved, 0) : moved;
   };
@@ -68,7 +68,9 @@ function scan(node: ImportedNode): readonly ImportedOperand[] {
         const inner = foreachRow(
           { region },
           {
-            data: rows.slice(states.length).map((row, k) => turned(row, 0, directions[k] === 1)),
+            data: rows
+              .slice(states.length)
+              .map((row, k) => reoriented(row, 0, directions[k] === 1)),
             states: rows.slice(0, states.length),
           },
           ({ rows: slices, states: before }, __, innermost) => step(innermost, slices, before),
@@ -81,7 +83,7 @@ function scan(node: ImportedNode): readonly ImportedOperand[] {
   const found = foreachRow(
     node,
     {
-      data: values(data).map((x, k) => turned(x, axes[k], directions[k] === 1)),
+      data: values(data).map((x, k) => reoriented(x, axes[k], directions[k] === 1)),
       states: values(states),
     },
     ({ rows, states: before }, _, region) => step(region, rows, before),

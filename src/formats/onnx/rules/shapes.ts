@@ -96,7 +96,7 @@ function leadingOnes(node: ImportedNode, sizes: Value, count: number): Value {
   return ops.concat([node.filled([count], 1, 'int64'), sizes]);
 }
 
-/** Where neither size is provably 1, the requested one counts: the operand has to fit. */
+/** Broadcast of two shapes. If neither size is provably 1, the requested one counts: the operand has to fit. */
 function bothWays(a: Shape, b: Shape): Shape {
   const rank = Math.max(a.length, b.length);
   return Array.from({ length: rank }, (_, axis): Dim => {

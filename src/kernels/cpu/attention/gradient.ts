@@ -1,6 +1,6 @@
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
-import { shareOf } from '../../../loop/language/team.js';
+import { overRange } from '../../../loop/language/team.js';
 import type { KernelContext } from '../../../ops/declare/lowering.js';
 import type { AttentionAttributes } from '../../../ops/normalization/attention-nests.js';
 import { Heads, overTable } from './heads.js';
@@ -108,8 +108,7 @@ export function attentionGradientLoops(context: KernelContext<AttentionAttribute
     );
   };
 
-  const { begin, end } = shareOf(context.team, e.i32(0), heads.count, 1);
-  return e.forLoop('head', begin, end, (head) =>
+  const ofHead = (head: Expr): Stmt =>
     e.block(
       sumsK.clear(keys),
       sumsV.clear(keys),
@@ -124,7 +123,9 @@ export function attentionGradientLoops(context: KernelContext<AttentionAttribute
         heads.store(toK, head, j, d, e.mul(value, scale)),
       ),
       flushed(keys, channels, sumsV, (j, c, value) => heads.store(toV, head, j, c, value)),
-    ),
+    );
+  return overRange(context.isDivided, { begin: e.i32(0), end: heads.count }, 1, ({ begin, end }) =>
+    e.forLoop('head', begin, end, ofHead),
   );
 }
 

@@ -1,7 +1,7 @@
 import type { DType } from '../../../base/dtype.js';
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
-import { alone, shareOf } from '../../../loop/language/team.js';
+import { overRange } from '../../../loop/language/team.js';
 import { contract, type Contraction } from '../product/contract.js';
 import { unravel, volume } from '../../../ops/contraction/unravel.js';
 import { exponential } from '../../../ops/elementwise/expressions/exponential.js';
@@ -111,7 +111,7 @@ export class Heads {
     const { target, scratch } = this.context;
     return contract({
       ...spec,
-      context: { target, scratch, team: alone },
+      context: { target, scratch, isDivided: false },
       scalar: this.scalar,
       batch: e.i32(1),
       a: (_, i, k) => spec.a(i, k),
@@ -125,14 +125,16 @@ export class Heads {
     return scoreScale(this.scalar, this.context.attributes.scale, this.size);
   }
 
-  /** Every block of queries of the heads that fall to this thread: `body` gets where it begins, and its height. */
+  /** Every block of queries of all heads, divided among threads: `body` gets where it begins, and its height. */
   overBlocks(body: (head: Expr, begin: Expr, height: Expr) => Stmt): Stmt {
-    const { begin, end } = shareOf(this.context.team, e.i32(0), e.mul(this.count, this.blocks), 1);
-    return e.forLoop('block', begin, end, (block) => {
-      const head = e.div(block, e.max(this.blocks, 1));
-      const first = e.mul(e.rem(block, e.max(this.blocks, 1)), this.rows);
-      return this.stretchOf(first, (height) => body(head, first, height));
-    });
+    const all = { begin: e.i32(0), end: e.mul(this.count, this.blocks) };
+    return overRange(this.context.isDivided, all, 1, ({ begin, end }) =>
+      e.forLoop('block', begin, end, (block) => {
+        const head = e.div(block, e.max(this.blocks, 1));
+        const first = e.mul(e.rem(block, e.max(this.blocks, 1)), this.rows);
+        return this.stretchOf(first, (height) => body(head, first, height));
+      }),
+    );
   }
 
   /** How high the block of queries is that begins somewhere. */

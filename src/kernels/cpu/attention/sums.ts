@@ -4,13 +4,16 @@ import { type BlockSums, addBlock, blockTerms, carriedSum, shortTerms } from '..
 import { isWithin } from '../gemm/sizes.js';
 import type { Heads } from './heads.js';
 
-/** A table of sums to which products of a few terms each are added: with carries where they are many (decision 46). */
+/**
+ * A table of sums to which products of a few terms each are added: compensated where they are many (decision
+ * 46).
+ */
 export class SumTable {
   readonly #buffer: Buffer;
   readonly #columns: Expr;
   readonly #carry: Expr | null;
 
-  /** `terms` is how many terms all products that are added to an element have together. */
+  /** `terms` is the number of terms of all products that are added to an element. */
   constructor(heads: Heads, name: string, rows: Expr, columns: Expr, terms: Expr) {
     const isLong = !isWithin(terms, shortTerms);
     this.#buffer = heads.scratch(name, rows, columns, isLong ? 2 : 1);
@@ -18,7 +21,7 @@ export class SumTable {
     this.#carry = isLong ? e.mul(rows, columns) : null;
   }
 
-  /** Makes the sums of the first rows zero. */
+  /** Zeroes the sums of the first rows. */
   clear(rows: Expr): Stmt {
     const length = e.mul(rows, this.#columns);
     const zero = e.constant(e.loadedScalar(this.#buffer.storage), 0);
@@ -51,7 +54,7 @@ export class SumTable {
   }
 }
 
-/** The sum of one vector after the other of a row: in blocks where they are many (decision 46). */
+/** The sum of the vectors of a row in order: in blocks where they are many (decision 46). */
 export class RowSum {
   readonly begin: readonly Stmt[];
   /** After all vectors. */
@@ -61,7 +64,7 @@ export class RowSum {
   readonly #carry: Var | null;
   readonly #lanes: number;
 
-  /** `length` is how many elements the row has at most. */
+  /** `length` is the greatest number of elements of a row. */
   constructor(scalar: 'f32' | 'f64', lanes: number, length: Expr) {
     const zero = e.constant(scalar, 0, lanes);
     this.#lanes = lanes;
@@ -78,7 +81,10 @@ export class RowSum {
     this.total = lanesIn(this.#sum).reduce((a, b) => e.add(a, b));
   }
 
-  /** Covers a row of whole vectors from `start`; `body` gets their places, and what adds to the sum. */
+  /**
+   * Covers a row of whole vectors from `start`; `body` gets their positions, and a function that adds to the
+   * sum.
+   */
   over(start: Expr, length: Expr, body: (at: Expr, add: (value: Expr) => Stmt) => Stmt): Stmt {
     const [sum, carry, lanes] = [this.#sum, this.#carry, this.#lanes];
     const addTo =

@@ -84,7 +84,7 @@ export function convLoops(context: KernelContext<ConvAttributes>): Stmt {
   });
 }
 
-/** The convolution in the form that has loops of its own, where it has one. */
+/** The convolution by dedicated loops, where these apply. */
 function windowsOf(
   context: KernelContext<WindowAttributes>,
   before: readonly Dim[],
@@ -170,8 +170,8 @@ export function convWeightGradientLoops(
 }
 
 /**
- * The extents of the padded input in which every window lies; the input's own where every window
- * certainly lies in it, so that it is read in place.
+ * The extents of the padded input that contains every window; the input's own where every window provably
+ * lies in it, so that it is read in place.
  */
 function fieldExtents(
   size: readonly Dim[],

@@ -23,10 +23,10 @@ import type { Windowed } from '../windowed/spec.js';
  * known when the kernel is built, the input is spread out with zeros between instead.
  */
 
-/** Code grows with the phases of all axes together; beyond this many the input is spread out. */
+/** Limit of phases, with which code size grows; beyond it the input is dilated with zeros. */
 const mostPhases = 9;
 
-/** The places `i = start + step * t` of the result along one axis, all reached by the same taps. */
+/** The result indices `i = start + step * t` along one axis that use the same taps. */
 interface Phase extends SpacedAxis {
   /** How many places. */
   readonly count: Dim;
@@ -39,7 +39,7 @@ interface Phase extends SpacedAxis {
   readonly reach: number;
 }
 
-/** One axis: its phases, and how the input lies in the field that they read. */
+/** One axis: its phases, and the layout of the input in the field that they read. */
 interface AxisPlan {
   readonly phases: readonly Phase[];
   readonly step: number;
@@ -122,7 +122,7 @@ export function convTransposeLoops(context: KernelContext<ConvTransposeAttribute
   return e.block(...weights.prepare, ...field.prepare, ...combinations.map(gather));
 }
 
-/** Of stride 1: a convolution by weights that are turned around, from outputs to channels. */
+/** Stride 1: a convolution by flipped weights, from outputs to channels. */
 function windowsOf(context: KernelContext<ConvTransposeAttributes>): Windowed | null {
   const { strides, before, dilation, groups, size } = context.attributes;
   const [[, outputs, ...count], [, channels, ...kernel]] = context.inputTypes.map(
@@ -152,7 +152,7 @@ function windowsOf(context: KernelContext<ConvTransposeAttributes>): Windowed | 
   });
 }
 
-/** What has been prepared already. */
+/** Drops the preparation, which has been done. */
 function ready({ at }: Prepared): Prepared {
   return { prepare: [], at };
 }

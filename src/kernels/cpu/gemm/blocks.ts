@@ -1,7 +1,7 @@
 import * as e from '../../../loop/language/build.js';
 import { fastTwoSum } from '../../../loop/language/compensation.js';
 import type { Buffer, Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import type { OuterRange } from './region.js';
+import type { LoopRange } from '../../../loop/language/team.js';
 import { blockEnd, isWithin, known, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 
@@ -29,7 +29,7 @@ export function isLong({ k, scalar }: Pick<Contraction, 'k' | 'scalar'>): boolea
  */
 export function overDepthBlocks(
   k: Expr,
-  { begin, end }: OuterRange,
+  { begin, end }: LoopRange,
   length: number,
   body: (from: Expr, to: Expr) => Stmt,
 ): Stmt {

@@ -1,7 +1,8 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import type { LoopRange } from '../../../loop/language/team.js';
 import { tiled } from './cover.js';
-import { type Divided, threadRange } from './region.js';
+import { type Divided, overKind } from './region.js';
 import { halvings, registerLanes } from './shape.js';
 import { known } from './sizes.js';
 import type { Contraction } from './spec.js';
@@ -9,7 +10,7 @@ import type { Contraction } from './spec.js';
 /** What to do with neighboring columns. */
 export type ColumnsBody = (start: Expr, width: number) => Stmt;
 
-/** The columns of a product that one thread has, in groups as wide as a tile or narrower. */
+/** The columns of a product, divided if they are what is, in groups as wide as a tile or narrower. */
 export interface Columns {
   /** Whether some may make whole tiles. */
   readonly hasWhole: boolean;
@@ -21,7 +22,7 @@ export interface Columns {
   all(body: ColumnsBody): Stmt;
 }
 
-/** The columns that fall to this thread, for tiles of `full` columns. */
+/** For tiles of `full` columns. */
 export function columnsOf(spec: Contraction, divided: Divided, full: number): Columns {
   const size = known(spec.n);
   const parts = size === null ? ofAny(spec, divided, full) : ofSize(spec, size, divided, full);
@@ -31,32 +32,41 @@ export function columnsOf(spec: Contraction, divided: Divided, full: number): Co
 type Parts = Omit<Columns, 'all'>;
 
 function ofAny(spec: Contraction, divided: Divided, full: number): Parts {
-  const { begin, end } = threadRange(spec, divided, 'columns', full);
-  const behind = e.sub(end, e.rem(e.sub(end, begin), full));
+  const behind = ({ begin, end }: LoopRange): Expr => e.sub(end, e.rem(e.sub(end, begin), full));
   const narrower = halvings(registerLanes(spec)).filter((width) => width < full);
+  const over = (body: (range: LoopRange) => Stmt): Stmt =>
+    overKind(spec, divided, 'columns', full, body);
   return {
     hasWhole: true,
-    whole: wholeTiles(begin, behind, full),
-    rest: (body) => tiled('j', { begin: behind, end }, narrower, body),
+    whole: (body) =>
+      over((range) => wholeTiles({ begin: range.begin, end: behind(range) }, full, body)),
+    rest: (body) =>
+      over((range) => tiled('j', { begin: behind(range), end: range.end }, narrower, body)),
   };
 }
 
 function ofSize(spec: Contraction, size: number, divided: Divided, full: number): Parts {
-  const { team } = spec.context;
   const width = size % full;
   const behind = e.i32(size - width);
-  const { begin, end } = threadRange({ ...spec, n: behind }, divided, 'columns', full);
   return {
     hasWhole: size >= full,
-    whole: size < full ? () => e.block() : wholeTiles(begin, end, full),
+    whole: (body) => {
+      if (size < full) return e.block();
+      const whole = { ...spec, n: behind };
+      return overKind(whole, divided, 'columns', full, (range) => wholeTiles(range, full, body));
+    },
     rest: (body) => {
       if (width === 0) return e.block();
-      const isLast = e.eq(e.add(team.index, 1), team.count);
-      return divided === 'columns' ? e.ifThen(isLast, body(behind, width)) : body(behind, width);
+      // In the stretch that has it of all columns: the last one, which has fewest of the whole tiles.
+      return overKind(spec, divided, 'columns', full, ({ begin, end }) => {
+        if (divided !== 'columns') return body(behind, width);
+        const isHere = e.and(e.le(begin, behind), e.lt(behind, end));
+        return e.ifThen(isHere, body(behind, width));
+      });
     },
   };
 }
 
-function wholeTiles(begin: Expr, end: Expr, full: number): Columns['whole'] {
-  return (body) => e.forLoop('j', begin, end, (j) => body(j, full), { step: full });
+function wholeTiles({ begin, end }: LoopRange, full: number, body: ColumnsBody): Stmt {
+  return e.forLoop('j', begin, end, (j) => body(j, full), { step: full });
 }

@@ -1,6 +1,6 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
-import type { OuterRange } from './region.js';
+import type { LoopRange } from '../../../loop/language/team.js';
 import { blockEnd, isWithin, known } from './sizes.js';
 
 /** The heights of the tiles behind the full ones: what is left, or single rows where that is not known. */
@@ -12,7 +12,7 @@ export function remainders(extent: Expr, step: number): readonly number[] {
 /** Covers a range with tiles of the first size while they fit, then of the next. */
 export function tiled(
   name: string,
-  range: OuterRange,
+  range: LoopRange,
   sizes: readonly number[],
   body: (start: Var, size: number) => Stmt,
 ): Stmt {

@@ -2,7 +2,7 @@ import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { type ColumnsBody, columnsOf } from './columns.js';
 import { alongDepth, remainders, tiled } from './cover.js';
-import { dividedOf, threadRange } from './region.js';
+import { dividedOf, overKind } from './region.js';
 import { balanced, registerLanes, narrowLaneCount, tallest, type TileShape } from './shape.js';
 import { indices, product } from './sizes.js';
 import type { Contraction } from './spec.js';
@@ -27,9 +27,8 @@ export function contractDirect(spec: Contraction, shape: TileShape, depth?: numb
   const columns = columnsOf(spec, divided, full);
   const overRows = (vectors: number, body: (rows: readonly Expr[]) => Stmt): Stmt => {
     const height = Math.min(shape.rows, balanced(m, tallest(spec.context.target, vectors)));
-    const range = threadRange(spec, divided, 'rows', height);
-    return tiled('i', range, [height, ...remainders(m, height)], (i, rows) =>
-      body(indices(i, rows)),
+    return overKind(spec, divided, 'rows', height, (range) =>
+      tiled('i', range, [height, ...remainders(m, height)], (i, rows) => body(indices(i, rows))),
     );
   };
   const across = (part: DepthRange): Stmt => {
@@ -44,12 +43,13 @@ export function contractDirect(spec: Contraction, shape: TileShape, depth?: numb
     );
     return e.block(rowByRow, columns.rest(down));
   };
-  const products = threadRange(spec, divided, 'batch', 1);
   const waiting = depth === undefined ? tileSums(spec, shape) : waitingSums(spec, shape);
-  return e.forLoop('batch', products.begin, products.end, (batch) => {
-    if (depth === undefined) return across({ batch, from: e.i32(0), to: k, waiting });
-    return alongDepth(k, depth, (from, to) => across({ batch, from, to, waiting }));
-  });
+  return overKind(spec, divided, 'batch', 1, ({ begin, end }) =>
+    e.forLoop('batch', begin, end, (batch) => {
+      if (depth === undefined) return across({ batch, from: e.i32(0), to: k, waiting });
+      return alongDepth(k, depth, (from, to) => across({ batch, from, to, waiting }));
+    }),
+  );
 }
 
 /** Where all sums of a product wait. */

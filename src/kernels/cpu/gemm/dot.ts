@@ -4,7 +4,7 @@ import {
   addBlock, addToLast, type BlockSums, blockSums, blockTerms, isLong, overDepthBlocks, pairwise, putBlock,
 } from './blocks.js'; // prettier-ignore
 import { remainders, tiled } from './cover.js';
-import { dividedOf, threadRange } from './region.js';
+import { dividedOf, overKind } from './region.js';
 import { registerLanes } from './shape.js';
 import { indices } from './sizes.js';
 import type { Contraction } from './spec.js';
@@ -21,15 +21,20 @@ export interface DotShape {
  */
 export function contractDot(spec: Contraction, { rows, columns }: DotShape): Stmt {
   const divided = dividedOf(spec, rows, columns);
-  const { begin, end } = threadRange(spec, divided, 'batch', 1);
-  const down = threadRange(spec, divided, 'rows', rows);
-  const across = threadRange(spec, divided, 'columns', columns);
   const sums = Math.max(sumsInFlight, rows * columns);
   const memory = isLong(spec) ? blockSums(spec, e.i32(sums * registerLanes(spec))) : null;
-  return e.forLoop('batch', begin, end, (batch) =>
-    tiled('i', down, [rows, ...remainders(spec.m, rows)], (i, height) =>
-      tiled('j', across, [columns, 1], (j, width) =>
-        products(spec, memory, batch, indices(i, height), indices(j, width)),
+  const eachRow = (body: (i: Expr, height: number) => Stmt): Stmt =>
+    overKind(spec, divided, 'rows', rows, (down) =>
+      tiled('i', down, [rows, ...remainders(spec.m, rows)], body),
+    );
+  const eachColumn = (body: (j: Expr, width: number) => Stmt): Stmt =>
+    overKind(spec, divided, 'columns', columns, (across) => tiled('j', across, [columns, 1], body));
+  return overKind(spec, divided, 'batch', 1, ({ begin, end }) =>
+    e.forLoop('batch', begin, end, (batch) =>
+      eachRow((i, height) =>
+        eachColumn((j, width) =>
+          products(spec, memory, batch, indices(i, height), indices(j, width)),
+        ),
       ),
     ),
   );

@@ -13,21 +13,24 @@ export interface RowBlock {
   readonly i1: Expr;
 }
 
-/** Where tiles find rows of `a`: where they are, or in a copy as they lie along `k`, or side by side. */
+/** Source of a tile's rows of `a`: in place, or in a copy, contiguous along `k` or interleaved. */
 export type LeftForm = 'in place' | 'in rows' | 'interleaved';
 
 /** The left operand of a product, block by block. */
 export interface LeftOperand {
-  /** Comes before a block is read. */
+  /** Runs before a block is read. */
   prepare(block: RowBlock): Stmt;
-  /** How a tile of `count` rows from `first` on reads them. */
+  /** Reader for a tile of `count` rows from `first` on. */
   read(block: RowBlock, first: Expr, count: number): Contraction['a'];
 }
 
-/** Rows of a copy are not a power of two apart: they would compete for the same lines of the first cache. */
+/**
+ * Padding between rows of a copy, whose distance must not be a power of two: they would compete for the same
+ * sets of the first-level cache.
+ */
 const between = 16;
 
-/** For tiles of `rows` rows, or what is left of them, and blocks of at most `blockRows`. */
+/** For tiles of `rows` rows, or the remainder, and blocks of at most `blockRows`. */
 export function leftOf(
   spec: Contraction,
   form: LeftForm,

@@ -1,11 +1,10 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { isAlone } from '../../../loop/language/team.js';
 import type { PackedMemory } from '../../../ops/declare/lowering.js';
 import { columnsOf } from './columns.js';
 import { alongDepth } from './cover.js';
 import { type LeftForm, leftOf, overRows, type RowBlock } from './left.js';
-import { dividedOf, threadRange } from './region.js';
+import { dividedOf, overKind } from './region.js';
 import { type Panel, rightOf } from './right.js';
 import { balanced, type Blocking, registerLanes, type TileShape } from './shape.js';
 import { blockEnd, indices, isWithin, lesserSize, product } from './sizes.js';
@@ -63,7 +62,7 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
     );
   };
   // All threads share what is kept: each has columns of its own, so that no two make the same panel.
-  const divided = kept === null ? dividedOf(spec, rows, full) : isAlone(spec.context.team) ? 'nothing' : 'columns'; // prettier-ignore
+  const divided = kept === null ? dividedOf(spec, rows, full) : spec.context.isDivided ? 'columns' : 'nothing'; // prettier-ignore
   const columns = columnsOf(spec, divided, full);
   const pass = (block: RowBlock, panel: Panel): Stmt =>
     overRows(spec, rows, block, (i, count) => multiply(block, panel, i, count));
@@ -86,18 +85,25 @@ export function contractPacked(spec: Contraction, form: PackedForm): Stmt {
     columns.all((start, width) =>
       pass(block, { batch: block.batch, start, width, from: e.i32(0), to: k }),
     );
-  const products = threadRange(spec, divided, 'batch', 1);
-  const down = threadRange(spec, divided, 'rows', rows);
   const work = (block: RowBlock): Stmt =>
     e.block(left.prepare(block), form.isWhole ? allCopied(block) : panelByPanel(block));
-  const all = e.forLoop('batch', products.begin, products.end, (batch) => {
-    const { begin, end } = down;
-    // A loop of one block would differ from size to size by its step alone (`loop/optimize/lift.ts`).
-    const blocks = isWithin(m, blockRows)
-      ? work({ batch, i0: begin, i1: end })
-      : e.forLoop('rows', begin, end, (i0) => work({ batch, i0, i1: blockEnd(i0, blockRows, end) }), { step: blockRows }); // prettier-ignore
-    return form.isWhole ? e.block(copyAll(batch), blocks) : blocks;
-  });
+  const eachBlock = (batch: Expr): Stmt =>
+    overKind(
+      spec,
+      divided,
+      'rows',
+      rows,
+      ({ begin, end }) =>
+      // A loop of one block would differ from size to size by its step alone (`loop/optimize/lift.ts`).
+      isWithin(m, blockRows)
+        ? work({ batch, i0: begin, i1: end })
+        : e.forLoop('rows', begin, end, (i0) => work({ batch, i0, i1: blockEnd(i0, blockRows, end) }), { step: blockRows }), // prettier-ignore
+    );
+  const all = overKind(spec, divided, 'batch', 1, (products) =>
+    e.forLoop('batch', products.begin, products.end, (batch) =>
+      form.isWhole ? e.block(copyAll(batch), eachBlock(batch)) : eachBlock(batch),
+    ),
+  );
   return e.block(right.begin, all);
 }
 

@@ -3,18 +3,18 @@ import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
 import { pieces } from './shape.js';
 import { divides } from './sizes.js';
 
-/** Some neighbors along an outer index of an operand, rows of `a` or columns of `b`, and a stretch of `k`. */
+/** Neighbors along an outer index of an operand, rows of `a` or columns of `b`, in a range of `k`. */
 export interface PanelSource {
-  /** The element at an outer index and a position along `k`; either may be a vector. */
+  /** The element at an outer index and an index of `k`; either may be a vector. */
   read(outer: Expr, k: Expr): Expr;
   readonly start: Expr;
   readonly width: number;
-  /** Where along `k` it begins and ends. */
+  /** Range along `k`. */
   readonly from: Expr;
   readonly to: Expr;
 }
 
-/** Copies neighbors so that what one step along `k` needs lies side by side: `[k][width]`, from `place` on. */
+/** Packs neighbors so that the operands of one step along `k` are contiguous: `[k][width]`, from `place` on. */
 export function packInterleaved(
   into: Buffer,
   place: Expr,
@@ -34,8 +34,9 @@ export function packInterleaved(
 }
 
 /**
- * The same where neighbors lie far apart and each along `k`: element by element, a cache line of each at a
- * time, whose elements go to as many rows, so that their lines fill up in the first cache.
+ * `packInterleaved` for neighbors that are far apart and contiguous along `k`: element by element, a cache
+ * line of each at a time, whose elements go to as many rows, so that their lines fill up in the first-level
+ * cache.
  */
 export function packTurned(
   into: Buffer,
@@ -73,7 +74,7 @@ export interface RowSource extends Pick<PanelSource, 'read'> {
   readonly depth: Expr;
 }
 
-/** Copies rows as they lie, `distance` apart. */
+/** Copies rows, `distance` apart. */
 export function packRows(
   into: Buffer,
   distance: Expr,

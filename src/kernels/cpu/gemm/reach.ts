@@ -2,8 +2,8 @@ import type { Expr } from '../../../loop/language/nodes.js';
 import { visitExprs } from '../../../loop/language/visit.js';
 
 /**
- * Whether the lanes of an operand lie side by side in memory wherever it reads some, so that one load
- * serves them all; false too where that is not evident from its indices.
+ * True when the lanes of every load in an operand are contiguous, so that one vector load serves them all;
+ * false too where that is not evident from its indices.
  */
 export function isContiguous(operand: Expr): boolean {
   return loadsOf(operand).every((load) => {
@@ -12,14 +12,17 @@ export function isContiguous(operand: Expr): boolean {
   });
 }
 
-/** Whether an operand is cheap enough to be computed again for every tile that needs it. */
+/** True for an operand that is cheap enough to be recomputed for every tile. */
 export function isPlain(operand: Expr): boolean {
   let nodes = 0;
   visitExprs([operand], () => void nodes++);
   return nodes <= 12 && loadsOf(operand).length <= 1;
 }
 
-/** Whether an operand is decided by what it reads and these indices: by no size that may be another in each run. */
+/**
+ * True for an operand that depends on its loads and these indices only: on no size that may differ between
+ * runs.
+ */
 export function isDecidedBy(operand: Expr, indices: readonly Expr[]): boolean {
   let isDecided = true;
   visitExprs([operand], (expr) => {
@@ -36,7 +39,7 @@ function loadsOf(operand: Expr): Extract<Expr, { kind: 'load' }>[] {
   return loads;
 }
 
-/** How far an index moves from lane to lane, or null if that is not evident. */
+/** Stride of an index from lane to lane, or null if that is not evident. */
 function laneStep(index: Expr): number | null {
   if (index.type.lanes === 1 || index.kind === 'const' || index.kind === 'broadcast') return 0;
   if (index.kind === 'ramp')

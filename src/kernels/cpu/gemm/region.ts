@@ -1,14 +1,8 @@
 import * as e from '../../../loop/language/build.js';
-import type { Expr } from '../../../loop/language/nodes.js';
-import { isAlone, shareOf } from '../../../loop/language/team.js';
+import type { Expr, Stmt } from '../../../loop/language/nodes.js';
+import { overRange, type LoopRange } from '../../../loop/language/team.js';
 import { known } from './sizes.js';
 import type { Contraction } from './spec.js';
-
-/** Outer indices `begin <= i < end`. */
-export interface OuterRange {
-  readonly begin: Expr;
-  readonly end: Expr;
-}
 
 /** Along which index a product is divided among threads. */
 export type Divided = 'batch' | 'rows' | 'columns' | 'nothing';
@@ -21,11 +15,11 @@ const manyShares = 8;
  * more steps. The operand of the other one is then read, and packed, by every thread.
  */
 export function dividedOf(
-  { context: { team }, batch, m, n }: Contraction,
+  { context: { isDivided }, batch, m, n }: Contraction,
   rowStep: number,
   columnStep: number,
 ): Divided {
-  if (isAlone(team)) return 'nothing';
+  if (!isDivided) return 'nothing';
   const steps = (extent: Expr, step: number): number => {
     const size = known(extent);
     return size === null ? manyShares : Math.ceil(size / step);
@@ -36,14 +30,14 @@ export function dividedOf(
   return down >= across ? 'rows' : 'columns';
 }
 
-/** What falls to this thread of the indices of one kind, in whole steps. */
-export function threadRange(
-  { context: { team }, batch, m, n }: Contraction,
+/** The indices of one kind, in stretches of whole steps where it is the one that is divided. */
+export function overKind(
+  { batch, m, n }: Pick<Contraction, 'batch' | 'm' | 'n'>,
   divided: Divided,
   kind: Exclude<Divided, 'nothing'>,
   step: number,
-): OuterRange {
-  const extent = { batch, rows: m, columns: n }[kind];
-  const all = { begin: e.i32(0), end: extent };
-  return divided === kind ? shareOf(team, all.begin, all.end, step) : all;
+  body: (range: LoopRange) => Stmt,
+): Stmt {
+  const end = { batch, rows: m, columns: n }[kind];
+  return overRange(divided === kind, { begin: e.i32(0), end }, step, body);
 }

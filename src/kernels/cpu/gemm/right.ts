@@ -7,7 +7,7 @@ import { lesserSize, product } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 import { along } from './tile.js';
 
-/** Neighboring columns, as many as a tile has, and a stretch of `k`. */
+/** Neighboring columns, as many as a tile has, in a range of `k`. */
 export interface Panel {
   readonly batch: Expr;
   readonly start: Expr;
@@ -18,27 +18,27 @@ export interface Panel {
 
 /** The right operand of a product, in panels. */
 export interface RightOperand {
-  /** Comes before all else. */
+  /** Runs before all else. */
   readonly begin: Stmt;
-  /** Copies a panel. */
+  /** Packs a panel. */
   copy(panel: Panel): Stmt;
-  /** How tiles read it. */
+  /** Reader for tiles. */
   read(panel: Panel): Contraction['b'];
 }
 
 export interface RightForm {
-  /** Whether columns lie along `k`, so that they have to be turned. */
+  /** True when columns are contiguous along `k`, so that packing transposes. */
   readonly isTurned: boolean;
-  /** The widest panel, and the most of `k` in it. */
+  /** Width of the widest panel, and its greatest depth. */
   readonly width: number;
   readonly depth: number;
-  /** Whether all panels have room, or one at a time. */
+  /** True when there is memory for all panels, false for one at a time. */
   readonly isWhole: boolean;
-  /** Memory in which panels may be there already; null where they are not. */
+  /** Memory in which panels may be present already; null where they are not. */
   readonly kept: PackedMemory | null;
 }
 
-/** The elements of panels, all of them where they are kept or copied as a whole. */
+/** The elements of panels: all of them where they are kept or packed as a whole. */
 export function roomForPanels(
   k: number,
   n: number,
@@ -53,7 +53,7 @@ export function rightOf(spec: Contraction, form: RightForm): RightOperand {
   const { isTurned, width, depth, isWhole, kept } = form;
   const size = isWhole ? product(k, n) : product(lesserSize(k, depth), width);
   const copies = kept?.buffer ?? context.scratch('panels', sumDTypes[scalar], size);
-  /** 1 where panels are kept, so that each has its place; 0 where all are in the same. */
+  /** 1 where panels are kept, so that each has its own memory; 0 where all share the same. */
   const stays = e.variable('stays', 'i32');
   const place = ({ start, from, width }: Panel): Expr => {
     const whole = e.add(e.mul(start, k), e.mul(from, width));

@@ -10,11 +10,11 @@ export interface TileShape {
   readonly vectors: number;
 }
 
-/** How much is worked off at a time. */
+/** Block sizes of a product. */
 export interface Blocking {
   /** Rows of `a` that pass over a panel of `b`. */
   readonly blockRows: number;
-  /** The most of `k` that a panel holds. */
+  /** Depth of a panel. */
   readonly blockDepth: number;
 }
 
@@ -27,8 +27,8 @@ export function registerLanes({
 }
 
 /**
- * The vectors that make up so many elements: whole ones, halves of them, halves of those, and single lanes. Of
- * wide vectors no halves of 128-bit registers are made, for which GCC takes general registers.
+ * The vectors that make up so many elements: whole ones, halves of them, halves of those, and single lanes.
+ * 128-bit registers of wide vectors are not halved, for which GCC uses general registers.
  */
 export function pieces(
   width: number,
@@ -42,7 +42,7 @@ export function pieces(
   return found;
 }
 
-/** The numbers of lanes that vectors are made of, from whole vectors to single lanes. */
+/** Lane counts of vectors, from whole vectors to single lanes. */
 export function halvings(lanes: number): readonly number[] {
   const least = lanes > narrowLaneCount ? narrowLaneCount : 2;
   const found: number[] = [];
@@ -50,12 +50,12 @@ export function halvings(lanes: number): readonly number[] {
   return [...found, 1];
 }
 
-/** Vectors of no more lanes are narrow: what is done lane by lane costs little. */
+/** Lane count up to which vectors are narrow: lane-by-lane code costs little. */
 export const narrowLaneCount = 4;
 
 /**
- * The tile that takes the least time for so many rows and columns, by what limits its innermost loop, of
- * all tiles whose sums and operands fit the registers. Without sizes, the one that is best for large ones.
+ * The tile with the least time for so many rows and columns, by the bottleneck of its innermost loop, of all
+ * tiles whose sums and operands fit the registers. Without sizes, the one that is best for large ones.
  */
 export function bestTile(target: Target, m: Expr, n: Expr, lanes: number): TileShape {
   const tiles = (size: number | null, extent: number): number => {
@@ -75,16 +75,16 @@ export function bestTile(target: Target, m: Expr, n: Expr, lanes: number): TileS
   return best;
 }
 
-/** What rounding makes of costs that are alike: of those, narrower tiles are better at the edge. */
+/** Tolerance for equal costs: of equals, narrower tiles are better at the edge. */
 const equal = 1 - 1e-9;
 
-/** Wider tiles are all limited by arithmetic, as narrower ones are, and waste more at the edge. */
+/** Width limit: wider tiles are all limited by arithmetic, as narrower ones are, and waste more at the edge. */
 const mostVectors = 4;
 
 /**
- * Registers hold the sums, one row of `b`, and what is loaded of `a`: one element at a time where an
- * instruction adds a product to a sum; else V8 issues all loads of the loop before the arithmetic, whose
- * products take one more (decision 4).
+ * Registers hold the sums, one row of `b`, and the loaded elements of `a`: one at a time where multiply-add
+ * is one instruction; otherwise V8 issues all loads of the loop before the arithmetic, whose products take
+ * one more (decision 4).
  */
 function fits(target: Target, rows: number, vectors: number): boolean {
   const others = target.fusesMultiplyAdd ? 1 : rows + 1;
@@ -98,30 +98,30 @@ export function tallest(target: Target, vectors: number): number {
   return rows;
 }
 
-/** A height of no more than `most` of which the rows, where known, need no more tiles, and which wastes least. */
+/** A height of no more than `most` that needs no more tiles for the rows, where known, and wastes least. */
 export function balanced(m: Expr, most: number): number {
   const rows = known(m);
   if (rows === null || rows === 0) return most;
   return Math.ceil(rows / Math.ceil(rows / most));
 }
 
-/** Half cycles of one step along `k`, for two units that multiply and add, and two that load. */
+/** Half cycles of one step along `k`, for two multiply-add units and two load units. */
 function stepCost(target: Target, rows: number, vectors: number): number {
   const arithmetic = rows * vectors * (target.fusesMultiplyAdd ? 1 : 2);
   return Math.max(arithmetic, rows + vectors, latency) + counting;
 }
 
-/** Until a sum can be added to again. */
+/** Latency of an addition. */
 const latency = 8;
 
-/** What counting and branching take of a step. */
+/** Loop overhead of a step. */
 const counting = 1;
 
 /**
- * Blocks after the caches: half of the second one for a panel of `b`. `k` is cut as rarely as possible: between
- * its parts all sums go to memory and come back. Rows of `a` come back for each panel, soon enough to stay in
- * the cache behind it and in order, so that they are fetched ahead of time; where all of `b` is copied only once,
- * blocks of them stay in the second cache.
+ * Block sizes by the caches: half of the second-level one for a panel of `b`. `k` is cut as rarely as
+ * possible: between its parts all sums are stored and reloaded. Rows of `a` are reread for each panel, soon
+ * enough to stay in the next cache and in order, so that they are prefetched; where all of `b` is packed only
+ * once, blocks of them stay in the second-level cache.
  */
 export function blockingFor(
   target: Target,
@@ -139,11 +139,11 @@ export function blockingFor(
   };
 }
 
-/** Bytes that may be expected to stay in the last cache, which is shared with others. */
+/** Bytes that may be expected to stay in the last-level cache, which is shared with others. */
 const lastCache = 2 ** 22;
 
-/** What is reckoned with where `k` is not known. */
+/** Assumed depth when `k` is unknown. */
 const unknownDepth = 1024;
 
-/** Fewer rows would not pay for copying a panel. */
+/** Least number of rows that pays for packing a panel. */
 const leastRows = 96;

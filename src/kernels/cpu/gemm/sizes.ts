@@ -1,12 +1,12 @@
 import * as e from '../../../loop/language/build.js';
 import type { Expr } from '../../../loop/language/nodes.js';
 
-/** The value of a size that is known now, else null. */
+/** The value of a static size, else null. */
 export function known(size: Expr): number | null {
   return size.kind === 'const' ? Number(size.value) : null;
 }
 
-/** Whether a size is certainly no more than `limit`. */
+/** True when a size is provably at most `limit`. */
 export function isWithin(size: Expr, limit: number): boolean {
   const value = known(size);
   return value !== null && value <= limit;
@@ -29,13 +29,13 @@ export function indices(start: Expr, count: number, step: number = 1): Expr[] {
   return Array.from({ length: count }, (_, at) => (at === 0 ? start : e.add(start, at * step)));
 }
 
-/** Whether a size is certainly a multiple of `step`. */
+/** True when a size is provably a multiple of `step`. */
 export function divides(size: Expr, step: number): boolean {
   const value = known(size);
   return value !== null && value % step === 0;
 }
 
-/** Where a block of `step` that begins at `start` ends. */
+/** End of a block of `step` that begins at `start`. */
 export function blockEnd(start: Expr, step: number, extent: Expr): Expr {
   return isWithin(extent, step) ? extent : e.min(e.add(start, step), extent);
 }

@@ -23,8 +23,8 @@ import type { PackedAllocator, KernelContext } from '../../../ops/declare/loweri
  * - Any extent may be 0: with `k` 0 every stored sum is 0; with another 0 nothing is stored.
  */
 export interface Contraction {
-  /** Where temporary memory comes from, what the kernel is made for, and who runs it. */
-  readonly context: Pick<KernelContext<never>, 'scratch' | 'target' | 'team'>;
+  /** Source of scratch memory, target of the kernel, and whether its results are divided. */
+  readonly context: Pick<KernelContext<never>, 'scratch' | 'target' | 'isDivided'>;
   /** The type of operands, products and sums. Integer sums wrap. */
   readonly scalar: Exclude<Scalar, 'bool'>;
   readonly batch: Expr;

@@ -10,7 +10,7 @@ import {
   pairwise,
   putBlock,
 } from './blocks.js';
-import { dividedOf, threadRange } from './region.js';
+import { dividedOf, overKind } from './region.js';
 import { blockEnd, indices } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 
@@ -47,69 +47,70 @@ export function contractStreaming(spec: Contraction, mostRows: number): Stmt {
       );
     });
 
-  const divided = dividedOf({ ...spec, m: e.i32(1) }, 1, columnsTogether);
-  const products = threadRange(spec, divided, 'batch', 1);
-  const columns = threadRange(spec, divided, 'columns', columnsTogether);
-  return e.forLoop('batch', products.begin, products.end, (batch) =>
-    e.forLoop(
-      'columns',
-      columns.begin,
-      columns.end,
-      (j0) => {
-        const width = e.sub(blockEnd(j0, blockColumns, columns.end), j0);
-        const eachRow = (visit: (i: Var, j: Expr, count: number) => Stmt): Stmt =>
-          e.forLoop('i', 0, m, (i) => alongRow(width, lanes, (j, count) => visit(i, j, count)));
-        const clear = eachRow((i, j, count) =>
-          e.store(sums, vectorAt(e.add(row(i), j), count), e.constant(scalar, 0)),
-        );
-        const accumulate = (begin: Expr, end: Expr): Stmt => {
-          const whole = e.sub(end, e.rem(e.sub(end, begin), rowsAtOnce));
-          return e.block(
-            e.forLoop('k', begin, whole, (kk) => addRows(batch, j0, width, kk, rowsAtOnce), {
-              step: rowsAtOnce,
-            }),
-            e.forLoop('k', whole, end, (kk) => addRows(batch, j0, width, kk, 1)),
-          );
-        };
-        const store = eachRow((i, j, count) =>
-          spec.store(
-            batch,
-            i,
-            vectorAt(e.add(j0, j), count),
-            e.load(sums, vectorAt(e.add(row(i), j), count)),
+  // Of one row, columns are what there is to divide.
+  const chosen = dividedOf({ ...spec, m: e.i32(1) }, 1, columnsTogether);
+  const divided = chosen === 'rows' ? 'columns' : chosen;
+  const block = (batch: Expr, j0: Expr, j1: Expr): Stmt => {
+    const width = e.sub(j1, j0);
+    const eachRow = (visit: (i: Var, j: Expr, count: number) => Stmt): Stmt =>
+      e.forLoop('i', 0, m, (i) => alongRow(width, lanes, (j, count) => visit(i, j, count)));
+    const clear = eachRow((i, j, count) =>
+      e.store(sums, vectorAt(e.add(row(i), j), count), e.constant(scalar, 0)),
+    );
+    const accumulate = (begin: Expr, end: Expr): Stmt => {
+      const whole = e.sub(end, e.rem(e.sub(end, begin), rowsAtOnce));
+      return e.block(
+        e.forLoop('k', begin, whole, (kk) => addRows(batch, j0, width, kk, rowsAtOnce), {
+          step: rowsAtOnce,
+        }),
+        e.forLoop('k', whole, end, (kk) => addRows(batch, j0, width, kk, 1)),
+      );
+    };
+    const store = eachRow((i, j, count) =>
+      spec.store(
+        batch,
+        i,
+        vectorAt(e.add(j0, j), count),
+        e.load(sums, vectorAt(e.add(row(i), j), count)),
+      ),
+    );
+    if (memory === null) return e.block(clear, accumulate(e.i32(0), k), store);
+    const each = (visit: (place: Expr, sum: Var) => Stmt): Stmt =>
+      eachRow((i, j, count) => {
+        const place = vectorAt(e.add(row(i), j), count);
+        const sum = e.variable('sum', scalar, count);
+        return e.block(e.declare(sum, e.load(sums, place)), visit(place, sum));
+      });
+    const last = each((place, sum) =>
+      e.block(addToLast(memory, place, sum), e.store(sums, place, sum)),
+    );
+    return overDepthBlocks(k, { begin: e.i32(0), end: k }, blockTerms * rowsAtOnce, (from, to) =>
+      e.block(
+        clear,
+        accumulate(from, to),
+        e.ifThen(
+          e.ge(to, k),
+          e.block(e.ifThen(e.gt(from, 0), last), store),
+          e.ifThen(
+            e.gt(from, 0),
+            each((place, sum) => addBlock(memory, place, sum)),
+            each((place, sum) => putBlock(memory, place, sum)),
           ),
-        );
-        if (memory === null) return e.block(clear, accumulate(e.i32(0), k), store);
-        const each = (visit: (place: Expr, sum: Var) => Stmt): Stmt =>
-          eachRow((i, j, count) => {
-            const place = vectorAt(e.add(row(i), j), count);
-            const sum = e.variable('sum', scalar, count);
-            return e.block(e.declare(sum, e.load(sums, place)), visit(place, sum));
-          });
-        const last = each((place, sum) =>
-          e.block(addToLast(memory, place, sum), e.store(sums, place, sum)),
-        );
-        return overDepthBlocks(
-          k,
-          { begin: e.i32(0), end: k },
-          blockTerms * rowsAtOnce,
-          (from, to) =>
-            e.block(
-              clear,
-              accumulate(from, to),
-              e.ifThen(
-                e.ge(to, k),
-                e.block(e.ifThen(e.gt(from, 0), last), store),
-                e.ifThen(
-                  e.gt(from, 0),
-                  each((place, sum) => addBlock(memory, place, sum)),
-                  each((place, sum) => putBlock(memory, place, sum)),
-                ),
-              ),
-            ),
-        );
-      },
-      { step: blockColumns },
+        ),
+      ),
+    );
+  };
+  return overKind(spec, divided, 'batch', 1, ({ begin, end }) =>
+    e.forLoop('batch', begin, end, (batch) =>
+      overKind(spec, divided, 'columns', columnsTogether, (columns) =>
+        e.forLoop(
+          'columns',
+          columns.begin,
+          columns.end,
+          (j0) => block(batch, j0, blockEnd(j0, blockColumns, columns.end)),
+          { step: blockColumns },
+        ),
+      ),
     ),
   );
 }

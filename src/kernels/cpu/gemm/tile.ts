@@ -8,33 +8,33 @@ import { registerLanes, pieces, type TileShape } from './shape.js';
 import { indices } from './sizes.js';
 import { type Contraction, sumDTypes } from './spec.js';
 
-/** A stretch of `k` of one product of the batch. */
+/** A range of `k` of one product of the batch. */
 export interface DepthRange {
   readonly batch: Expr;
   readonly from: Expr;
   readonly to: Expr;
-  /** Where sums wait between stretches, or between the blocks of long sums; null where there is but one stretch. */
+  /** Memory for sums between ranges, or between the blocks of long sums; null for a single range. */
   readonly waiting: WaitingSums | TileSums | null;
 }
 
 /**
- * A tile adds the sums of so many blocks of so many terms to each other before it adds them to those of all of `k`,
- * since carrying takes about as long as five steps of a tile. No term is rounded more often than in one block of
+ * Number of blocks whose sums a tile adds before it adds them to those of all of `k`, since compensation
+ * costs about as much as five steps of a tile. No term is rounded more often than in one block of
  * `blockTerms` alone, and equal terms by no more.
  */
 const tileBlock = 48;
 const tileGroup = 6 * tileBlock;
 
-/** Sums that wait in memory until the next stretch of `k`. */
+/** Sums in memory between ranges of `k`. */
 export interface WaitingSums {
   readonly buffer: Buffer;
-  /** How far behind a sum its carry is; null where sums are short, and wait as they are. */
+  /** Offset from a sum to its compensation; null where sums are short, and not compensated. */
   readonly carry: Expr | null;
-  /** Where the sums of one tile wait between the blocks of a group; null where sums are short. */
+  /** Memory for the sums of one tile between the blocks of a group; null where sums are short. */
   readonly group: Buffer | null;
-  /** Where the sums of a row begin. */
+  /** Start of the sums of a row. */
   row(i: Expr): Expr;
-  /** The column that comes first in a row. */
+  /** The first column of a row. */
   readonly first: Expr;
 }
 
@@ -44,7 +44,7 @@ export interface TileSums extends BlockSums {
   readonly row: null;
 }
 
-/** Memory for so many sums of tiles of at most such a shape: with their carries where they are long. */
+/** Memory for so many sums of tiles of at most such a shape, with compensation where they are long. */
 export function memoryForSums(
   spec: Contraction,
   shape: TileShape,
@@ -56,7 +56,10 @@ export function memoryForSums(
   return { buffer, carry: null, group: null };
 }
 
-/** Where the sums of tiles of at most such a shape wait between the blocks of all of `k`, if there may be several. */
+/**
+ * Memory for the sums of tiles of at most such a shape between the blocks of all of `k`, if there may be
+ * several.
+ */
 export function tileSums(spec: Contraction, shape: TileShape): TileSums | null {
   if (!isLong(spec)) return null;
   const sums = blockSums(spec, e.i32(sumsOf(spec, shape)));
@@ -72,7 +75,7 @@ function sumsOf(spec: Contraction, { rows, vectors }: TileShape): number {
   return rows * vectors * registerLanes(spec);
 }
 
-/** The columns of a tile, in as few vectors as they make. */
+/** The columns of a tile, in as few vectors as possible. */
 export function columnsAt(j: Expr, width: number, lanes: number): Expr[] {
   return pieces(width, lanes).map(({ start, count }) => {
     const at = start === 0 ? j : e.add(j, start);
@@ -80,13 +83,13 @@ export function columnsAt(j: Expr, width: number, lanes: number): Expr[] {
   });
 }
 
-/** The place of columns, one or several side by side, in a row that begins at `start`. */
+/** The position of columns, one or several contiguous ones, in a row that begins at `start`. */
 export function along(start: Expr, columns: Expr): Expr {
   const { lanes } = columns.type;
   return e.add(lanes === 1 ? start : e.broadcast(start, lanes), columns);
 }
 
-/** One register tile: all its sums live in locals while a stretch of `k`, or a block of it, runs. */
+/** One register tile: all its sums are locals during a range of `k`, or a block of it. */
 export function registerTile(
   spec: Contraction,
   part: DepthRange,

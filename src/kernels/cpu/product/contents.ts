@@ -5,7 +5,7 @@ import { wideDType } from '../../../ops/loops.js';
 import type { Access, KernelContext } from '../../../ops/declare/lowering.js';
 import { type Prepared, rowMajor } from './offsets.js';
 
-/** Where an array's elements go in a larger (or cropped) space: `position = index * step + shift`. */
+/** Target indices of an array's elements in a larger (or cropped) space: `position = index * step + shift`. */
 export interface AxisMapping {
   readonly extents: readonly Dim[];
   readonly steps: readonly number[];
@@ -14,14 +14,14 @@ export interface AxisMapping {
 
 type Context = Pick<KernelContext<unknown>, 'scratch' | 'extent'>;
 
-/** Whether elements can be read from and written to memory without a conversion. */
+/** True when elements are read from and written to memory without a conversion. */
 export function isDirect(storage: ElementKind | undefined, scalar: Scalar): boolean {
   return storage === scalar;
 }
 
 /**
- * The elements of an array by flat row-major position, in the compute type `scalar`. They are read in
- * place where they lie in memory as such, and otherwise computed once into temporary memory.
+ * The elements of an array by flat row-major position, in the compute type `scalar`. Read in place where
+ * memory holds them in that type, otherwise computed once into scratch memory.
  */
 export function contents(
   context: Context,
@@ -43,8 +43,8 @@ export function contents(
 }
 
 /**
- * The elements of `[N, C, ...spatial]` placed in larger spatial extents, zero in between and around, by
- * flat position. All window arithmetic is done here, once an element, so that a contraction over
+ * The elements of `[N, C, ...spatial]` placed in larger spatial extents, with zeros between and around, by
+ * flat position. All window arithmetic is done here, once for each element, so that a contraction over
  * windows needs neither bounds checks nor selects.
  */
 export function placed(
@@ -94,16 +94,16 @@ export function placed(
   return { prepare: [clear, copy], at: (index) => e.load(field, index) };
 }
 
-interface Range {
+interface LoopRange {
   readonly begin: Expr;
   readonly end: Expr;
 }
 
 /**
- * The indices that land inside: `0 <= index * step + shift < target`. Both bounds round up; where a
- * numerator is negative, truncation gives at most 0, which is what the bound must be then.
+ * The indices with `0 <= index * step + shift < target`. Both bounds round up; where a numerator is negative,
+ * truncation gives at most 0, which is the right bound then.
  */
-function inside(source: Expr, target: Expr, step: number, shift: Expr): Range {
+function inside(source: Expr, target: Expr, step: number, shift: Expr): LoopRange {
   const up = (x: Expr): Expr => (step === 1 ? x : e.div(e.add(x, step - 1), step));
   return {
     begin: e.max(up(e.sub(e.i32(0), shift)), 0),
@@ -113,7 +113,7 @@ function inside(source: Expr, target: Expr, step: number, shift: Expr): Range {
 
 function nest(
   name: string,
-  ranges: readonly Range[],
+  ranges: readonly LoopRange[],
   body: (index: readonly Expr[]) => Stmt,
 ): Stmt {
   const level = (axis: number, index: readonly Expr[]): Stmt =>

@@ -21,11 +21,11 @@ import { contractStreaming } from '../gemm/streaming.js';
 export type { Contraction } from '../gemm/spec.js';
 
 /**
- * The loops of a contraction. Large ones copy `b` panel by panel (`gemm/packed.ts`), small ones and those of
- * few rows read their operands in place, with lanes along columns (`gemm/direct.ts`) or along the inner
- * index (`gemm/dot.ts`), whichever lies side by side in memory, or a large matrix in the order of
- * memory (`gemm/streaming.ts`). The choice never changes a result by more than the rounding of another
- * order of summation. A symbolic `m` gets both forms, and the size decides when the kernel runs.
+ * The loops of a contraction. Large ones pack `b` panel by panel (`gemm/packed.ts`), small ones and those of
+ * few rows read their operands in place, with lanes along columns (`gemm/direct.ts`) or along the inner index
+ * (`gemm/dot.ts`), whichever is contiguous, or a large matrix in memory order (`gemm/streaming.ts`). The
+ * choice never changes a result by more than the rounding of another order of summation. A symbolic `m` gets
+ * both forms, and the size decides at run time.
  */
 export function contract(spec: Contraction): Stmt {
   // Few columns are few rows of the transposes.
@@ -36,13 +36,13 @@ export function contract(spec: Contraction): Stmt {
   return e.ifThen(e.le(m, fewRows), someRows(oriented), manyRows(oriented));
 }
 
-/** Up to here packing `b` costs more than it saves, since each packed element is used so rarely. */
+/** Row limit up to which packing `b` costs more than it saves, since each packed element is used so rarely. */
 const fewRows = 4;
 
-/** The multiplications below which narrow vectors read operands where they are. */
+/** Number of multiplications below which narrow vectors read operands in place. */
 const smallVolume = 2 ** 21;
 
-/** A `b` of no more registers across is read in place: its rows fit few cache lines. */
+/** Width limit in registers of a `b` that is read in place: its rows fit few cache lines. */
 const fewVectors = 4;
 
 /** At most `fewRows`. */
@@ -50,14 +50,14 @@ function someRows(spec: Contraction): Stmt {
   const { alongColumns, alongDepth } = layoutOf(spec);
   const n = known(spec.n);
   const isNarrow = n !== null && n < fewVectors * registerLanes(spec);
-  // What is not in the second-level cache is read in the order of memory.
+  // A matrix that exceeds the second-level cache is read in memory order.
   if (alongColumns && !isNarrow && bytesOfRight(spec) > spec.context.target.secondCache)
     return contractStreaming(spec, fewRows);
   if (alongDepth && (!alongColumns || (n !== null && n < registerLanes(spec)))) return dot(spec);
   return direct(spec);
 }
 
-/** How a product of many rows is worked off. */
+/** Strategy of a product of many rows. */
 type Method = 'direct' | 'in parts' | 'dot' | 'packed' | 'packed, transposed';
 
 function manyRows(spec: Contraction): Stmt {
@@ -106,29 +106,31 @@ function methodFor(spec: Contraction, layout: Layout): Method {
   return 'packed';
 }
 
-/** More rows than that read a panel so often that making it does not count. */
+/** Row limit for keeping panels: more rows read a panel so often that packing it is negligible. */
 const mostRowsForKept = 512;
 
-/** A `b` of fewer bytes is copied too quickly to pay for the code that looks whether it has to be. */
+/** Byte limit of `b` below which packing costs less than the code that checks if it is needed. */
 const leastBytesForKept = 2 ** 16;
 
 /**
- * Whether panels of `b` are to be kept: where that is a gain, and where it is worth the code of another method for
- * runs without. Inner products add up in another order, so they give way in loops only, where no run is without.
+ * True when panels of `b` are to be kept: where that saves time, and is worth the code of another strategy
+ * for runs without kept panels. Inner products sum in another order, so they give way in loops only, where
+ * every run has them.
  */
 function mayKeep(spec: Contraction, method: Method): boolean {
-  const { rightKeeper: keeper = null } = spec;
+  const { rightKeeper: packedAllocator = null } = spec;
   const bytes = bytesOfRight(spec);
   const height = known(spec.m);
-  if (keeper === null || known(spec.batch) !== 1) return false;
-  // Of an unknown number of rows there may be so few that panels are not made.
+  if (packedAllocator === null || known(spec.batch) !== 1) return false;
+  // An unknown number of rows may be so small that panels are not made.
   if (height === null || height > mostRowsForKept) return false;
   if (bytes < leastBytesForKept || bytes === Infinity) return false;
   const isWide = registerLanes(spec) > narrowLaneCount;
-  if (!(method === 'packed' || (method === 'dot' && keeper.isCertain) || isWide)) return false;
+  if (!(method === 'packed' || (method === 'dot' && packedAllocator.isCertain) || isWide))
+    return false;
   const [batch, k, j] = ['batch', 'k', 'j'].map((name) => e.variable(name, 'i32'));
   if (!isDecidedBy(spec.b(batch, k, j), [batch, k, j])) return false;
-  // Threads share what is kept, so each must have columns of its own.
+  // Threads share kept panels, so each must have its own columns.
   const { rows, vectors } = shapeOf(spec);
   const divided = dividedOf(spec, rows, vectors * registerLanes(spec));
   return divided === 'columns' || divided === 'nothing';
@@ -173,10 +175,16 @@ function shapeOf(spec: Contraction): TileShape {
   return bestTile(spec.context.target, spec.m, spec.n, registerLanes(spec));
 }
 
-/** More rows than that read a copy of a `b` that the second cache holds often enough. */
+/**
+ * Row limit for reading `b` in place: more rows read a packed copy of a `b` that fits the second-level cache
+ * often enough.
+ */
 const mostRowsInPlace = 128;
 
-/** Whether wide vectors read `b` where it is: the cache holds it, and rows are few or panels no gain (decisions 41, 42). */
+/**
+ * True when wide vectors read `b` in place: the cache holds it, and rows are few or packing saves nothing
+ * (decisions 41, 42).
+ */
 function isReadInPlace(spec: Contraction): boolean {
   const { inPlace, secondCache } = spec.context.target;
   const bytes = bytesOfRight(spec);
@@ -184,20 +192,21 @@ function isReadInPlace(spec: Contraction): boolean {
   return bytes <= inPlace || (rows !== null && rows <= mostRowsInPlace && bytes <= secondCache / 2);
 }
 
-/** More rows than that read a copy of a larger `b` often enough. */
+/** Row limit for reading a larger `b` in parts: more rows read a packed copy often enough. */
 const mostRowsInParts = 256;
 
 /**
- * How much of `k` an eighth of the second cache holds of a `b` of which all is too much, where there are so few
- * rows that a copy would not be read often enough; null where a copy is better, or sizes are not known.
+ * Depth of `k` whose part of `b` fits an eighth of the second-level cache, for a `b` that exceeds the cache,
+ * with so few rows that a packed copy would not be read often enough; null where packing is better, or sizes
+ * are unknown.
  */
 function partOfDepth({ m, n, k, scalar, context }: Contraction): number | null {
   const [rows, columns, depth] = [known(m), known(n), known(k)];
   if (rows === null || columns === null || depth === null || rows > mostRowsInParts) return null;
   const bytes = columns * e.scalarBytes(scalar);
-  // A second cache that is small leaves too little beside an eighth: panels are faster (decision 42).
+  // A small second-level cache leaves too little beside an eighth: panels are faster (decision 42).
   if (context.target.inPlace < context.target.secondCache / 2) return null;
-  // Rows of `b` that are further apart lie on pages of their own, all in the same lines of the first cache.
+  // Rows of `b` that are further apart lie on different pages, all in the same sets of the first-level cache.
   if (bytes > pageBytes / 2) return null;
   const most = Math.floor(context.target.secondCache / 8 / bytes);
   return Math.ceil(depth / Math.ceil(depth / most));
@@ -206,8 +215,9 @@ function partOfDepth({ m, n, k, scalar, context }: Contraction): number | null {
 const pageBytes = 4096;
 
 /**
- * Whether the transposes are cheaper where both operands lie along `k`: the one with the lanes has to be
- * turned while it is packed, element by element, and so has the result if that is the one on the left.
+ * True when the transposed product is cheaper, where both operands are contiguous along `k`: the one with the
+ * lanes has to be transposed while it is packed, element by element, and so has the result if that is the
+ * left one.
  */
 function isCheaperTurned(spec: Contraction): boolean {
   const [m, n, k] = [known(spec.m), known(spec.n), known(spec.k)];
@@ -220,16 +230,16 @@ function bytesOfRight({ n, k, scalar }: Contraction): number {
 }
 
 interface Layout {
-  /** Lanes of `b` along `j` lie side by side. */
+  /** Lanes of `b` along `j` are contiguous. */
   readonly alongColumns: boolean;
-  /** Lanes of both operands along `k` lie side by side. */
+  /** Lanes of both operands along `k` are contiguous. */
   readonly alongDepth: boolean;
-  /** Lanes of `a`, or of `b`, along `k` lie side by side. */
+  /** Lanes of `a`, or of `b`, along `k` are contiguous. */
   readonly leftAlongDepth: boolean;
   readonly rightAlongDepth: boolean;
-  /** Elements of `a` are read, and nothing else is done to them. */
+  /** Elements of `a` are loads without further computation. */
   readonly isLeftBare: boolean;
-  /** Both operands may be computed any number of times. */
+  /** Both operands may be recomputed any number of times. */
   readonly isPlain: boolean;
 }
 

@@ -4,22 +4,22 @@ import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { KernelContext } from '../../../ops/declare/lowering.js';
 import { staysInRow } from '../../../ops/contraction/unravel.js';
 
-/** One axis of an index space, and how far one step along it moves in memory. */
+/** One axis of an index space, and the memory stride along it. */
 export interface Stride {
   readonly extent: Dim;
   readonly weight: Dim;
 }
 
-/** What must run before, and then an expression that costs little. */
+/** Statements to run before, and then a cheap expression. */
 export interface Prepared {
   readonly prepare: readonly Stmt[];
   at(index: Expr): Expr;
 }
 
 /**
- * The memory offset of the element at each row-major position of a space. Axes that are one run in
- * memory are merged; where one axis remains the offset is a product, otherwise a table computed once:
- * a lookup is far cheaper than the divisions that would take the position apart.
+ * The memory offset of the element at each row-major position of a space. Axes that form one run in memory
+ * are merged; where one axis remains the offset is a product, otherwise a table computed once: a lookup is
+ * far cheaper than the divisions that decompose the position.
  */
 export function offsets(
   context: Pick<KernelContext<unknown>, 'scratch' | 'extent'>,
@@ -59,7 +59,7 @@ export function offsets(
   };
 }
 
-/** The same offsets with fewer axes: without extents of 1, neighbors joined where steps agree. */
+/** The same offsets with fewer axes: without extents of 1, neighbors merged where strides agree. */
 function merged(space: readonly Stride[]): Stride[] {
   const axes: Stride[] = [];
   for (const axis of space) {
@@ -72,7 +72,7 @@ function merged(space: readonly Stride[]): Stride[] {
   return axes;
 }
 
-/** Row-major strides: how far one step along each axis moves. */
+/** Row-major strides. */
 export function rowMajor(shape: readonly Dim[]): Dim[] {
   return shape.map((_, axis) => elementCount(shape.slice(axis + 1)));
 }

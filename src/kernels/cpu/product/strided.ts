@@ -8,10 +8,10 @@ import { contract } from './contract.js';
 import { offsets, type Prepared, type Stride } from './offsets.js';
 import { unravel } from '../../../ops/contraction/unravel.js';
 
-/** One side of a contraction: flat contents, and the offset that each index space adds. */
+/** One operand of a contraction: flat contents, and the strides of each index space. */
 export interface StridedOperand {
   readonly contents: Prepared;
-  /** The part of the offset that does not move. */
+  /** The constant part of the offset. */
   readonly base?: Dim;
   readonly batch: readonly Stride[];
   /** The rows of `a`, the columns of `b`. */
@@ -28,11 +28,11 @@ export interface StridedContraction {
   lead(batch: Expr, row: Expr): readonly Expr[];
   /** The axes of the result that the columns run over, in order; its last ones. */
   readonly columns: readonly Dim[];
-  /** Where along its axis a column's index is; absent when it is where it says. */
+  /** Mapping of a column's index to its axis; by default the identity. */
   readonly spread?: readonly SpacedAxis[];
 }
 
-/** Every `step`-th place of an axis, from `start` on. */
+/** Every `step`-th index of an axis, from `start` on. */
 export interface SpacedAxis {
   readonly start: number;
   readonly step: number;
@@ -118,7 +118,7 @@ export function groupedRow(
   return groups === 1 ? row : e.add(e.mul(group, context.extent(perGroup)), row);
 }
 
-/** Stores at flat positions where that reaches memory directly, so that lanes stay contiguous. */
+/** Stores at flat positions where that writes memory directly, so that lanes stay contiguous. */
 function write(
   sink: Sink,
   { context, columns, scalar, spread }: StridedContraction,

@@ -12,7 +12,7 @@ export function sortRowsLoops(context: KernelContext<unknown>): Stmt {
   const [length, width] = x.shape;
   const [rows, columns] = context.inputTypes[0].shape;
   const wide = wideDType(x.dtype);
-  // Rows are compared again and again, so they are worked out once.
+  // Rows are compared repeatedly, so they are computed once.
   const keys = context.scratch('keys', wide, e.mul(context.extent(rows), context.extent(columns)));
   const positions = context.scratch('positions', 'int32', e.mul(context.extent(rows), 2));
   const key = (row: Expr, column: Expr): Expr => e.load(keys, ravel([row, column], x.shape));

@@ -9,15 +9,15 @@ import type { Windowed } from './spec.js';
 import { sweepOnce } from './sweep.js';
 import { part } from './unit.js';
 
-/** What is done before any block, and then for each. */
+/** Preparation, and the loops of each block. */
 export interface BlockLoops {
   readonly prepare: Stmt;
   block(block: OutputBlock): Stmt;
 }
 
 /**
- * The definition: per group, weights `[outputs, inputs * taps]` by windows, whose columns are results side by
- * side and read where they lie in the field.
+ * The reference form: per group, weights `[outputs, inputs * taps]` by windows, whose columns are contiguous
+ * results and are read in place in the field.
  */
 export function directBlocks(windows: Windowed, rows: number, columns: Dim): BlockLoops {
   const { context, scalar, groups, inputs, outputs } = windows;
@@ -66,7 +66,7 @@ export function directBlocks(windows: Windowed, rows: number, columns: Dim): Blo
   };
 }
 
-/** Weights in the order of the inner index, copied only where they lie in another. */
+/** Weights in the order of the inner index, copied only where they have another. */
 function flatWeights(
   { context, scalar, groups, inputs, outputs, weights }: Windowed,
   taps: readonly [number, number, number],

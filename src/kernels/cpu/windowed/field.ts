@@ -9,7 +9,7 @@ import { type Layout, layoutOf, phasesOf } from './layout.js';
 import { type Axis, isPlainProduct, type SpatialIndex, type Windowed } from './spec.js';
 import { sweepAgain } from './sweep.js';
 
-/** So many phases of a row have statements of their own, with bounds that are known; more are a loop. */
+/** Number of phases of a row that are unrolled, with static bounds; more are a loop. */
 const mostWritten = 8;
 
 /** Some rows of results of one plane of one image, or a part of one row. */
@@ -23,13 +23,13 @@ export interface Field extends Layout {
   readonly buffer: Buffer;
   /** Of a plane. */
   readonly rows: number;
-  /** Reads what a block needs, with zeros around the input. */
+  /** Reads the input of a block, with zeros around it. */
   fill(block: OutputBlock): Stmt;
 }
 
 /**
- * The padded input of blocks of so many rows and columns of results. What bounds there are is decided row by
- * row here, so that products over windows need neither checks nor selects.
+ * The padded input of blocks of so many rows and columns of results. Bounds are checked here, row by row, so
+ * that products over windows need neither checks nor selects.
  */
 export function fieldOf(windows: Windowed, rows: number, columns: Dim): Field {
   const { context, scalar } = windows;
@@ -39,7 +39,8 @@ export function fieldOf(windows: Windowed, rows: number, columns: Dim): Field {
   const height = rows + down.overhang;
   const layout = layoutOf(windows, height, columns);
   const channels = mulDim(windows.groups, windows.inputs);
-  // Vectors reach beyond the last result; they must find numbers there, which cost nothing to compute with.
+  // Vectors extend beyond the last result; they must read finite numbers there, which are cheap to compute
+  // with.
   const length = extent(addDim(mulDim(channels, layout.channel), registerLanes(windows)));
   const buffer = context.scratch('field', sumDTypes[scalar], length);
   const isCut = !sameDim(columns, x.count);
@@ -73,7 +74,7 @@ export function fieldOf(windows: Windowed, rows: number, columns: Dim): Field {
   const source = ({ stride, before }: Axis, result: Expr, distance: Expr): Expr =>
     e.sub(e.add(e.mul(result, stride), distance), extent(before));
 
-  /** Where a place is only ever inside, there is nothing to check. */
+  /** An index that is always inside needs no check. */
   const checksOf = (axis: Axis, at: Expr, isExact: boolean): readonly Expr[] =>
     isExact && isPlainProduct([axis]) ? [] : [e.ge(at, 0), e.lt(at, extent(axis.size))];
 
@@ -89,7 +90,7 @@ export function fieldOf(windows: Windowed, rows: number, columns: Dim): Field {
       const end = minDim(ceilDivDim(subDim(addDim(size, before), phase), stride), pitch);
       return [extent(begin), extent(maxDim(end, begin))];
     }
-    // A division rounds to zero, so what is negative before it still is at most 0 behind it.
+    // Division truncates, so a negative dividend gives at most 0.
     const firstBehind = (end: Dim): Expr =>
       typeof phase === 'number'
         ? extent(ceilDivDim(subDim(end, phase), stride))

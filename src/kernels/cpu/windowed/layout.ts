@@ -4,17 +4,17 @@ import type { Expr } from '../../../loop/language/nodes.js';
 import type { Axis, SpatialIndex, Windowed } from './spec.js';
 
 /**
- * How the input of some rows of results lies: `[channel][z tap][y phase][x phase][row][column]`. Elements
- * that are a stride apart are neighbors, so that one step to the next result is one step in memory, for
- * every tap and stride: also from the end of a row to the beginning of the next, with a few columns in
- * between that belong to no result. Thus results are the columns of a product that reads its operand in place.
+ * Input layout for some rows of results: `[channel][z tap][y phase][x phase][row][column]`. Elements that are
+ * a stride apart are adjacent, so that one step to the next result is one step in memory, for every tap and
+ * stride: also from the end of a row to the beginning of the next, with a few columns in between that belong
+ * to no result. Thus results are the columns of a product that reads its operand in place.
  */
 export interface Layout {
-  /** From one row to the next, one plane of rows to the next, one channel to the next. */
+  /** Strides between rows, planes of rows, and channels. */
   readonly pitch: Dim;
   readonly plane: Dim;
   readonly channel: Dim;
-  /** Where a tap reads for the first result, from where a channel begins. */
+  /** Offset that a tap reads for the first result, from the start of a channel. */
   tap(tap: SpatialIndex): Expr;
 }
 
@@ -23,10 +23,10 @@ export interface Layout {
  * tap has a remainder of its own.
  */
 export interface Phases {
-  /** How many remainders windows read, or taps, and the distance between them. */
+  /** Number of remainders that windows read, or of taps, and the distance between them. */
   readonly count: number;
   readonly step: number;
-  /** How far the last tap is from the first, in strides. */
+  /** Distance of the last tap from the first, in strides. */
   readonly overhang: number;
 }
 
@@ -40,7 +40,7 @@ export function phasesOf({ taps, stride, dilation }: Axis): Phases {
   };
 }
 
-/** Whether no two taps read elements of one remainder. */
+/** True when no two taps read elements of one remainder. */
 function tapsAreApart({
   taps,
   stride,
@@ -73,7 +73,7 @@ export function layoutOf({ axes, context }: Windowed, rows: number, columns: Dim
   };
 }
 
-/** Among which elements a tap is, and how many strides on. */
+/** The phase of a tap, and its shift in strides. */
 function sorted(axis: Axis, tap: Expr): { readonly phase: Expr; readonly shift: Expr } {
   const { dilation, stride } = axis;
   if (tapsAreApart(axis)) return { phase: tap, shift: e.i32(0) };

@@ -7,7 +7,7 @@ import { contents } from '../product/contents.js';
 import { accumulatorOf } from '../../../ops/sums.js';
 import { type Axis, isPlainProduct, type SpatialIndex, threeAxes, type Windowed } from './spec.js';
 
-/** What a convolution over `[N, C, ...size]` by weights of a layout of its own is about. */
+/** A convolution over `[N, C, ...size]` with weights of a custom layout. */
 export interface Convolution {
   readonly context: KernelContext<unknown>;
   readonly groups: number;
@@ -17,12 +17,12 @@ export interface Convolution {
   readonly axes: readonly Axis[];
   /** The flat position of a weight. */
   weight(group: Expr, output: Expr, input: Expr, tap: readonly Expr[]): Expr;
-  /** Whether that is row-major in `[groups, outputs, inputs, taps]`. */
+  /** True when that is row-major in `[groups, outputs, inputs, taps]`. */
   readonly isFlat: boolean;
 }
 
 /**
- * The convolution in general form, or null where that has nothing to offer: without windows, over more than
+ * The convolution in general form, or null where that form has no advantage: without windows, over more than
  * three axes, with extents that are certainly 0.
  */
 export function windowedOf(convolution: Convolution): Windowed | null {
@@ -40,7 +40,7 @@ export function windowedOf(convolution: Convolution): Windowed | null {
   const own = (place: SpatialIndex): readonly Expr[] => place.slice(3 - axes.length);
   const channel = (group: Expr, index: Expr, perGroup: Dim): Expr =>
     groups === 1 ? index : e.add(e.mul(group, context.extent(perGroup)), index);
-  // What is computed is computed once; what lies in memory is read where it is.
+  // Computed operands are computed once; those in memory are read in place.
   const read = x.buffer === null ? contents(context, 'input', x, xType.shape, scalar) : null;
   const extents = xType.shape.map((dim) => context.extent(dim));
   const weights = contents(context, 'kernel', w, wType.shape, scalar);

@@ -1,6 +1,5 @@
 import { type Dim, isStatic } from '../../../base/dim/index.js';
 import { scalarBytes } from '../../../loop/language/build.js';
-import { isAlone } from '../../../loop/language/team.js';
 import { registerLanes } from '../gemm/shape.js';
 import { phasesOf } from './layout.js';
 import type { Axis, Windowed } from './spec.js';
@@ -22,9 +21,9 @@ export function planOf(windows: Windowed): Plan {
   const direct = best(sizes, 'direct', 1);
   const winograd = hasTiles(windows) ? best(sizes, 'winograd', 1) : null;
   const chosen = winograd !== null && winograd.cost < direct.cost ? winograd : direct;
-  const { form, rows } = isAlone(windows.context.team)
-    ? chosen
-    : best(sizes, chosen.form, manyBlocks / sizes.images);
+  const { form, rows } = windows.context.isDivided
+    ? best(sizes, chosen.form, manyBlocks / sizes.images)
+    : chosen;
   return { form, rows, columns: sizes.isCut ? sizes.columns : windows.axes[2].count };
 }
 

@@ -1,7 +1,6 @@
 import { type Dim, isStatic, mulDim, elementCount } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Stmt } from '../../../loop/language/nodes.js';
-import { alone } from '../../../loop/language/team.js';
 import { shortTerms } from '../gemm/blocks.js';
 import { contractDirect } from '../gemm/direct.js';
 import { bestTile, registerLanes, type TileShape } from '../gemm/shape.js';
@@ -21,7 +20,7 @@ export function productInPlace(
   sums: (batch: Expr, i: Expr, j: Expr) => { readonly buffer: Buffer; readonly index: Expr },
 ): Stmt {
   const { scalar } = windows;
-  const context = { ...windows.context, team: alone };
+  const context = { ...windows.context, isDivided: false };
   const k = known(spec.k);
   if (k !== null && k > manyTerms) {
     const long: Contraction = {

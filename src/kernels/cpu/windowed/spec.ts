@@ -26,7 +26,7 @@ export type SpatialIndex = readonly [z: Expr, y: Expr, x: Expr];
  * Convolutions over fewer axes have leading ones of extent 1.
  */
 export interface Windowed {
-  readonly context: Pick<KernelContext<unknown>, 'scratch' | 'extent' | 'target' | 'team'>;
+  readonly context: Pick<KernelContext<unknown>, 'scratch' | 'extent' | 'target' | 'isDivided'>;
   readonly scalar: Contraction['scalar'];
   readonly images: Dim;
   readonly groups: number;

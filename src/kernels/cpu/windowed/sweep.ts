@@ -3,7 +3,7 @@ import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import { halvings, pieces } from '../gemm/shape.js';
 import { known } from '../gemm/sizes.js';
 
-/** What is done at some neighboring positions: a ramp, or one scalar. */
+/** Body for contiguous positions: a ramp, or one scalar. */
 type Body = (at: Expr) => Stmt;
 
 /** Covers `0 .. width` with vectors, each position once. */
@@ -20,7 +20,7 @@ export function sweepOnce(width: Expr, lanes: number, body: Body): Stmt {
 
 /**
  * Covers `0 .. width` with vectors of which the last ends where the width does, and so covers some positions
- * twice: for what does no harm when it is done again.
+ * twice: for idempotent bodies.
  */
 export function sweepAgain(width: Expr, lanes: number, body: Body): Stmt {
   const size = known(width);
@@ -35,7 +35,7 @@ export function sweepAgain(width: Expr, lanes: number, body: Body): Stmt {
   );
 }
 
-/** Positions side by side. */
+/** Contiguous positions. */
 function lanesFrom(start: Expr, lanes: number): Expr {
   return lanes === 1 ? start : e.ramp(start, 1, lanes);
 }

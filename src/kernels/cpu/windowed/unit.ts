@@ -1,13 +1,13 @@
 import { ceilDivDim, type Dim, sameDim, elementCount } from '../../../base/dim/index.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
-import { shareOf } from '../../../loop/language/team.js';
+import { overRange } from '../../../loop/language/team.js';
 import { unravel } from '../../../ops/contraction/unravel.js';
 import type { BlockLoops } from './direct.js';
 import type { Windowed } from './spec.js';
 
 /**
- * Every block of results of `rows` by `columns`, divided among the team. Blocks are alike for any number of
+ * Every block of results of `rows` by `columns`, divided among threads. Blocks are alike for any number of
  * threads; each brings its own part of the input with it.
  */
 export function overBlocks(
@@ -20,16 +20,17 @@ export function overBlocks(
   const [z, y, x] = windows.axes.map(({ count }) => count);
   const counts = [images, z, ceilDivDim(y, rows), sameDim(columns, x) ? 1 : ceilDivDim(x, columns)];
   const all = context.extent(elementCount(counts));
-  const { begin, end } = shareOf(context.team, e.i32(0), all, 1);
   return e.block(
     ...windows.input.prepare,
     ...windows.weights.prepare,
     prepare,
-    e.forLoop('block', begin, end, (at) => {
-      const [image, plane, down, across] = unravel(at, counts.map(context.extent));
-      const corner = [plane, e.mul(down, rows), e.mul(across, context.extent(columns))] as const;
-      return block({ image, corner });
-    }),
+    overRange(context.isDivided, { begin: e.i32(0), end: all }, 1, ({ begin, end }) =>
+      e.forLoop('block', begin, end, (at) => {
+        const [image, plane, down, across] = unravel(at, counts.map(context.extent));
+        const corner = [plane, e.mul(down, rows), e.mul(across, context.extent(columns))] as const;
+        return block({ image, corner });
+      }),
+    ),
   );
 }
 

@@ -55,7 +55,7 @@ const ofProducts: readonly (readonly number[])[] = [
   [0, 1, -1, 0.125, -8, 1],
 ];
 
-/** Whether a convolution has the form, in an arithmetic that has fractions. */
+/** True when a convolution has this form, in a scalar type with fractions. */
 export function hasTiles({ scalar, axes: [, y] }: Windowed): boolean {
   const isFloat = scalar === 'f32' || scalar === 'f64';
   return isFloat && y.taps === tileTaps && y.stride === 1 && y.dilation === 1;
@@ -75,7 +75,7 @@ export function winogradBlocks(windows: Windowed, steps: number, columns: Dim): 
   const depth = depthOf(windows, taps);
   const across = roundedUp(addDim(mulDim(steps - 1, layout.pitch), columns), lanes);
   const planes = mulDim(mulDim(groups, inputs), z.taps * phasesOf(x).count);
-  // The last vector of a product reaches a little further than the last plane.
+  // The last vector of a product extends a little beyond the last plane.
   const inputPoint = addDim(mulDim(planes, layout.plane), lanes);
   const weightPoint = mulDim(mulDim(groups, outputs), depth);
   const productPoint = mulDim(outputs, across);
@@ -184,7 +184,7 @@ export function winogradBlocks(windows: Windowed, steps: number, columns: Dim): 
   };
 }
 
-/** How many steps so many rows take. */
+/** Number of steps for so many rows. */
 function stepsOf(rows: Expr): Expr {
   const size = known(rows);
   return size === null
@@ -192,7 +192,7 @@ function stepsOf(rows: Expr): Expr {
     : e.i32(Math.ceil(size / tileRows));
 }
 
-/** Sums of multiples of the values, and what becomes of each. */
+/** Sums of multiples of the values, and their sinks. */
 function combinations(
   scalar: Windowed['scalar'],
   factors: readonly (readonly number[])[],
@@ -218,7 +218,7 @@ function combination(
     const size = e.constant(scalar, Math.abs(factor));
     return [{ isNegative: factor < 0, term: isOne ? value : e.mul(value, size) }];
   });
-  // Begins with what is added, if anything is.
+  // Begins with a positive term, if there is one.
   const ordered = terms.toSorted((a, b) => Number(a.isNegative) - Number(b.isNegative));
   const [{ isNegative, term: first }, ...rest] = ordered;
   return rest.reduce(

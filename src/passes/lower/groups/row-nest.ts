@@ -2,7 +2,6 @@ import type { Value } from '../../../ir/program.js';
 import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt } from '../../../loop/language/nodes.js';
 import type { Target } from '../../../loop/language/target.js';
-import type { Team } from '../../../loop/language/team.js';
 import type { Access, Sink } from '../../../ops/declare/lowering.js';
 import type { Group } from '../../groups/group.js';
 import { rowFrame } from '../../groups/rows.js';
@@ -26,16 +25,15 @@ import type { KernelScope } from '../nests/scope.js';
 /**
  * The nest of reductions that depend on each other, and of what is made of their results, one row after the
  * other: it looks at a row as often as it takes to know all that the row gives, while the row lies in the
- * cache. Elements that are dear to compute wait in memory of one row for the next look. Each thread of a
- * team, where `team` gives one, has rows of its own.
+ * cache. Elements that are dear to compute wait in memory of one row for the next look.
  */
 export function rowNest(
   scope: KernelScope,
   group: Group,
   target: Target,
-  team: (() => Team) | null,
+  isDivided: boolean,
 ): Stmt {
-  return new Rows(scope, group, target).nest(team);
+  return new Rows(scope, group, target).nest(isDivided);
 }
 
 class Rows {
@@ -66,23 +64,18 @@ class Rows {
     this.#waiting = new Map(kept.map((value) => [value, this.#wait(value)]));
   }
 
-  nest(team: (() => Team) | null): Stmt {
+  nest(isDivided: boolean): Stmt {
     const isEmpty = this.#domain.some((dim, axis) => dim === 0 && !this.#folded.has(axis));
     if (isEmpty) return e.block();
     const { extents } = this.#scope.builder;
-    const { loops } = planLoops(
-      extents,
-      this.#domain,
-      (index) => this.#probe(index),
-      (outer, inner) => this.#folded.has(outer) === this.#folded.has(inner),
-    );
+    const { loops } = planLoops(extents, this.#domain, (index) => this.#probe(index), this.#folded);
     const frame: FoldLoops = {
       rank: this.#domain.length,
       loops,
-      inner: loops.filter((loop) => this.#folded.has(loop.axes[0])),
-      outer: loops.filter((loop) => !this.#folded.has(loop.axes[0])),
+      inner: loops.filter((loop) => !loop.isIndependent),
+      outer: loops.filter((loop) => loop.isIndependent),
     };
-    const shared = team === null ? null : loopToShare(frame.outer, team, () => 1);
+    const shared = isDivided ? loopToShare(frame.outer, () => 1) : null;
     return nest(frame.outer, (keptAt) => this.#row(frame, keptAt), 'serial', shared);
   }
 

@@ -2,12 +2,12 @@ import { addDim, type Dim, maxDim, mulDim, subDim } from '../../../base/dim/inde
 import type { ProgramMemory } from '../../groups/places.js';
 import type { MainStep } from './steps.js';
 
-/** How often something is taken to happen that only data decides. */
+/** Assumed count of an event that only data decides. */
 const some = 16;
 
 /**
- * How much of a program's work several threads could do at once, in the stretches of `grainsOf`; an
- * upper bound where the program finds sizes itself.
+ * Work of a program that several threads could do at once, in the units of `grainsOf`; an upper bound where
+ * the program determines sizes itself.
  */
 export function parallelWork(
   steps: readonly MainStep[],

@@ -9,7 +9,7 @@ import type { ElementKind, Var } from '../../../loop/language/nodes.js';
 import type { StepRange } from '../../groups/places.js';
 import type { LoweredKernel } from '../nests/builder.js';
 
-/** What `main` does, one after the other, before it is known where in its table sizes and places stand. */
+/** A step of `main`, before the positions of sizes and buffers in its table are known. */
 export type MainStep = KernelStep | BindStep | ForeachStep | WhileStep | BranchStep;
 
 export interface KernelStep {
@@ -19,7 +19,7 @@ export interface KernelStep {
   readonly step: number;
 }
 
-/** Makes sizes of data. */
+/** Makes sizes from data. */
 export interface BindStep {
   readonly kind: 'bind';
   /** The location of the data: int32, or int64, of which the low word counts. */
@@ -31,23 +31,23 @@ export interface BindStep {
   readonly step: number;
 }
 
-/** A row of something that is iterated over. */
+/** A row of an iterated array. */
 export interface Row {
   /** Its address in one iteration. */
   readonly variable: Var;
-  /** The location of the whole. */
+  /** The location of the whole array. */
   readonly of: number;
   readonly bytes: Dim;
 }
 
-/** A state: `current` holds the address of its memory, `next` that of the next one if they take turns. */
+/** A state: `current` holds the address of its memory, `next` that of the next value if they alternate. */
 export interface StateBuffer {
   readonly current: Var;
   readonly start: number;
   readonly next: { readonly variable: Var; readonly place: number } | null;
 }
 
-/** Rows of a result that a loop may not come to, which have to be zero. */
+/** Rows of a result that a loop may not reach, which have to be zero. */
 export interface RowPadding {
   readonly location: number;
   readonly storage: ElementKind;
@@ -75,11 +75,11 @@ export interface WhileStep {
   readonly rows: readonly Row[];
   readonly states: readonly StateBuffer[];
   readonly condition: readonly MainStep[];
-  /** The location of what the condition gives. */
+  /** The location of the condition's result. */
   readonly predicate: number;
   readonly body: readonly MainStep[];
   readonly paddings: readonly RowPadding[];
-  /** Where the number of iterations goes, if it is asked for. */
+  /** Location for the iteration count, if it is needed. */
   readonly iterations: number | undefined;
 }
 
@@ -92,8 +92,8 @@ export interface BranchStep {
 }
 
 /**
- * The symbolic sizes that `main` has to be told: those that it hands on or counts with, and the symbols
- * of those that it works out itself from sizes that it binds.
+ * The symbolic sizes that `main` takes: those it passes on or computes with, and the symbols of those it
+ * computes from sizes that it binds.
  */
 export function mainSizes(steps: readonly MainStep[]): readonly DimExpr[] {
   const bound = new Set<string>();
@@ -109,7 +109,7 @@ export function mainSizes(steps: readonly MainStep[]): readonly DimExpr[] {
   return found;
 }
 
-/** All sizes, in order; notes the symbols that are bound. */
+/** All sizes, in order; adds the bound symbols to `bound`. */
 function dimsOf(steps: readonly MainStep[], bound: Set<string>): readonly Dim[] {
   return steps.flatMap((step): readonly Dim[] => {
     switch (step.kind) {

@@ -3,7 +3,7 @@ import type { DType } from '../../../base/dtype.js';
 import { InternalError } from '../../../base/errors.js';
 import * as e from '../../../loop/language/build.js';
 import type { Buffer, Expr, Kernel, Stmt, Var } from '../../../loop/language/nodes.js';
-import type { Team } from '../../../loop/language/team.js';
+import { divide } from '../../../loop/optimize/divide.js';
 import type { PackedAllocator, PackedSize } from '../../../ops/declare/lowering.js';
 import { storageOf } from '../../../ops/elements.js';
 import { ExtentParameters } from '../../../loop/language/extents.js';
@@ -53,7 +53,6 @@ export class KernelBuilder {
   readonly extents: ExtentParameters = new ExtentParameters();
   readonly #buffers: Map<number, Buffer> = new Map();
   readonly #params: { readonly param: Buffer; readonly argument: KernelArgument }[] = [];
-  #team: { readonly index: Var; readonly count: Var } | null = null;
   #keptState: Var | null = null;
 
   /** The buffer of a place; one object however often it is asked for, so that kernels see aliases. */
@@ -72,7 +71,7 @@ export class KernelBuilder {
     if (dim === undefined) {
       throw new InternalError(`the length of scratch ${name} is not a function of sizes`);
     }
-    const param = e.buffer(name, storageOf(dtype));
+    const param = e.buffer(name, storageOf(dtype), { isPrivate: true });
     this.#params.push({ param, argument: { kind: 'scratch', name, dtype, length: dim } });
     return param;
   }
@@ -92,20 +91,8 @@ export class KernelBuilder {
     };
   }
 
-  /** The threads that call the kernel. Whoever asks divides the results among them. */
-  get team(): Team {
-    return (this.#team ??= {
-      index: e.variable('thread', 'i32'),
-      count: e.variable('threads', 'i32'),
-    });
-  }
-
-  /** Whether the kernel divides its results. */
-  get isDivided(): boolean {
-    return this.#team !== null;
-  }
-
-  finish(name: string, body: Stmt, grains: Dim = 0): LoweredKernel {
+  /** The kernel of a body, which may have parallel ranges. */
+  finish(name: string, body: Stmt): LoweredKernel {
     const params: (Buffer | Var)[] = this.#params.map(({ param }) => param);
     const args = this.#params.map(({ argument }) => argument);
     for (const { dim, param } of this.extents.params) {
@@ -116,10 +103,17 @@ export class KernelBuilder {
       params.push(this.#keptState);
       args.push({ kind: 'state' });
     }
-    if (this.#team !== null) {
-      params.push(this.#team.index, this.#team.count);
-      args.push({ kind: 'thread' }, { kind: 'threads' });
-    }
-    return { kernel: e.kernel(name, params, body), args, grains: this.isDivided ? grains : null };
+    return { kernel: e.kernel(name, params, body), args, grains: null };
   }
+}
+
+/** The kernel for threads that all call it, each for its share of the parallel ranges; `grains` as in `LoweredKernel`. */
+export function amongThreads({ kernel, args }: LoweredKernel, grains: Dim): LoweredKernel {
+  const [index, count] = ['thread', 'threads'].map((name) => e.variable(name, 'i32'));
+  const params = [...kernel.params, index, count];
+  return {
+    kernel: e.kernel(kernel.name, params, divide(kernel.body, { index, count })),
+    args: [...args, { kind: 'thread' }, { kind: 'threads' }],
+    grains,
+  };
 }

@@ -2,7 +2,6 @@ import type { Attributes } from '../../../base/attributes/schema.js';
 import type { NodeId } from '../../../graph/graph.js';
 import type { CallNode } from '../../../ir/program.js';
 import type { Stmt } from '../../../loop/language/nodes.js';
-import type { Team } from '../../../loop/language/team.js';
 import type { DeviceTarget } from '../../../ops/declare/kernels.js';
 import type { KernelLowering, Sink } from '../../../ops/declare/lowering.js';
 import type { KernelScope } from './scope.js';
@@ -19,7 +18,7 @@ export function kernelNest(
   lowering: KernelLowering<Attributes>,
   sinks: readonly Sink[],
   target: DeviceTarget,
-  team: Team,
+  isDivided: boolean,
   steady: PackedLifetime | null,
 ): Stmt {
   const operands = scope.program.operands(node);
@@ -31,7 +30,7 @@ export function kernelNest(
     inputTypes: operands.map(({ type }) => type),
     outputTypes: call.types,
     target,
-    team,
+    isDivided,
     extent: (dim) => scope.builder.extents.extent(dim),
     scratch: (name, dtype, length) => scope.builder.scratch(name, dtype, length),
     keeper: steady === null ? null : scope.builder.keeper(steady),

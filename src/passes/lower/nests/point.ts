@@ -3,7 +3,6 @@ import * as e from '../../../loop/language/build.js';
 import type { Expr, Stmt, Var } from '../../../loop/language/nodes.js';
 import type { Sink } from '../../../ops/declare/lowering.js';
 import type { ExtentParameters } from '../../../loop/language/extents.js';
-import type { Team } from '../../../loop/language/team.js';
 import { elementsTogether, indexOf, type NestLoop, loopToShare, nest, planLoops } from './nest.js';
 import { loopsToTile, tileExtent, tiledNest } from './tile.js';
 
@@ -15,14 +14,13 @@ export interface PointResult {
 
 /**
  * One nest that writes several results of one shape. All elements at an index are computed before the
- * first is stored, since a result may take the place of an operand that another result still reads. Where
- * `team` gives one, each thread stores its share.
+ * first is stored, since a result may take the place of an operand that another result still reads.
  */
 export function pointNest(
   extents: ExtentParameters,
   shape: readonly Dim[],
   results: readonly PointResult[],
-  team: (() => Team) | null,
+  isDivided: boolean,
 ): Stmt {
   if (shape.includes(0)) return e.block();
   const plan = planLoops(extents, shape, (index) => {
@@ -38,7 +36,7 @@ export function pointNest(
     if (tiled?.includes(loop) === true) return tileExtent;
     return loop === last ? elementsTogether : 1;
   };
-  const shared = team === null ? null : loopToShare(loops, team, stepOf);
+  const shared = isDivided ? loopToShare(loops, stepOf) : null;
   return tiled === null
     ? nest(loops, body, 'vector', shared)
     : tiledNest(loops, tiled, body, shared);

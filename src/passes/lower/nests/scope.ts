@@ -9,15 +9,15 @@ import { declarationOf } from '../../../ops/declare/facets.js';
 import { isImmediate } from '../../groups/places.js';
 import type { KernelBuilder } from './builder.js';
 
-/** Where the values of a program lie, as far as kernels must know. */
+/** Locations of a program's values, as far as kernels need them. */
 export interface ValueLocations {
-  /** The place that holds a value; a view has the place of what it views. Undefined: it has none. */
+  /** The location of a value; a view has that of the value it views. Undefined for none. */
   placeOf(value: Value): number | undefined;
 }
 
 /**
- * The values that one kernel can read: what lies in memory, what is computed on the fly because its
- * node is a member of the group, and what the caller has at hand (`given`).
+ * The values that one kernel can read: in memory, computed on the fly because their node is a member of the
+ * group, or provided by the caller (`given`).
  */
 export class KernelScope {
   readonly program: Program;
@@ -41,7 +41,7 @@ export class KernelScope {
     this.#given = given;
   }
 
-  /** The same scope, except that some values are at hand. */
+  /** The same scope with additional provided values. */
   giving(given: ReadonlyMap<Value, Access>): KernelScope {
     return new KernelScope(this.program, this.builder, this.#placement, this.#members, given);
   }
@@ -56,7 +56,7 @@ export class KernelScope {
     return access;
   }
 
-  /** Where an element that is read from here is computed; `access` without the rounding. */
+  /** The unrounded element of a value that is computed on the fly; `access` rounds. */
   compute(value: Value): (index: readonly Expr[]) => Expr {
     const call = this.#call(value);
     const lowering = declarationOf(call.op).lowering;

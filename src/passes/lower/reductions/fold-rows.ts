@@ -11,7 +11,6 @@ import {
   assignState,
   step,
 } from './fold.js';
-import type { Team } from '../../../loop/language/team.js';
 import { foldTogether } from './fold-together.js';
 import { mostPlainBlocks, mostStepsOfRows, sumsIn, termsTogether } from './long-sums.js';
 import { mostStepsOf, nestInBlocks } from './sum-blocks.js';
@@ -20,15 +19,14 @@ import { isScalar, RowTotals } from './row-totals.js';
 import { cut, type LoopStage, stageInBlocks, stageLoop } from './stages.js';
 
 /**
- * Folds along the innermost axis: lanes and copies hold partial states, joined at the end of a row. Each
- * thread of a team, where `team` gives one, folds rows of its own.
+ * Folds along the innermost axis: lanes and copies hold partial states, joined at the end of a row.
  */
-export function foldRows(fold: Fold, row: NestLoop, team: (() => Team) | null): Stmt {
+export function foldRows(fold: Fold, row: NestLoop, isDivided: boolean): Stmt {
   const body = (keptAt: readonly Expr[]): Stmt => {
     const { total, statements } = foldRow(fold, row, keptAt);
     return e.block(...statements, fold.storeResults(total, place(fold, keptAt, [])));
   };
-  const shared = team === null ? null : loopToShare(fold.outer, team, () => 1);
+  const shared = isDivided ? loopToShare(fold.outer, () => 1) : null;
   return nest(fold.outer, body, 'serial', shared);
 }
 

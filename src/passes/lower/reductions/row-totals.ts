@@ -6,12 +6,12 @@ import { type BlockBoundaries, blocksOf, oneBlock } from './sum-blocks.js';
 import { declareTotals, joinSums, type Totals } from './sum-totals.js';
 import type { LoopStage } from './stages.js';
 
-/** Whether a stage folds into the state of the whole row rather than into lanes and copies. */
+/** True when a stage folds into the state of the whole row rather than into lanes and copies. */
 export function isScalar({ lanes, copies }: LoopStage): boolean {
   return lanes * copies === 1;
 }
 
-/** Where the sums of a row go block by block: one set of totals for the lanes, one for the scalar. */
+/** Totals of a row's block sums: one set for the lanes, one for the scalar. */
 export class RowTotals {
   readonly blocks: BlockBoundaries;
   readonly #fold: FoldStage;
@@ -32,7 +32,7 @@ export class RowTotals {
     this.#partial = partial;
     this.#total = total;
     const sums = sumsIn(fold.parts);
-    // The scalars of one row make a block, however many they are.
+    // The scalars of one row form a block, however many they are.
     const mostScalars = fold.inner.length > 1 ? mostScalarSteps : Infinity;
     const hasRest = stages.some(isScalar);
     const most = stages.map((stage) =>
@@ -58,7 +58,7 @@ export class RowTotals {
     return [...(this.#lanes?.declarations ?? []), ...(this.#scalar?.declarations ?? [])];
   }
 
-  /** Whether all but the first copy of the state of the lanes hold nothing in the end. */
+  /** True when all but the first copy of the lanes' state are empty in the end. */
   get areJoined(): boolean {
     const { within, around } = this.blocks;
     const areLeft = this.#stages.some(
@@ -68,13 +68,13 @@ export class RowTotals {
     return this.#lanes?.sums.length === this.#fold.initial.length;
   }
 
-  /** Behind a block of a stage. */
+  /** After a block of a stage. */
   add(stage: LoopStage): Stmt {
     if (isScalar(stage)) return this.#scalar!.add(this.#total);
     return this.#addLanes(stage.copies);
   }
 
-  /** Behind a block of rows. */
+  /** After a block of rows. */
   addAll(): Stmt {
     const copies = this.#stages.map((stage, k) =>
       this.blocks.within[k] === null && !isScalar(stage) ? stage.copies : 1,
@@ -85,7 +85,7 @@ export class RowTotals {
     );
   }
 
-  /** Where all that is left of the lanes is in the first copy. */
+  /** Final totals, where the remaining lanes are in the first copy. */
   complete(): readonly Stmt[] {
     return [
       ...(this.#lanes === null ? [] : [this.#lanes.complete(this.#partial[0])]),

@@ -10,9 +10,9 @@ export interface Totals {
   /** The components of the state, as in `sumsIn`. */
   readonly sums: readonly number[];
   readonly declarations: readonly Stmt[];
-  /** Adds the sums of a state to the totals, and empties them. */
+  /** Adds the sums of a state to the totals, and resets them. */
   add(state: readonly Var[]): Stmt;
-  /** The whole sums of a state that holds the sums of the last block, in it. */
+  /** Completes the sums of a state, which holds those of the last block, in place. */
   complete(state: readonly Var[]): Stmt;
 }
 
@@ -57,7 +57,7 @@ function plainTotal(name: string, k: number, initial: Expr, lanes: number): Tota
   };
 }
 
-/** What an addition rounds away is added with the next block. */
+/** A compensated total: the rounding error of an addition is added with the next block. */
 function carriedTotal(name: string, k: number, initial: Expr, lanes: number): Total {
   const [total, error, term, next] = ['total', 'error', 'term', 'next'].map((part) =>
     e.variable(`${name}_${part}_${k}`, initial.type.scalar, lanes),
@@ -78,7 +78,7 @@ function carriedTotal(name: string, k: number, initial: Expr, lanes: number): To
   };
 }
 
-/** Joins the sums of several states in the first of them, pairwise, and empties the others. */
+/** Adds the sums of several states pairwise into the first of them, and resets the others. */
 export function joinSums(
   fold: FoldStage,
   sums: readonly number[],

@@ -8,7 +8,6 @@ import {
   type Target,
   wasmTarget,
 } from '../../../../src/loop/language/target.js';
-import { alone } from '../../../../src/loop/language/team.js';
 import { optimize } from '../../../../src/loop/optimize/optimize.js';
 import { contract } from '../../../../src/kernels/cpu/product/contract.js';
 import { contractDirect } from '../../../../src/kernels/cpu/gemm/direct.js';
@@ -86,7 +85,7 @@ function multipliesFor(target: Target, problem: Problem, method: Method): void {
   const body = method({
     context: {
       target,
-      team: alone,
+      isDivided: false,
       scratch: (name, dtype, length) => {
         const buffer = e.buffer(name, storages[dtype as keyof typeof storages]);
         scratches.push({ buffer, length });

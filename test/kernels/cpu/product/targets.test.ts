@@ -6,7 +6,6 @@ import { interpret } from '../../../../src/loop/interpret/interpret.js';
 import type { Buffer as Memory, Expr, Kernel } from '../../../../src/loop/language/nodes.js';
 import { optimize } from '../../../../src/loop/optimize/optimize.js';
 import { avx2Target, avx512Target, neonTarget, relaxedWasmTarget, type Target } from '../../../../src/loop/language/target.js'; // prettier-ignore
-import { alone } from '../../../../src/loop/language/team.js';
 import { contract } from '../../../../src/kernels/cpu/product/contract.js';
 import type { Contraction } from '../../../../src/kernels/cpu/gemm/spec.js';
 import { compileAndRun, compilers } from '../../../codegen/c/compiler.js';
@@ -52,7 +51,7 @@ function lower(problem: Problem, name: string): Lowered {
   const body = contract({
     context: {
       target,
-      team: alone,
+      isDivided: false,
       scratch: (scratch, dtype, length) => {
         assert.ok(length.kind === 'const', 'all sizes are known');
         elements.push(Number(length.value));

@@ -9,18 +9,18 @@ interface Life {
 }
 
 /**
- * What the guard does: it waits for workers to die. While a job runs nobody else could hear of it, since
- * the main thread and all workers are in it, away from their event loops. Who dies in a job is made to
- * have failed, so that the others leave it, and is counted out.
+ * The watchdog thread: it waits for workers to die. While a job runs nobody else could notice, since the main
+ * thread and all workers are in it, away from their event loops. For a worker that dies in a job it sets the
+ * failure flag, so that the others leave it, and counts it out.
  *
- * A worker holds one end of a channel, which closes when nothing of the worker runs any more: after it
- * is told so here, it writes nothing. It becomes text, as the code of workers does.
+ * A worker holds one end of a channel, which closes when the worker has stopped running: after that
+ * notification it writes nothing. The function is serialized to text, like the code of workers.
  */
 export function watchdog(): void {
   const host = globalThis as Host<WatchdogMessage>;
   const builtin = host.process?.getBuiltinModule ?? host.require;
   const threads = builtin?.('node:worker_threads') as NodeThreads<WatchdogMessage> | undefined;
-  /** Who lets go of an end closes the channel. */
+  /** Dropping an end would close the channel. */
   const lives = new Map<number, Life>();
   let ground: SharedGround | null = null;
   let words = new Int32Array(0);
@@ -32,7 +32,7 @@ export function watchdog(): void {
     Atomics.store(words, mine + own.ready, 0);
     Atomics.store(words, mine + own.dead, 1);
     if (Atomics.load(words, mine + own.inside) === 0) return;
-    // The job cannot end before the last of these, so it is still this one that they tell of.
+    // The job cannot end before the last of these, so they still refer to it.
     Atomics.store(words, control.lost, 1);
     Atomics.store(words, meeting.failed, 1);
     Atomics.add(words, meeting.passed, 1);
