@@ -2,7 +2,7 @@ import type { Dim } from '../../base/dim/index.js';
 import { textOfWords } from '../../ir/requirement.js';
 import type { CallNode, Program } from '../../ir/program.js';
 import type { HostStatementOf, Handle, HostStatement, HostRoutine, StackedArray, Stretch, ZeroTest } from './statements.js'; // prettier-ignore
-import { calleeNames } from './walk.js';
+import { programNames } from './walk.js';
 
 /** A routine for people: its inputs, a line for each statement, and what it returns. Arrays are `%0`, `%1` and so on. */
 export function routineLines({ program, inputs, constants, body, outputs }: HostRoutine): string[] {
@@ -21,7 +21,7 @@ export function routineLines({ program, inputs, constants, body, outputs }: Host
 
 /** Statements for people. */
 export function statementLines(body: readonly HostStatement[]): string[] {
-  return new StatementPrinter(calleeNames(body)).lines(body);
+  return new StatementPrinter(programNames(body)).lines(body);
 }
 
 class StatementPrinter {

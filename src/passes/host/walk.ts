@@ -16,11 +16,12 @@ export function forEachStatement(
   }
 }
 
-/** Programs that statements call, by what they are called in texts: `region 0`, `chunk 0`. */
-export function calleeNames(body: readonly HostStatement[]): ReadonlyMap<Program, string> {
+/** Names in texts of the programs that statements run: `island 0`, `region 0`, `chunk 0`. */
+export function programNames(body: readonly HostStatement[]): ReadonlyMap<Program, string> {
   const names = new Map<Program, string>();
   const counts = { region: 0, chunk: 0 };
   forEachStatement(body, (statement) => {
+    if (statement.kind === 'run') names.set(statement.part.program, statement.part.name);
     if (statement.kind !== 'call') return;
     const { program, kind } = statement.callee;
     if (!names.has(program)) names.set(program, `${kind} ${counts[kind]++}`);

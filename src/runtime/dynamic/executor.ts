@@ -3,25 +3,25 @@ import { namedInputs, type Program } from '../../ir/program.js';
 import { shapeEvaluator } from '../../passes/host/evaluate.js';
 import type { Partition } from '../../passes/host/partition.js';
 import { routineOf } from '../../passes/host/routine.js';
-import type {
-  HostCallee,
-  Handle,
-  HostPart,
-  HostRoutine,
-  HostStatementOf,
-} from '../../passes/host/statements.js';
+import type { Handle, HostCallee, HostPart, HostRoutine, HostStatementOf } from '../../passes/host/statements.js'; // prettier-ignore
 import { routineLines } from '../../passes/host/text.js';
-import { calleeNames, forEachStatement, replacedIn } from '../../passes/host/walk.js';
+import { forEachStatement, programNames, replacedIn } from '../../passes/host/walk.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
 import { type RunFrame, prepare, prepareRun, type PreparedStep, storageAt } from './interpreter.js';
 
+type LastRun = HostStatementOf<'run'>;
+
 /** Makes the parts of a program executable. */
 export interface PartCompiler {
   /** A program without cuts; `replaced` as in `CompileOptions`. */
-  part(name: string, program: Program, replaced?: readonly (number | null)[]): Inspectable;
-  region(region: Program): Inspectable;
+  readonly part: (
+    name: string,
+    program: Program,
+    replaced?: readonly (number | null)[],
+  ) => Inspectable;
+  readonly region: (region: Program) => Inspectable;
 }
 
 /** Runs the routine of a partitioned program. */
@@ -29,21 +29,16 @@ export class DynamicExecutor implements Inspectable {
   readonly program: Program;
   readonly #routine: HostRoutine;
   readonly #compiler: PartCompiler;
-  /** Code of programs without cuts. */
-  readonly #parts: Map<Program, { readonly title: string; readonly executable: Inspectable }> =
-    new Map();
-  /** Regions that were asked for, each compiled at most once. */
-  readonly #regions: Map<Program, Inspectable> = new Map();
+  readonly #names: ReadonlyMap<Program, string>;
+  /** Programs compiled so far, each at most once. */
+  readonly #executables: Map<Program, Inspectable> = new Map();
   /** The arrays that are there before the inputs, by the numbers of handles. */
   readonly #constants: (Storage | undefined)[] = [];
   /** The inputs and constants, which are not the run's own. */
   readonly #given: ReadonlySet<Handle>;
   readonly #body: PreparedStep;
   /** The last statement where it runs code: nothing can fail behind it. */
-  readonly #last: {
-    readonly run: HostStatementOf<'run'>;
-    readonly step: ReturnType<typeof prepareRun>;
-  } | null;
+  readonly #last: { readonly run: LastRun; readonly step: ReturnType<typeof prepareRun> } | null;
 
   constructor(
     program: Program,
@@ -55,6 +50,7 @@ export class DynamicExecutor implements Inspectable {
     this.#compiler = compiler;
     const routine = routineOf(partition);
     this.#routine = routine;
+    this.#names = programNames(routine.body);
     this.#given = new Set([...routine.inputs, ...routine.constants.keys()]);
     this.#constants[routine.nothing.id] = Storage.zeros('bool', 0);
     for (const [{ id, dtype }, { data }] of routine.constants) {
@@ -69,8 +65,8 @@ export class DynamicExecutor implements Inspectable {
   }
 
   release(): void {
-    for (const [, executable] of this.#titled()) executable.release();
-    this.#regions.clear();
+    for (const executable of this.#executables.values()) executable.release();
+    this.#executables.clear();
   }
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
@@ -130,51 +126,39 @@ export class DynamicExecutor implements Inspectable {
     return lines.join('\n');
   }
 
-  /** All that has been compiled so far. */
   #titled(): readonly (readonly [title: string, Inspectable])[] {
-    const parts = [...this.#parts.values()].map(({ title, executable }) => [title, executable] as const); // prettier-ignore
-    const names = calleeNames(this.#routine.body);
-    const regions = [...this.#regions].map(([program, region]) => [names.get(program)!, region] as const); // prettier-ignore
-    return [...parts, ...regions];
+    return [...this.#executables].map(([program, each]) => [this.#names.get(program)!, each]);
   }
 
   readonly #compiled = {
-    part: ({ program }: HostPart): Inspectable => this.#parts.get(program)!.executable,
-    callee: ({ program, kind }: HostCallee): Inspectable =>
-      kind === 'region' ? this.#region(program) : this.#parts.get(program)!.executable,
+    part: ({ program }: HostPart): Inspectable => this.#executables.get(program)!,
+    callee: ({ program, kind }: HostCallee): Inspectable => {
+      let executable = this.#executables.get(program);
+      if (executable === undefined) {
+        const { region, part } = this.#compiler;
+        executable = kind === 'region' ? region(program) : part(this.#names.get(program)!, program);
+        this.#executables.set(program, executable);
+      }
+      return executable;
+    },
   };
-
-  #region(region: Program): Inspectable {
-    let executable = this.#regions.get(region);
-    if (executable === undefined) {
-      executable = this.#compiler.region(region);
-      this.#regions.set(region, executable);
-    }
-    return executable;
-  }
 
   /** Compiles all that every run needs. */
   #compile(replaced: readonly (number | null)[]): void {
-    const add = (title: string, program: Program, taken?: readonly (number | null)[]): void => {
-      const executable = this.#compiler.part(title, program, taken);
-      this.#parts.set(program, { title, executable });
-    };
-    const names = calleeNames(this.#routine.body);
     forEachStatement(this.#routine.body, (statement) => {
       if (statement.kind === 'run') {
         const { name, program } = statement.part;
-        add(name, program, replacedIn(statement, this.#routine, replaced));
-      } else if (statement.kind === 'call') {
-        const { kind, program, isOptional } = statement.callee;
-        if (kind === 'chunk') add(names.get(program)!, program);
-        else if (!isOptional) this.#region(program);
+        const taken = replacedIn(statement, this.#routine, replaced);
+        this.#executables.set(program, this.#compiler.part(name, program, taken));
+      } else if (statement.kind === 'call' && !statement.callee.isOptional) {
+        this.#compiled.callee(statement.callee);
       }
     });
   }
 
   /** Storages for the last code to write outputs of the program to: each the first that wants it. */
   #targets(
-    { gives }: HostStatementOf<'run'>,
+    { gives }: LastRun,
     into: readonly (Storage | null)[],
     taken: Set<Storage>,
   ): readonly (Storage | null)[] {

@@ -3,13 +3,7 @@ import { InternalError } from '../../base/errors.js';
 import type { Dim } from '../../base/dim/index.js';
 import { refusalAt, refusalError } from '../../ir/requirement.js';
 import { refuseInCapturedCode } from '../../passes/host/elements.js';
-import {
-  lengthEvaluator,
-  errorWithin,
-  shapeEvaluator,
-  testEvaluator,
-  dimEvaluator,
-} from '../../passes/host/evaluate.js';
+import { dimEvaluator, errorWithin, lengthEvaluator, shapeEvaluator, testEvaluator } from '../../passes/host/evaluate.js'; // prettier-ignore
 import type { HostStatementOf, HostCallee, Handle, HostStatement, HostPart, StackedArray, Stretch } from '../../passes/host/statements.js'; // prettier-ignore
 import type { Executable, Operand } from '../execution/executable.js';
 import { Storage } from '../memory/storage.js';
