@@ -6,7 +6,14 @@ import { Graph, type NodeId } from '../graph/graph.js';
 import { conditionKey, type Require, requireOrKeep, type Requirement } from './requirement.js';
 import { SharedSizes } from './shared-sizes.js';
 import { SizeSources } from './size-sources.js';
-import { type ConstantData, type Shape, Tensor, type TensorType } from './types.js';
+import {
+  type ConstantData,
+  type DataEdge,
+  type Edge,
+  type Shape,
+  Tensor,
+  type TensorType,
+} from './types.js';
 
 /** The part of an operator's declaration that programs need. The declarations of `ops/` are richer. */
 export interface Operator {
@@ -84,21 +91,7 @@ const noDetails: CallDetails = {};
 const noReads: readonly Value[] = [];
 const noTypes: readonly TensorType[] = [];
 
-/** Data dependence, at the position of an operand: the port of the node where the edge starts. */
-export interface DataEdge {
-  readonly kind: 'data';
-  readonly port: number;
-}
-
-/** Dependence on a size that the data of another call decides. Added by the program, after the operands. */
-export interface SizeEdge {
-  readonly kind: 'size';
-  readonly name: string;
-}
-
-export type Edge = DataEdge | SizeEdge;
-
-/** One shared edge for each port. */
+/** By port. */
 const dataEdges: DataEdge[] = [];
 
 export type ProgramNode = VariableNode | ConstantNode | CallNode | CheckNode;

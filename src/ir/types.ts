@@ -20,3 +20,17 @@ export interface ConstantData {
   readonly type: { readonly dtype: DType; readonly shape: readonly number[] };
   readonly data: HostArray;
 }
+
+/** An array that is read: the port of the node where the edge starts. In the order of the operands. */
+export interface DataEdge {
+  readonly kind: 'data';
+  readonly port: number;
+}
+
+/** A size that is spoken of, from the call whose data decides it. Made by the program, behind the operands. */
+export interface SizeEdge {
+  readonly kind: 'size';
+  readonly name: string;
+}
+
+export type Edge = DataEdge | SizeEdge;

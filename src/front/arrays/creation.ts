@@ -280,7 +280,7 @@ interface EyeOptions extends CreationOptions {
 
 /** A matrix with ones on a diagonal: the main one, or the `k`-th above it. */
 export function eye(rows: number, columns: number = rows, options: EyeOptions = {}): NDArray {
-  checkOptions<EyeOptions>('eye', options, { ...creationRules, k: integer });
+  checkOptions<EyeOptions>(eyeOperator.declaration.name, options, { ...creationRules, k: integer });
   return eyeOperator(rows, columns, options);
 }
 

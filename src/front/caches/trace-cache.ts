@@ -1,17 +1,10 @@
 import { currentSource, InternalError, KaonError, TraceError } from '../../base/errors.js';
 import { checkArgument, instanceOf } from '../../base/attributes/options.js';
-import { symbolsOfTypes } from '../../ir/bind.js';
-import { namedInputs, typeToString } from '../../ir/program.js';
+import { typeToString } from '../../ir/program.js';
 import type { BareCall } from './bare-call.js';
 import { compareTraces } from '../tracing/compare-traces.js';
-import {
-  describeGuard,
-  type Explanation,
-  explanation,
-  GuardCounts,
-  type Miss,
-  type TraceReport,
-} from './explain.js';
+import { describeGuard, type Explanation, explanation, GuardCounts, type Miss } from './explain.js';
+import { type Cost, type CachedTrace, isCurrent, reportOf } from './entry.js';
 import { FieldGuards } from '../fields/guards.js';
 import { FieldWatch } from '../fields/watch.js';
 import {
@@ -22,14 +15,13 @@ import {
   type CallFacts,
   factsOf,
   type Guard,
-  type OutsideGuard,
 } from './guards.js';
 import type { HybridizeOptions } from '../options/hybridize-options.js';
 import type { NDArray } from '../core/ndarray.js';
 import { describeSignature, type CallSignature } from '../graphs/signature.js';
 import { bindSizes, exactTypes, type SymbolicTypes } from '../options/sizes.js';
 import { Specializer, type TraceFamily } from './specialize.js';
-import type { FirstRun, Trace, TracedRun } from '../tracing/trace.js';
+import type { FirstRun, TracedRun } from '../tracing/trace.js';
 import { TraceRunner } from '../tracing/trace-runner.js';
 import { VerifySchedule } from '../options/verify-schedule.js';
 import { isSameTrace, verifyTrace } from '../tracing/verify-trace.js';
@@ -45,30 +37,6 @@ const limits = {
   /** Misses that `explain` lists, and guards that it counts. */
   misses: 128,
 } as const;
-
-/** A trace, what it became, and what it was made for. */
-export interface CachedTrace {
-  readonly id: number;
-  readonly trace: Trace;
-  readonly runner: TraceRunner;
-  readonly symbolic: SymbolicTypes;
-  readonly facts: CallFacts;
-  readonly captured: readonly OutsideGuard[];
-  readonly fields: FieldGuards;
-  readonly verification: VerifySchedule;
-  readonly signature: string;
-  readonly cost: Cost;
-  readonly family: string;
-  calls: number;
-  /** The time of the last use, in calls. */
-  used: number;
-}
-
-/** Shared with the report of the miss, which outlives the trace. */
-interface Cost {
-  readonly trace: number;
-  firstRun: number | null;
-}
 
 interface MissRecord extends Omit<Miss, 'milliseconds' | 'firstRunMilliseconds'> {
   readonly cost: Cost;
@@ -400,11 +368,6 @@ export class TraceCache {
   }
 }
 
-/** Whether nothing that a trace relies on beside the arguments has changed. */
-function isCurrent({ captured, fields }: CachedTrace): boolean {
-  return changedCapture(captured) === null && fields.holds();
-}
-
 /** The fields that differ; for blocks and parameters that were replaced there are guards already. */
 function fieldGuards(fields: FieldGuards, known: readonly Guard[]): readonly Guard[] {
   const blocks = known.flatMap(({ kind, path }) => (kind === 'blocks' ? [path] : []));
@@ -420,35 +383,4 @@ function smallSize(facts: CallFacts): Guard | null {
   const fact = facts.find(({ kind, text }) => kind === 'size' && Number(text) <= 1);
   if (fact === undefined) return null;
   return { kind: 'size', path: fact.path, expected: 'a size of 2 or more', actual: fact.text };
-}
-
-function reportOf({
-  id,
-  trace,
-  runner,
-  signature,
-  symbolic,
-  calls,
-  cost,
-}: CachedTrace): TraceReport {
-  const captured = new Set<string>();
-  let operators = 0;
-  for (const { parts } of trace.segments) {
-    const { program, reads } = parts;
-    const names = namedInputs(program).map(({ name }) => name);
-    const first = names.length - reads.length;
-    reads.forEach(({ kind }, i) => kind === 'array' && captured.add(names[first + i]));
-    for (const node of program.graph.nodes()) if (program.node(node).kind === 'call') operators++;
-  }
-  return {
-    id,
-    signature,
-    symbols: [...symbolsOfTypes(symbolic.types).keys()],
-    operators,
-    captured: [...captured],
-    calls,
-    milliseconds: cost.trace,
-    firstRunMilliseconds: cost.firstRun,
-    tiers: runner.tiers(),
-  };
 }

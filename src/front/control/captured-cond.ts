@@ -13,7 +13,7 @@ export function capturedCond(
   then: () => Nested,
   otherwise: () => Nested,
 ): unknown {
-  const op = 'cond';
+  const { name: op } = cond.declaration;
   let first: Nested | undefined;
   const regions = [
     traceRegion(op, [], () => {

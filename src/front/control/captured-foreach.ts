@@ -13,7 +13,7 @@ export function capturedForeach({
   save,
   reverse,
 }: RowLoop): [unknown, unknown] {
-  const op = 'foreach';
+  const { name: op } = foreach.declaration;
   const slices = data.leaves.map(({ type: { dtype, shape } }) => ({
     dtype,
     shape: shape.slice(1),

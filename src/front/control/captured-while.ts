@@ -9,9 +9,9 @@ import { cond } from './cond.js';
 import type { WhileLoop } from './loop.js';
 import { parted, traceBody } from './tracing.js';
 
-/** Captures a while loop as one operator. */
+/** One operator for the loop. */
 export function capturedWhile(loop: WhileLoop): [unknown, unknown, NDArray] {
-  const op = 'whileLoop';
+  const { name: op } = whileLoop.declaration;
   const { vars, holds, step, limit, padded, save } = loop;
   const condition = traceRegion(
     op,
@@ -54,7 +54,7 @@ function rotated({
   padded,
   save,
 }: WhileLoop): [unknown, unknown, NDArray] {
-  const op = 'whileLoop';
+  const { name: op } = whileLoop.declaration;
   const no = (): NDArray => array([false], { dtype: 'bool' });
   const asked = (states: readonly NDArray[]): NDArray => holds(states).reshape([1]);
   const first = limit === 0 ? no() : inIteration(op, 0, () => asked(vars.leaves));

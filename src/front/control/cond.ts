@@ -1,4 +1,5 @@
 import { unflattenTree } from '../../base/attributes/tree.js';
+import { cond as operator } from '../../ops/control/index.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { capturedCond } from './captured-cond.js';
@@ -6,7 +7,7 @@ import { checkedPredicate, checkFunction, userResult } from './checks.js';
 import { settled } from './eager.js';
 import { type Nested, takeApart } from './nesting.js';
 
-const op = 'cond';
+const op: string = operator.declaration.name;
 
 /**
  * Runs `then` when the predicate is true and `otherwise` when it is not, and returns its result: any nesting

@@ -3,6 +3,7 @@ import { unflattenTree } from '../../base/attributes/tree.js';
 import { requireNow } from '../../ir/requirement.js';
 import { lengthOf } from '../../ops/control/body.js';
 import type { LoopSave } from '../../ops/control/foreach.js';
+import { foreach as operator } from '../../ops/control/index.js';
 import { mode } from '../core/mode.js';
 import type { NDArray } from '../core/ndarray.js';
 import { capturedForeach } from './captured-foreach.js';
@@ -13,7 +14,7 @@ import { namesOf, takeApart } from './nesting.js';
 import { iterateRows } from './rows.js';
 import { unrun } from './unrun.js';
 
-const op = 'foreach';
+const op: string = operator.declaration.name;
 
 /** Options of `foreach`. */
 export interface ForeachOptions {

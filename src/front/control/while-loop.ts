@@ -9,6 +9,7 @@ import {
 import { unflattenTree } from '../../base/attributes/tree.js';
 import type { LoopSave } from '../../ops/control/foreach.js';
 import { arrayType } from '../core/array-type.js';
+import { whileLoop as operator } from '../../ops/control/index.js';
 import { mode } from '../core/mode.js';
 import { arrayOf, type NDArray } from '../core/ndarray.js';
 import { capturedWhile } from './captured-while.js';
@@ -25,7 +26,7 @@ import { keeping, type WhileLoop } from './loop.js';
 import { takeApart } from './nesting.js';
 import { unrun } from './unrun.js';
 
-const op = 'whileLoop';
+const op: string = operator.declaration.name;
 
 /** Options of `whileLoop`. */
 export interface WhileOptions {

@@ -4,12 +4,8 @@ import { checkAttributes, symbolsOfAttributes } from '../../base/attributes/sche
 import type { DType } from '../../base/dtype.js';
 import { determinedSymbols, symbolsOfTypes } from '../../ir/bind.js';
 import { requireOrKeep } from '../../ir/requirement.js';
-import {
-  type Call,
-  conversionOperator,
-  type Declaration,
-  installFrontend,
-} from '../../ops/declare/declare.js';
+import { type Call, type Declaration, installFrontend } from '../../ops/declare/declare.js';
+import { conversionOperator } from '../../ops/declare/convert.js';
 import { stopGradient } from '../../ops/structure/identity.js';
 import type { Capture } from '../core/capture.js';
 import { operandsOf } from './operands.js';

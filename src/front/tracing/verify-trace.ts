@@ -1,5 +1,6 @@
 import { TraceError } from '../../base/errors.js';
-import { compareTraces, type TraceSide } from './compare-traces.js';
+import { compareTraces } from './compare-traces.js';
+import { type TraceSide } from './describe-trace.js';
 import type { Trace } from './trace.js';
 
 /** Two calls of a trace, counted from 1: the last verified one and the current one. */

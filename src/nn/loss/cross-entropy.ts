@@ -113,7 +113,7 @@ function againstLabels(
 ): NDArray {
   checkLabelShape(op, logProbabilities, labels, axis);
   const classes = extentsOf(logProbabilities)[axis];
-  const positions = inNameOf(op, 'classPosition', () =>
+  const positions = inNameOf(op, classPosition.declaration.name, () =>
     classPosition(labels, classes, { ignoreIndex: ignoreIndex ?? null }),
   );
   const counts = ignoreIndex === undefined ? null : greaterEqual(positions, 0);

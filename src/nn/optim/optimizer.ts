@@ -25,10 +25,11 @@ import { array, zeros } from '../../front/arrays/creation.js';
 import { GradientUser } from '../../front/core/gradient-use.js';
 import { hybridize } from '../../front/hybrid/hybridize.js';
 import { nameArray } from '../../front/options/names.js';
-import { NDArray } from '../../front/core/ndarray.js';
+import type { NDArray } from '../../front/core/ndarray.js';
 import { hasUsedGradients, isNewGradient, useGradient } from '../../front/dispatch/values.js';
 import { typeToString } from '../../ir/program.js';
 import { Parameter } from '../parameter.js';
+import { type OptimizerState, readState } from './state.js';
 import { anyStep } from './used.js';
 
 /** A learning rate, or a function from the number of steps taken so far to one. */
@@ -63,13 +64,7 @@ export const optimizerRules: OptionRules<OptimizerOptions> = {
   weightDecay: nonNegative,
 };
 
-/** State of an optimizer in a checkpoint. */
-export interface OptimizerState {
-  readonly arrays: ReadonlyMap<string, NDArray>;
-  readonly steps: number;
-}
-
-/** Inputs of the update of one parameter. */
+/** What the update of one parameter reads, and what it yields. */
 export interface UpdateContext {
   /** The weight before the step; a float16 or bfloat16 one as float32. */
   readonly weight: NDArray;
@@ -369,24 +364,7 @@ export abstract class Optimizer {
   }
 }
 
-/** Refuses a value that does not have the form of a state. */
-function readState(op: string, state: unknown): OptimizerState {
-  const refuse = (actual: string): FormatError =>
-    new FormatError('this is no state of an optimizer', {
-      op,
-      expected: 'what state() gave: { arrays, steps }, a map of arrays by name and a number',
-      actual,
-    });
-  if (typeof state !== 'object' || state === null) throw refuse(describe(state));
-  const { arrays } = state as OptimizerState;
-  if (!(arrays instanceof Map)) throw refuse(`arrays: ${describe(arrays)}`);
-  for (const [name, slot] of arrays as ReadonlyMap<unknown, unknown>) {
-    if (!(slot instanceof NDArray)) throw refuse(`${describe(name)}: ${describe(slot)}`);
-  }
-  return state as OptimizerState;
-}
-
-/** Name of the update count in saved state, beside the names of slots. */
+/** The name of the number of updates in saved state, beside the names of slots. */
 const updatesName = 'updates';
 
 /** One or several step counts as state that captured code can increment. */

@@ -34,7 +34,7 @@ export const matmul: OperatorFunction<Binary> = operator({
   family: 'contraction',
   attributes: {},
   call: (x, y) => ({ inputs: [x, y], attributes: {} }),
-  infer: ({ inputs: [x, y], require }) => [inferProduct(x, y, require)],
+  infer: ({ inputs: [x, y], require }) => [inferProduct('matmul', x, y, require)],
   gradient: (call) => productGradients(call, { left: false, right: false }),
   lowering: { kind: 'kernel', kernel: productNest, readsAnyOrder: true, keeps: 1 },
   onnx: 'MatMul',
@@ -80,6 +80,7 @@ export const turnedProduct: OperatorFunction<
   call: (x, y, { left, right }) => ({ inputs: [x, y], attributes: { left, right } }),
   infer: ({ inputs: [x, y], attributes: { left, right }, require }) => [
     inferProduct(
+      'matmul',
       { dtype: x.dtype, shape: turnedIf(left, x.shape) },
       { dtype: y.dtype, shape: turnedIf(right, y.shape) },
       require,
@@ -120,7 +121,7 @@ function productGradients<T extends Tensor>(
   const left = asRows(x);
   const rows = turnedIf(sides.left, left.type.shape);
   const right = sides.right ? y : withRows(asColumns(y), rows.at(-1)!);
-  const head = reshape(g!, productShape(rows, turnedIf(sides.right, right.type.shape)));
+  const head = reshape(g!, productShape('matmul', rows, turnedIf(sides.right, right.type.shape)));
   return [
     needs[0] ? reshape(leftGradient(left, right, head, sides), x.type.shape) : null,
     needs[1] ? reshape(rightGradient(left, right, head, sides), y.type.shape) : null,

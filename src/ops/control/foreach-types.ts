@@ -4,24 +4,25 @@ import type { TensorType } from '../../ir/types.js';
 import type { ForeachForm } from '../declare/lowering.js';
 import { agreedRows, checkCount, checkState, bindRegion, lengthOf, regionAt } from './body.js';
 
-const op = 'foreach';
-
 /** The types of the stacked results, then of the last states. */
-export function inferForeach({
-  inputs,
-  attributes: { data, states, counted },
-  regions,
-  fresh,
-  require,
-}: InferContext & {
-  readonly attributes: Pick<ForeachForm, 'data' | 'states' | 'counted'>;
-}): readonly TensorType[] {
+export function inferForeach(
+  op: string,
+  {
+    inputs,
+    attributes: { data, states, counted },
+    regions,
+    fresh,
+    require,
+  }: InferContext & {
+    readonly attributes: Pick<ForeachForm, 'data' | 'states' | 'counted'>;
+  },
+): readonly TensorType[] {
   const body = regionAt(op, regions, 0);
   checkCount(op, 'operands', body.inputs.length + Number(counted), inputs.length);
   const rows = inputs.slice(0, data);
   const names = rows.map((_, k) => `data ${k}`);
   const length = lengthOf(op, rows, names, require);
-  if (counted) checkRowCount(inputs[inputs.length - 1]);
+  if (counted) checkRowCount(op, inputs[inputs.length - 1]);
   const operands = inputs
     .slice(0, body.inputs.length)
     .map((type, k) => (k < data ? { dtype: type.dtype, shape: type.shape.slice(1) } : type));
@@ -37,7 +38,7 @@ export function inferForeach({
   });
 }
 
-function checkRowCount({ dtype, shape }: TensorType): void {
+function checkRowCount(op: string, { dtype, shape }: TensorType): void {
   if (dtype !== 'int32') {
     throw new DTypeError('the number of rows is no int32', {
       op,

@@ -72,7 +72,7 @@ export const foreach: OperatorFunction<
     },
     regions: [body],
   }),
-  infer: (context) => inferForeach(context),
+  infer: (context) => inferForeach('foreach', context),
   gradient: <T extends Tensor>(
     context: GradientContext<T, AttributesOf<typeof attributes>>,
   ): readonly (T | null)[] => foreachGradient(context),

@@ -1,12 +1,11 @@
-import { type DType, isFloat, isWeak, promoteAll, type WeakKind } from '../../base/dtype.js';
-import { describe } from '../../base/attributes/attribute.js';
-import { type Dim, DimExpr } from '../../base/dim/index.js';
+import type { DType, WeakKind } from '../../base/dtype.js';
+import type { Dim, DimExpr } from '../../base/dim/index.js';
 import { ArgumentError, InternalError } from '../../base/errors.js';
 import { checkOptionNames } from '../../base/attributes/options.js';
 import type { Attributes, AttributeSchema, AttributesOf } from '../../base/attributes/schema.js';
 import type { InferContext, Operator, Program } from '../../ir/program.js';
 import { Value } from '../../ir/program.js';
-import { describeHost, hostConstant, type HostValue } from '../../ir/host.js';
+import { hostConstant, type HostValue } from '../../ir/host.js';
 import { Tensor, type TensorType } from '../../ir/types.js';
 import type {
   BackwardAfter,
@@ -17,7 +16,9 @@ import type {
 } from './backward.js';
 import type { Batching } from './batch.js';
 import type { ElementCheck, Positions } from './check.js';
+import { castValue, conversionOperator, operandDTypes, withSizesAsArrays } from './convert.js';
 import { checkShape } from './infer.js';
+import { readCall } from './read-call.js';
 import type { Known, OnSizes } from '../known/facets.js';
 import type { Law } from './law.js';
 import type { Lowering } from './lowering.js';
@@ -329,28 +330,6 @@ export function operator<F extends AnyFunction, S extends AttributeSchema>(
   return Object.assign(call, { declaration }) as unknown as OperatorFunction<F, boolean>;
 }
 
-/**
- * Parses arguments. Failing checks have their own messages; arguments of a wrong form, such as null in the
- * place of options, may throw before any check.
- */
-function readCall<A extends readonly unknown[], C>(
-  op: string,
-  read: (...args: A) => C,
-  args: A,
-): C {
-  try {
-    return read(...args);
-  } catch (cause) {
-    if (!(cause instanceof TypeError || cause instanceof RangeError)) throw cause;
-    throw new ArgumentError('these arguments cannot be read', {
-      op,
-      expected: 'arguments of the forms that its declaration names',
-      actual: args.map(describe).join(', ') || 'no arguments',
-      cause,
-    });
-  }
-}
-
 function invokeSymbolic(declaration: Declaration, given: Call, program: Program): readonly Value[] {
   const call = withSizesAsArrays(declaration, given);
   const dtypes = operandDTypes(declaration, call);
@@ -394,63 +373,4 @@ function callsOf(declaration: Declaration): Calls {
       return made as readonly Tensor[] as readonly T[];
     },
   };
-}
-
-let castDeclaration: Declaration | undefined;
-
-/** Registers the cast operator; called once, by the file that declares it. */
-export function useForConversion(cast: Declaration): void {
-  castDeclaration = cast;
-}
-
-/** The cast operator, whose attribute `dtype` is the target. */
-export function conversionOperator(): Declaration {
-  if (castDeclaration === undefined) throw new InternalError('no operator converts dtypes');
-  return castDeclaration;
-}
-
-function castValue(value: Value, dtype: DType): Value {
-  return value.program.append(conversionOperator(), [value], { dtype })[0];
-}
-
-let sizeAsArray: SizeAsArray | undefined;
-
-/**
- * Converts a size to an array of rank 0; `like` is an array of the same program or capture, null where there
- * is none.
- */
-export type SizeAsArray = (size: Dim, dtype: DType, like: Tensor | null) => Tensor;
-
-/** Registers the conversion of sizes to operands; called once, by the file of the operator that does it. */
-export function useForSizes(convert: SizeAsArray): void {
-  sizeAsArray = convert;
-}
-
-/** Converts sizes among the operands to integer arrays. */
-export function withSizesAsArrays(declaration: Declaration, call: Call): Call {
-  if (!call.inputs.some((input) => input instanceof DimExpr)) return call;
-  const dtypes = operandDTypes(declaration, call);
-  const like = call.inputs.find((input) => input instanceof Tensor) ?? null;
-  const inputs = call.inputs.map((input, i) =>
-    input instanceof DimExpr ? sizeAsArray!(input, dtypes[i], like) : input,
-  );
-  return { ...call, inputs };
-}
-
-/** The dtype that each operand of a call must have. */
-export function operandDTypes(declaration: Declaration, call: Call): readonly DType[] {
-  const kinds = call.inputs.map((input) => {
-    if (input instanceof Tensor) return input.type.dtype;
-    return input instanceof DimExpr ? 'weak-int' : describeHost(input, declaration.name).kind;
-  });
-  const { operands } = declaration;
-  if (typeof operands === 'function') return operands(kinds, call.attributes);
-  if (kinds.length === 0) return [];
-  if (operands === 'keep') {
-    let fallback: DType | undefined;
-    return kinds.map((kind) => (isWeak(kind) ? (fallback ??= promoteAll(kinds)) : kind));
-  }
-  const common = promoteAll(kinds);
-  const wanted = operands === 'float' && !isFloat(common) ? 'float32' : common;
-  return kinds.map(() => wanted);
 }

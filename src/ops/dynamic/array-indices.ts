@@ -28,35 +28,37 @@ export type RangeBound = Dim | null | undefined | Tensor;
 /** A range of which some parts are arrays. */
 export type ArrayRange = readonly [start?: RangeBound, stop?: RangeBound, step?: number];
 
-/** Selects one index of an axis, given by an array; the axis is dropped. */
-export function takeOne<T extends Tensor>(x: T, index: T, axis: number): T {
-  return take(x, oneInteger(index), { axis });
+/** The one position of `x` along an axis that an array holds; the axis is dropped. */
+export function takeOne<T extends Tensor>(op: string, x: T, index: T, axis: number): T {
+  return take(x, oneInteger(op, index), { axis });
 }
 
-/** The index in an array, where captured code knows it. */
-export function knownPosition(index: Tensor): Dim | undefined {
-  return knownBound(index, false) ?? undefined;
+/** A position that an array holds, where captured code knows it. */
+export function knownPosition(op: string, index: Tensor): Dim | undefined {
+  return knownBound(op, index, false) ?? undefined;
 }
 
-/** The bounds of a range with arrays, where captured code knows them. */
-export function knownRange([start, stop, step = 1]: ArrayRange):
-  readonly [Dim | null, Dim | null, number] | undefined {
-  const [from, to] = [knownBound(start, false), knownBound(stop, false)];
+/** A range that an array takes part in, where captured code knows its bounds. */
+export function knownRange(
+  op: string,
+  [start, stop, step = 1]: ArrayRange,
+): readonly [Dim | null, Dim | null, number] | undefined {
+  const [from, to] = [knownBound(op, start, false), knownBound(op, stop, false)];
   return from === undefined || to === undefined ? undefined : [from, to, step];
 }
 
-/** Python's `start:stop:step` along an axis, where some of it are arrays. */
-export function takeRange<T extends Tensor>(x: T, range: ArrayRange, axis: number): T {
+/** What Python's `start:stop:step` takes of `x` along an axis, where some of it are arrays. */
+export function takeRange<T extends Tensor>(op: string, x: T, range: ArrayRange, axis: number): T {
   const [start, stop, step = 1] = range;
   if (!Number.isSafeInteger(step) || step === 0) {
     throw new ArgumentError('this is not a step', {
-      op: 'slice',
+      op,
       expected: 'an integer other than 0',
       actual: String(step),
     });
   }
   const extent = x.type.shape[axis];
-  const [from, to] = [knownBound(start, true), knownBound(stop, true)];
+  const [from, to] = [knownBound(op, start, true), knownBound(op, stop, true)];
   const isNumber = (bound: Dim | null | undefined): boolean =>
     bound === null || typeof bound === 'number';
   if (isNumber(from) && isNumber(to) && isStatic(extent)) {
@@ -70,7 +72,7 @@ export function takeRange<T extends Tensor>(x: T, range: ArrayRange, axis: numbe
       axis,
     );
   }
-  const { first, count } = resolved<T>(range as ArrayRange, step, extent, x);
+  const { first, count } = resolved<T>(op, range as ArrayRange, step, extent, x);
   const [length] = sizesFromElements(count, () => extents(count, { most: [extent] }).type.shape);
   return step === 1
     ? dynamicSlice(x, first, [length], axis)
@@ -85,6 +87,7 @@ function strided<T extends Tensor>(x: T, first: T, step: number, length: Dim, ax
 
 /** Start and length of a range, as `resolveRange` computes them for numbers. */
 function resolved<T extends Tensor>(
+  op: string,
   [start, stop]: ArrayRange,
   step: number,
   extent: Dim,
@@ -96,7 +99,7 @@ function resolved<T extends Tensor>(
   const within = (bound: RangeBound, otherwise: T): T => {
     if (bound === null || bound === undefined) return otherwise;
     const isCounted = typeof bound !== 'number' || bound < 0;
-    const at = bound instanceof Tensor ? cast(oneInteger(bound as T), 'int64') : number(bound);
+    const at = bound instanceof Tensor ? cast(oneInteger(op, bound as T), 'int64') : number(bound);
     const placed = isCounted ? where(less(at, 0), add(at, whole), at) : at;
     return maximum(minimum(placed, most), least);
   };
@@ -107,23 +110,23 @@ function resolved<T extends Tensor>(
   return { first, count: maximum(floorDivide(add(span, stride - 1), stride), 0) };
 }
 
-/** A bound as a size or an open end, where it is known; undefined otherwise. */
-function knownBound(bound: RangeBound, eagerly: boolean): Dim | null | undefined {
+/** A bound as a size or an end, where that is known; undefined otherwise. */
+function knownBound(op: string, bound: RangeBound, eagerly: boolean): Dim | null | undefined {
   if (bound === null || bound === undefined) return null;
   if (!(bound instanceof Tensor)) return bound;
-  const [known] = knownSizes(oneInteger(bound), eagerly) ?? [];
-  // A symbolic bound counts from the front, an element by its sign.
+  const [known] = knownSizes(oneInteger(op, bound), eagerly) ?? [];
+  // A symbolic bound counts from the front, an element from where its sign says.
   return known === undefined || isStatic(known) || boundsOf(known).min >= 0 ? known : undefined;
 }
 
 /** An integer array of one element, of rank 0. */
-function oneInteger<T extends Tensor>(array: T): T {
+function oneInteger<T extends Tensor>(op: string, array: T): T {
   const { dtype, shape } = array.type;
   if (kindOf(dtype) === 'int' && shape.every((dim) => dim === 1)) {
     return shape.length === 0 ? array : reshape(array, []);
   }
   throw new ArgumentError('this array is not an index', {
-    op: 'slice',
+    op,
     expected: 'an array of one integer',
     actual: `${dtype}${shapeToString(shape)}`,
     advice: 'to select by an array of positions use take, by an array of booleans booleanMask',

@@ -11,8 +11,8 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-  useForConversion,
 } from '../declare/declare.js';
+import { useForConversion } from '../declare/convert.js';
 import { inferElementwise } from '../declare/infer.js';
 import { callOf, example } from '../declare/law.js';
 import { computeScalar, elementwise } from '../declare/lowering.js';

@@ -12,8 +12,8 @@ import {
   operator,
   type OperatorFunction,
   tensor,
-  useForSizes,
 } from '../declare/declare.js';
+import { useForSizes } from '../declare/convert.js';
 import { checkShape } from '../declare/infer.js';
 import { example, type LawCall } from '../declare/law.js';
 import { computeScalar } from '../declare/lowering.js';

@@ -302,17 +302,17 @@ function takeByArrays<T extends Tensor>(
       if (index === '...') axis += Math.max(0, x.type.shape.length - used);
       else if (index !== null) axis++;
     } else if (index instanceof Tensor) {
-      const position = knownPosition(index);
+      const position = knownPosition('slice', index);
       if (position !== undefined) {
         left.push(position);
         axis++;
         continue;
       }
-      taken = takeOne(taken, index as T, axisWithin(taken, axis));
+      taken = takeOne('slice', taken, index as T, axisWithin(taken, axis));
     } else {
       const at = axisWithin(taken, axis);
-      const range = knownRange(index);
-      if (range === undefined) taken = takeRange(taken, index, at);
+      const range = knownRange('slice', index);
+      if (range === undefined) taken = takeRange('slice', taken, index, at);
       left.push(range ?? ':');
       axis++;
     }

@@ -1,6 +1,7 @@
 import type { DType } from '../../base/dtype.js';
 import type { Value } from '../../ir/program.js';
-import { conversionOperator, tensor } from '../declare/declare.js';
+import { tensor } from '../declare/declare.js';
+import { conversionOperator } from '../declare/convert.js';
 import { normalizeAxes } from '../declare/infer.js';
 import { example, type Law } from '../declare/law.js';
 import { reshape } from '../movement/reshape.js';

@@ -138,7 +138,11 @@ export function restoreAxes<T extends Tensor>(
   shape: Shape,
   axes: readonly number[] | null,
 ): T {
-  const kept = reducedShape(shape, normalizeAxes('reshape', axes, shape.length), true);
+  const kept = reducedShape(
+    shape,
+    normalizeAxes(reshape.declaration.name, axes, shape.length),
+    true,
+  );
   return kept.length === reduced.type.shape.length ? reduced : reshape(reduced, kept);
 }
 

@@ -89,3 +89,14 @@ test('a size that no input has is refused', () => {
   }));
   assert.throws(() => lowerProgram(program, fuse(program), onCpu(wasmTarget)), UnsupportedError);
 });
+
+test('a program is for threads where any of it is worth dividing', () => {
+  const program = programOf(
+    { x: { dtype: 'float32', shape: [300] }, y: { dtype: 'float32', shape: [2] } },
+    ({ x, y }) => ({ large: add(x, 1), small: add(y, 1) }),
+  );
+  const threadsOf = (grain: number): number =>
+    lowerProgram(program, fuse(program), onCpu(wasmTarget), [], { threads: 3, grain }).threads;
+  const [large, none] = [threadsOf(50), threadsOf(1e9)];
+  assert.deepEqual([large, none], [3, 1]);
+});

@@ -21,9 +21,9 @@ import { runPipeline } from '../../../src/passes/pipeline.js';
 import { rematerialize } from '../../../src/passes/gradient/rematerialize.js';
 import { randomOperand } from '../../support/arrays.js';
 import { programOf } from '../../support/programs.js';
-import { expectSame } from './check.js';
-import { random } from './random.js';
-import { run } from './unroll.js';
+import { expectSame } from '../control/check.js';
+import { random } from '../control/random.js';
+import { run } from '../control/unroll.js';
 
 const f64 = (...shape: TensorType['shape']): TensorType => ({ dtype: 'float64', shape });
 const next = random(13);

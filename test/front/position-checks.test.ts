@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as kn from '../../../src/index.js';
+import * as kn from '../../src/index.js';
 
 const x = kn.arange(6).reshape([2, 3]);
 const positions = (values: number[]): kn.NDArray => kn.array(values, { dtype: 'int64' });
