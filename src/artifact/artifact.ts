@@ -4,27 +4,29 @@ import {
   type Dim,
   isStatic,
   substituteDim,
+  symbol,
   symbolsOf,
 } from '../base/dim/index.js';
 import type { DType, HostArray } from '../base/dtype.js';
 import { ArgumentError } from '../base/errors.js';
 import type { GraphParts, ExternalRef } from '../front/graphs/graph.js';
 import { withoutGradients } from '../front/graphs/graph-json.js';
+import { lowered } from '../front/graphs/lowered.js';
 import { checkGraph, type StaticGraph } from '../front/graphs/static-graph.js';
 import { namedInputs, type Program } from '../ir/program.js';
-import { dimsOf, type Requirement, type MessageTemplate, words } from '../ir/requirement.js';
+import { dimsOf, type Refusal, type Requirement } from '../ir/requirement.js';
 import type { Shape } from '../ir/types.js';
 import type { Module } from '../loop/language/nodes.js';
 import type { Target } from '../loop/language/target.js';
+import type { PlannedBuffer } from '../passes/groups/places.js';
 import { inline } from '../passes/rewrite/inline.js';
 import { type Watched, watching, presenceReport } from '../passes/host/watch.js';
-import { type RoutineBuilder, bytesAt } from './driver/builder.js';
 import { Composer, withOwnOutputs } from './driver/composer.js';
-import { hostControl } from './driver/control.js';
 import { boundFrom, type UpperBound } from './driver/names.js';
+import { bytesAt, type Placement } from './driver/placement.js';
 import {
-  type Routine,
-  type Statement,
+  type PlacedRoutine,
+  type PlacedStatement,
   substituteValues,
   withoutUnused,
 } from './driver/statements.js';
@@ -38,7 +40,7 @@ export interface ArtifactPort {
 }
 
 export interface InputPort extends ArtifactPort {
-  /** Where it is copied to; null where nothing reads it. */
+  /** Address that it is copied to; null where nothing reads it. */
   readonly address: Dim | null;
 }
 
@@ -46,10 +48,10 @@ export interface OutputPort extends ArtifactPort {
   readonly address: Dim;
 }
 
-/** What stays in memory from run to run: constants of the code, weights and other state. */
+/** An array that stays in memory from run to run: a constant of the code, weights or other state. */
 export interface Resident extends ArtifactPort {
   readonly shape: readonly number[];
-  /** Whether users know it by its name; constants of the code are nobody's. */
+  /** True if users know it by its name; constants of the code have none. */
   readonly isState: boolean;
   readonly data: HostArray;
   readonly address: number;
@@ -65,30 +67,30 @@ export interface Artifact {
   readonly inputs: readonly InputPort[];
   /** The end of the memory that they are copied to. */
   readonly staged: Dim;
-  /** What parts of a run are done by routines of their own, each behind those that it calls. */
-  readonly routines: readonly Routine[];
+  /** Routines that a run calls, each behind those that it calls. */
+  readonly routines: readonly PlacedRoutine[];
   /** A run, from when the inputs are there to when the outputs are. */
-  readonly body: readonly Statement[];
+  readonly body: readonly PlacedStatement[];
   readonly outputs: readonly OutputPort[];
   readonly residents: readonly Resident[];
-  /** What the sizes of the inputs must satisfy. */
+  /** Conditions on the sizes of the inputs. */
   readonly requirements: readonly Requirement[];
   /** The most memory that a run needs. */
   readonly bytes: UpperBound;
 }
 
 export interface ArtifactRequest {
-  /** Who asks, for errors. */
+  /** The function that asks, for errors. */
   readonly op: string;
   readonly target: Target;
   /** The lowest address that may be used. */
   readonly base: number;
-  /** Whether the graph may change its own state. */
+  /** True if the graph may change its own state. */
   readonly train: boolean;
 }
 
 /**
- * What it takes to run a graph elsewhere.
+ * Compiles a graph to run elsewhere.
  * @throws UnsupportedError for what cannot leave this process, ArgumentError for a graph that changes
  * state where that is not wanted.
  */
@@ -109,39 +111,38 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
   const program = telling?.program ?? own;
   const declared = namedInputs(program);
   const given = declared.length - parts.reads.length;
-  const composer = new Composer(target, base);
-  const builder = composer.builder(program);
+  const composer = new Composer(target, base, lowered);
+  const placement = composer.placement(program);
   const states = declared.slice(given).map(({ name, type: { dtype } }, k): Resident => {
     const array = stateArrayOf(op, name, parts.reads[k]);
     const address = composer.keep(array.data);
-    builder.input(given + k, address);
+    placement.input(given + k, address);
     return { name, isState: true, dtype, ...array, address };
   });
-  const { staged, addresses } = runWith(builder, given);
-  const results = builder.outputs();
+  const { staged, addresses } = runWith(placement, given);
+  const results = placement.outputs();
   telling?.watched.forEach((each, k) => {
-    const flag = builder.load('foreign', results[own.outputs.length + k].at, 'bool');
-    builder.emit({ kind: 'require', test: { relation: '=', dim: flag }, problem: foreign(each) });
+    const flag = placement.load('foreign', results[own.outputs.length + k].at, 'bool');
+    placement.emit({ kind: 'require', test: { relation: '=', dim: flag }, refusal: foreign(each) });
   });
   const nextOf = updates(parts, own);
   for (const [read, output] of nextOf) {
     const { address, data } = states[read];
-    builder.emit({ kind: 'move', to: address, from: results[output].at, bytes: data.byteLength });
+    placement.emit({ kind: 'move', to: address, from: results[output].at, bytes: data.byteLength });
   }
   const isUpdate = new Set(nextOf.values());
   const constants = [...composer.constants].map(({ type, data, address }): Resident => {
     return { name: '', isState: false, ...type, data, address };
   });
   // What runs need begins where everything ends that is there before.
-  const frame = new Map([[String(builder.base), composer.end]]);
+  const frame = new Map([[placement.memory.base.key, composer.end]]);
   const settled = (dim: Dim): Dim => substituteDim(dim, frame);
-  const outputs = results
-    .slice(0, own.outputs.length)
-    .flatMap(({ at, type }, k): OutputPort[] =>
-      isUpdate.has(k) ? [] : [{ name: own.outputs[k].name, ...type, address: settled(at) }],
-    );
+  const outputs = results.slice(0, own.outputs.length).flatMap(({ at, shape }, k): OutputPort[] => {
+    const { name, value } = own.outputs[k];
+    return isUpdate.has(k) ? [] : [{ name, dtype: value.type.dtype, shape, address: settled(at) }];
+  });
   const returned = outputs.flatMap(({ address, shape }) => [address, ...shape]);
-  const symbols = builder.givenSizes;
+  const symbols = placement.givenSizes;
   const isGiven = (dim: Dim): boolean => [...symbolsOf(dim)].every((name) => symbols.has(name));
   const found = new Set(
     outputs.flatMap(({ shape }) => shape.flatMap((dim) => [...symbolsOf(dim)])),
@@ -152,7 +153,7 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     found: new Map(
       [...found]
         .filter((name) => !symbols.has(name))
-        .map((name) => [name, builder.names.most(builder.size(name))]),
+        .map((name) => [name, placement.names.most(symbol(name))]),
     ),
     inputs: declared.slice(0, given).map(({ name, type }, index) => {
       const address = addresses[index];
@@ -160,21 +161,27 @@ export function artifactOf(graph: StaticGraph, request: ArtifactRequest): Artifa
     }),
     staged: settled(staged),
     routines: composer.routines,
-    body: withoutUnused(substituteValues(builder.statements, frame), returned),
+    body: withoutUnused(substituteValues(placement.statements, frame), returned),
     outputs,
     residents: [...states, ...constants],
     requirements: program.requirements.filter((each) => dimsOf(each).every(isGiven)),
-    bytes: boundFrom([builder.bytes], (bytes) => addDim(composer.end, bytes)),
+    bytes: boundFrom([placement.memory.bytes], (bytes) => addDim(composer.end, bytes)),
   };
 }
 
-/** What is wrong where a call is given elements that it does not accept. */
-function foreign({ call: { op }, accepted: { least, most } }: Watched): MessageTemplate {
-  if (most === null && isStatic(least)) return words`${op.name}: an element is less than ${least}`;
-  if (most === null || !isStatic(least) || !isStatic(most)) {
-    return words`${op.name}: an index is outside the axis`;
+/** Refuses elements that a call does not accept. The run tells that there are some, not which they are. */
+function foreign({ call: { op, source }, accepted: { least, most } }: Watched): Refusal {
+  const refusal = { error: 'argument', op: op.name, actual: ['another one'], source } as const;
+  if (!isStatic(least) || (most !== null && !isStatic(most))) {
+    const problem = ['in captured code: an index is outside the axis'];
+    return { ...refusal, problem, expected: ['positions within the axis'] };
   }
-  return words`${op.name}: an element is outside ${least} to ${most}`;
+  const [outside, expected] =
+    most === null
+      ? [`less than ${least}`, `${least} or more`]
+      : [`outside ${least} to ${most}`, `${least} to ${most}`];
+  const problem = [`in captured code: an element is ${outside}`];
+  return { ...refusal, problem, expected: [expected] };
 }
 
 /**
@@ -182,21 +189,27 @@ function foreign({ call: { op }, accepted: { least, most } }: Watched): MessageT
  * computed; otherwise they stay. Gives where they are copied to, and the end of that.
  */
 function runWith(
-  builder: RoutineBuilder,
+  placement: Placement,
   given: number,
 ): { readonly addresses: readonly (Dim | null)[]; readonly staged: Dim } {
-  const inputs = builder.program.inputs.slice(0, given);
-  if (builder.isOnePiece) {
-    const places = builder.runShared(({ role }) => role.kind === 'input' && role.index < given);
-    return { addresses: inputs.map((_, k) => places.get(k) ?? null), staged: builder.reserved };
+  const inputs = placement.program.inputs.slice(0, given);
+  const run = placement.onlyRun;
+  if (run !== null) {
+    const isGiven = ({ role }: PlannedBuffer): boolean =>
+      role.kind === 'input' && role.index < given;
+    const places = placement.runShared(run, isGiven);
+    return {
+      addresses: inputs.map((_, k) => places.get(k) ?? null),
+      staged: placement.memory.reserved,
+    };
   }
   const addresses = inputs.map(({ type }, k) => {
-    const at = builder.take(bytesAt(type));
-    builder.input(k, at);
+    const at = placement.memory.take(bytesAt(type, type.shape));
+    placement.input(k, at);
     return at;
   });
-  const staged = builder.end;
-  builder.run(hostControl);
+  const staged = placement.memory.end;
+  placement.run();
   return { addresses, staged };
 }
 

@@ -14,7 +14,7 @@ import {
   subDim,
   substituteDim,
 } from '../base/dim/index.js';
-import { ArgumentError, type KaonError, ShapeError } from '../base/errors.js';
+import { ArgumentError, InternalError, type KaonError, ShapeError } from '../base/errors.js';
 import type { JsonReader } from '../base/attributes/reader.js';
 import type { Shape } from './types.js';
 
@@ -32,7 +32,8 @@ export type MessageTemplate = readonly (string | Dim)[];
 
 /** Parts of the error for a condition that does not hold. */
 export interface Refusal {
-  readonly error: 'shape' | 'argument';
+  /** `internal` where only a fault in here can be the reason. */
+  readonly error: 'shape' | 'argument' | 'internal';
   readonly op: string;
   readonly problem: MessageTemplate;
   readonly expected: MessageTemplate;
@@ -143,15 +144,28 @@ export function requireAt(
   const value = substituteDim(dim, sizes);
   require(relation === '=' ? equalSizes(value, 0) : atLeast(value, 0), () => {
     const { condition: _, ...refusal } = requirement;
-    const moved = (parts: MessageTemplate): MessageTemplate =>
-      joined(parts, (part) => substituteDim(part, sizes));
-    return {
-      ...refusal,
-      problem: moved(refusal.problem),
-      expected: moved(refusal.expected),
-      actual: moved(refusal.actual),
-    };
+    return refusalAt(refusal, sizes);
   });
+}
+
+/** A refusal with its symbols replaced. */
+export function refusalAt(refusal: Refusal, sizes: ReadonlyMap<string, Dim>): Refusal {
+  return refusalOver(refusal, (dim) => substituteDim(dim, sizes));
+}
+
+/** A refusal with each dimension in its words replaced. */
+export function refusalOver(refusal: Refusal, map: (dim: Dim) => Dim): Refusal {
+  return {
+    ...refusal,
+    problem: wordsOver(refusal.problem, map),
+    expected: wordsOver(refusal.expected, map),
+    actual: wordsOver(refusal.actual, map),
+  };
+}
+
+/** MessageTemplate as text. */
+export function textOfWords(parts: MessageTemplate): string {
+  return parts.map(String).join('');
 }
 
 /** A requirement as JSON, without its source. */
@@ -206,7 +220,8 @@ export function dimsOf({ condition, problem, expected, actual }: Requirement): r
   return [condition.dim, ...(said as Dim[])];
 }
 
-function joined(parts: MessageTemplate, map: (dim: Dim) => Dim): MessageTemplate {
+/** MessageTemplate with each dimension in them replaced; numbers become text. */
+export function wordsOver(parts: MessageTemplate, map: (dim: Dim) => Dim): MessageTemplate {
   const result: (string | Dim)[] = [parts[0]];
   for (let i = 1; i + 1 < parts.length; i += 2) {
     const dim = map(parts[i] as Dim);
@@ -216,13 +231,14 @@ function joined(parts: MessageTemplate, map: (dim: Dim) => Dim): MessageTemplate
   return result;
 }
 
-const errors = { shape: ShapeError, argument: ArgumentError } as const;
+const errors = { shape: ShapeError, argument: ArgumentError, internal: InternalError } as const;
 
-function refusalError({ error, op, problem, source, ...said }: Refusal): KaonError {
-  return new errors[error](problem.map(String).join(''), {
+/** The error that a refusal is. */
+export function refusalError({ error, op, problem, source, ...said }: Refusal): KaonError {
+  return new errors[error](textOfWords(problem), {
     op,
-    expected: said.expected.map(String).join(''),
-    actual: said.actual.map(String).join(''),
+    expected: textOfWords(said.expected),
+    actual: textOfWords(said.actual),
     ...(said.advice !== undefined && { advice: said.advice }),
     ...(source !== undefined && { source }),
   });

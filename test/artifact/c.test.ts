@@ -311,7 +311,7 @@ test('names that are none in C, and places for weights that are none, are refuse
 });
 
 test('sizes that nothing bounds are refused with the operator and the line that decide them', () => {
-  const operators = ['repeatEach', 'whileLoop'];
+  const operators = ['repeatEach', 'whileLoop', 'whileLoop'];
   Object.values(unbounded).forEach((make, k) => {
     assert.throws(
       () => toC(make().graph, { name: 'model' }),

@@ -271,6 +271,61 @@ export const corpus: Readonly<Record<string, () => Case>> = {
     const batches = [4, 0, 1, 9].map((n): [kn.NDArray] => [normal([n, 3])]);
     return { ...captured(step, batches, [['n', null]]), train: true };
   },
+  'rows of a size that each iteration decides': () => {
+    const bits = (...lists: readonly string[]): kn.NDArray =>
+      kn.array(lists.map((list) => [...list].map((bit) => bit === '1')));
+    const select = (x: kn.NDArray, mask: kn.NDArray): unknown => {
+      const [forwards, sum] = kn.foreach(
+        ([row, chosen]: [kn.NDArray, kn.NDArray], s: kn.NDArray) => {
+          const found = kn.booleanMask(row, chosen).mul(s.add(1));
+          return [[found.exp(), found.add(s)], s.add(found.sum())];
+        },
+        [x, mask] as [kn.NDArray, kn.NDArray],
+        kn.zeros([]),
+      );
+      return { forwards, sum, after: sum.mul(2) };
+    };
+    const masks = [bits('1010', '0011', '1100'), bits('1110'), bits('0000', '0000'), bits('1111', '1111')]; // prettier-ignore
+    const feeds = masks.map((mask): [kn.NDArray, kn.NDArray] => [normal([mask.shape[0] as number, 4]), mask]); // prettier-ignore
+    return captured(select, feeds, [['n', null], ['n', null]]); // prettier-ignore
+  },
+  'states of a size that iterations decide': () => {
+    const carried = (x: kn.NDArray, mask: kn.NDArray): unknown =>
+      kn.foreach(
+        (bits: kn.NDArray, [a, b]: [kn.NDArray, kn.NDArray]) => [
+          a.sum(),
+          [kn.booleanMask(x, bits).mul(b.sum()), a] as [kn.NDArray, kn.NDArray],
+        ],
+        mask,
+        [kn.ones([2]), kn.zeros([2])] as [kn.NDArray, kn.NDArray],
+      );
+    const masks = (...lists: readonly string[]): kn.NDArray =>
+      kn.array(lists.map((list) => [...list].map((bit) => bit === '1')));
+    return captured(carried, [[normal([3]), masks('101', '110')], [normal([3]), masks('011', '101')]]); // prettier-ignore
+  },
+  'loops within a loop, each as long as the first of them': () => {
+    const nested = (n: kn.NDArray, base: kn.NDArray): unknown => {
+      const [table, [, last]] = kn.whileLoop(
+        (i: kn.NDArray) => i.less(3),
+        (i: kn.NDArray, a: kn.NDArray) => {
+          const [row, [, b]] = kn.whileLoop(
+            (j: kn.NDArray) => j.less(n),
+            (j: kn.NDArray, b: kn.NDArray) => [
+              [b.mul(2), b.expandDims(0)],
+              [j.add(1), b.mul(base)],
+            ],
+            [kn.array(0), a],
+            { maxIterations: 100 },
+          );
+          return [row, [i.add(1), b]];
+        },
+        [kn.array(0), kn.array(1)],
+        { maxIterations: 5 },
+      );
+      return { table, last };
+    };
+    return captured(nested, [4, 1, 70].map((n): [kn.NDArray, kn.NDArray] => [kn.array(n), kn.array(1.01)])); // prettier-ignore
+  },
 };
 
 /** Graphs of which nobody knows how much memory they need before they run. */
@@ -301,5 +356,32 @@ export const unbounded: Readonly<Record<string, () => Case>> = {
         kn.array(n, { dtype: 'int32' }),
         normal([3]),
       ]),
+    ),
+  'rows of a loop within a loop, both without a limit': () =>
+    captured(
+      (n: kn.NDArray, m: kn.NDArray) => {
+        const [table, [, last]] = kn.whileLoop(
+          (i: kn.NDArray) => i.less(m),
+          (i: kn.NDArray, a: kn.NDArray) => {
+            const [row, [, b]] = kn.whileLoop(
+              (j: kn.NDArray) => j.less(n),
+              (j: kn.NDArray, b: kn.NDArray) => [
+                kn.stack([b, j.astype('float32')]),
+                [j.add(1), b.mul(1.01)],
+              ],
+              [kn.array(0), a],
+            );
+            return [row, [i.add(1), b]];
+          },
+          [kn.array(0), kn.array(1)],
+        );
+        return { table, last };
+      },
+      [
+        [4, 3],
+        [1, 1],
+        [3, 200],
+        [130, 2],
+      ].map(([n, m]): [kn.NDArray, kn.NDArray] => [kn.array(n), kn.array(m)]),
     ),
 };

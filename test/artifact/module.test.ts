@@ -160,7 +160,7 @@ test('data that asks for what cannot be is refused, and the state is as it was',
   assert.deepEqual(run([1, 1, 0], [0, 0, 1]).data, Float32Array.of(5, 6));
   assert.throws(() => run([1, 1, 1], [0, 1, 1]), {
     name: 'RangeError',
-    message: /do not broadcast; expected equal extents.*\[3\] and \[2\]/,
+    message: /do not broadcast\n {2}expected: equal extents.*\n {2}actual: {3}\[3\] and \[2\]\n/,
   });
   assert.deepEqual(run([0, 0, 0], [0, 0, 0]).shape, [0]);
   assert.deepEqual(made.getState(state).data, Float32Array.of(3));

@@ -19,7 +19,7 @@ const below: Readonly<Record<string, readonly string[]>> = {
   runtime: ['passes', 'kernels', 'codegen', 'formats', 'ops', 'loop', 'ir', 'graph'],
   front: ['runtime', 'passes', 'formats', 'ops', 'ir', 'graph'],
   nn: ['front', 'formats', 'ops', 'ir'],
-  artifact: ['front', 'runtime', 'passes', 'kernels', 'codegen', 'ops', 'loop', 'ir'],
+  artifact: ['front', 'passes', 'kernels', 'codegen', 'ops', 'loop', 'ir'],
   onnx: ['artifact', 'front', 'runtime', 'formats', 'ir'],
   cli: ['artifact', 'onnx.ts', 'front', 'runtime', 'passes', 'formats', 'ir', 'graph'],
   lint: ['front', 'ops'],

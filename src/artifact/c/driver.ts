@@ -1,6 +1,10 @@
 import type { Dim, DimOperation } from '../../base/dim/index.js';
+import { commentText } from '../../base/escape.js';
+import { textOfWords } from '../../ir/requirement.js';
 import { type DimStyle, dimText } from '../dim-text.js';
-import type { Loaded, Routine, Statement, Test } from '../driver/statements.js';
+import type { HostStatementOf, LoadedDType, ZeroTest } from '../../passes/host/statements.js';
+import type { PlacedRoutine, PlacedStatement } from '../driver/statements.js';
+import { sourceLine } from '../source-line.js';
 import { Identifiers } from './names.js';
 
 /** Context of statements in their file. */
@@ -43,15 +47,15 @@ export class CFunction {
     operation: (kind, a, b) => `size_${kind}(${a}, ${b})`,
   };
 
-  lines(body: readonly Statement[]): readonly string[] {
+  lines(body: readonly PlacedStatement[]): readonly string[] {
     return body.flatMap((statement) => this.#statement(statement));
   }
 
-  #inside(body: readonly Statement[]): readonly string[] {
+  #inside(body: readonly PlacedStatement[]): readonly string[] {
     return this.lines(body).map((line) => `  ${line}`);
   }
 
-  #statement(statement: Statement): readonly string[] {
+  #statement(statement: PlacedStatement): readonly string[] {
     switch (statement.kind) {
       case 'set':
         return [`int64_t ${this.id(statement.name)} = ${this.dim(statement.value)};`];
@@ -66,7 +70,7 @@ export class CFunction {
           `{ const int32_t value = (int32_t)${this.dim(statement.value)}; memcpy(memory + ${this.dim(statement.to)}, &value, sizeof value); }`,
         ];
       case 'require':
-        return [`if (!(${this.#test(statement.test)})) return ${this.#around.badData};`];
+        return this.#require(statement);
       case 'reserve':
         return [];
       case 'run':
@@ -107,7 +111,18 @@ export class CFunction {
     }
   }
 
-  #test({ dim, relation }: Test): string {
+  #require({
+    test,
+    refusal: { op, problem, source },
+  }: HostStatementOf<'require'>): readonly string[] {
+    const at = source === undefined ? '' : `, ${sourceLine(source)}`;
+    return [
+      `/* ${commentText(`${op}: ${textOfWords(problem)}${at}`)} */`,
+      `if (!(${this.#test(test)})) return ${this.#around.badData};`,
+    ];
+  }
+
+  #test({ dim, relation }: ZeroTest): string {
     return `${this.dim(dim)} ${relation === '=' ? '==' : '>='} 0`;
   }
 
@@ -136,12 +151,15 @@ export class CFunction {
   }
 }
 
-function loaded(from: string, dtype: Loaded): string {
+function loaded(from: string, dtype: LoadedDType): string {
   return dtype === 'bool' ? `memory[${from}]` : `load_${dtype}(memory + ${from})`;
 }
 
 /** A routine as a function that returns 0, or an error code. */
-export function routineToC({ name, parameters, body, returns }: Routine, around: CContext): string {
+export function routineToC(
+  { name, parameters, body, returns }: PlacedRoutine,
+  around: CContext,
+): string {
   const scope = new CFunction(around);
   const params = parameters.map((parameter) => scope.id(parameter));
   const lines = [

@@ -1,7 +1,7 @@
 import type { HostArray } from '../../base/dtype.js';
 import { UnsupportedError } from '../../base/errors.js';
+import { compilerCommands } from '../../base/compilers.js';
 import { nodeModules } from '../../base/node.js';
-import { compilerCommands } from '../../runtime/native/compiler.js';
 import { joinedBytes } from '../bytes.js';
 import type { CFiles } from './index.js';
 

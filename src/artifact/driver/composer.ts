@@ -1,21 +1,27 @@
 import type { HostArray } from '../../base/dtype.js';
 import type { CallNode, Program, Value } from '../../ir/program.js';
 import type { ConstantData } from '../../ir/types.js';
+import { onCpu } from '../../kernels/cpu/index.js';
 import { moduleOf } from '../../loop/language/build.js';
-import { optimizeModule } from '../../loop/optimize/module.js';
 import type { Kernel, Module } from '../../loop/language/nodes.js';
 import type { Target } from '../../loop/language/target.js';
+import { optimizeModule } from '../../loop/optimize/module.js';
 import { copy } from '../../ops/structure/copy.js';
-import { inline } from '../../passes/rewrite/inline.js';
+import { fuse } from '../../passes/fuse/fuse.js';
+import { partition, wholePartition } from '../../passes/host/partition.js';
+import { routineOf } from '../../passes/host/routine.js';
+import type * as host from '../../passes/host/statements.js';
 import { mainName } from '../../passes/lower/main/main.js';
-import type { ProgramPlan } from '../../passes/lower/main/plan.js';
+import { lowerProgram, type ProgramPlan } from '../../passes/lower/main/plan.js';
+import { prepareControl } from '../../passes/lower/main/prepare.js';
+import { schedule } from '../../passes/plan/schedule.js';
+import { inline } from '../../passes/rewrite/inline.js';
 import { withOutputs } from '../../passes/rewrite/outputs.js';
 import { viewed } from '../../passes/rewrite/views.js';
+import type { PlacedCallee, Decides, RoutineContext } from './callee.js';
 import { aligned } from './layout.js';
-import { type Callee, type Decides, RoutineBuilder, type RoutineContext } from './builder.js';
-import { hostControl } from './control.js';
-import { stagesOf } from './stages.js';
-import type { Routine } from './statements.js';
+import { Placement } from './placement.js';
+import type { PlacedRoutine } from './statements.js';
 
 /** An array that is in memory from the beginning, at an address that no size moves. */
 export interface InitialArray {
@@ -23,25 +29,32 @@ export interface InitialArray {
   readonly address: number;
 }
 
+/** Runs the passes that come before planning. */
+export type Lower = (program: Program) => Program;
+
 /** The routines of an artifact, their kernels, and the constants that these read. */
 export class Composer implements RoutineContext {
   readonly #target: Target;
+  readonly #lower: Lower;
   readonly #kernels: Kernel[] = [];
   readonly #constants: Map<HostArray, ConstantData & InitialArray> = new Map();
-  readonly #regions: Map<Program, Callee> = new Map();
-  readonly #routines: Routine[] = [];
+  readonly #callees: Map<Program, PlacedCallee> = new Map();
+  readonly #routines: PlacedRoutine[] = [];
   #mains = 0;
   #end: number;
 
   /** Nothing lies below `base`. */
-  constructor(target: Target, base: number) {
+  constructor(target: Target, base: number, lower: Lower) {
     this.#target = target;
+    this.#lower = lower;
     this.#end = aligned(base) as number;
   }
 
-  /** A builder for the program as a whole. */
-  builder(program: Program): RoutineBuilder {
-    return new RoutineBuilder(stagesOf(program, this.#target), this, decidesIn(program));
+  /** The routine that the runtime would interpret, to be placed in memory. */
+  placement(program: Program): Placement {
+    const lowest = this.#lower(program);
+    const routine = routineOf(partition(lowest) ?? wholePartition(lowest));
+    return new Placement(routine, this, decidesIn(program));
   }
 
   /** The address of new memory that is there from the beginning. */
@@ -61,12 +74,18 @@ export class Composer implements RoutineContext {
   }
 
   /** Each behind those that it calls. */
-  get routines(): readonly Routine[] {
+  get routines(): readonly PlacedRoutine[] {
     return this.#routines;
   }
 
   module(): Module {
     return optimizeModule(moduleOf(this.#kernels), this.#target);
+  }
+
+  /** On one thread, whatever the process uses. */
+  plan(program: Program, isWhole: boolean): ProgramPlan {
+    const prepared = prepareControl(isWhole ? program : this.#lower(program));
+    return lowerProgram(prepared, schedule(prepared, fuse(prepared)), onCpu(this.#target));
   }
 
   code({ module }: ProgramPlan): string {
@@ -87,24 +106,24 @@ export class Composer implements RoutineContext {
     return known.address;
   }
 
-  region(region: Program): Callee {
-    let callee = this.#regions.get(region);
+  callee({ program, kind }: host.HostCallee): PlacedCallee {
+    let callee = this.#callees.get(program);
     if (callee === undefined) {
-      callee = this.program(withOwnOutputs(region));
-      this.#regions.set(region, callee);
+      callee = this.#routine(kind === 'region' ? withOwnOutputs(program) : program);
+      this.#callees.set(program, callee);
     }
     return callee;
   }
 
-  program(program: Program): Callee {
-    const builder = this.builder(program);
+  #routine(program: Program): PlacedCallee {
+    const placement = this.placement(program);
     const inputs = program.inputs.map((_, index) => {
-      const at = builder.names.fresh('at');
-      builder.input(index, at);
+      const at = placement.names.fresh('at');
+      placement.input(index, at);
       return at.key;
     });
-    builder.run(hostControl);
-    const callee = builder.finish(`part_${this.#routines.length}`, inputs);
+    placement.run();
+    const callee = placement.finish(`part_${this.#routines.length}`, inputs);
     this.#routines.push(callee.routine);
     return callee;
   }

@@ -1,8 +1,5 @@
-import { type Dim, type DimExpr, symbol, symbolsOf } from '../../base/dim/index.js';
-import { symbolsOfTypes } from '../../ir/bind.js';
-import type { Program } from '../../ir/program.js';
+import { type Dim, type DimExpr, maxDim, symbol, symbolsOf } from '../../base/dim/index.js';
 import { symbolicUpperBound } from '../../passes/groups/room.js';
-import { symbolsOfCall } from '../../ir/size-sources.js';
 
 /** A size that nothing bounds, and where it comes from. */
 export class Unbounded {
@@ -17,10 +14,10 @@ export class Unbounded {
   }
 }
 
-/** A value that another never exceeds, or why there is none. */
+/** Upper bound of a value, or why there is none. */
 export type UpperBound = Dim | Unbounded;
 
-/** What follows from bounds, if there are any. */
+/** An upper bound that follows from others, if there are all. */
 export function boundFrom(
   bounds: readonly UpperBound[],
   join: (...bounds: readonly Dim[]) => UpperBound,
@@ -33,36 +30,34 @@ export function boundFrom(
   return join(...dims);
 }
 
-/** The names of a routine: the sizes that it is given, those that it finds, and its own variables. */
+/** The names of a routine, and upper bounds of those that memory depends on. */
 export class Names {
-  readonly #taken: Set<string> = new Set();
+  readonly #taken: Set<string>;
   readonly #most: Map<string, UpperBound> = new Map();
 
-  constructor(program: Program) {
-    const given = symbolsOfTypes(program.inputs.map(({ type }) => type));
-    for (const name of given.keys()) this.#taken.add(name);
-    for (const id of program.graph.nodes()) {
-      const node = program.node(id);
-      if (node.kind !== 'call') continue;
-      for (const name of symbolsOfCall(node)) this.#taken.add(name);
-    }
+  constructor(taken: Iterable<string>) {
+    this.#taken = new Set(taken);
   }
 
-  /** A name that nothing else has; with `most`, a size that memory depends on. */
-  fresh(hint: string, most?: UpperBound): DimExpr {
+  /** A name that nothing else has. */
+  fresh(hint: string): DimExpr {
     let name = hint;
     for (let count = 2; this.#taken.has(name); count++) name = `${hint}_${count}`;
     this.#taken.add(name);
-    if (most !== undefined) this.#most.set(name, most);
     return symbol(name);
   }
 
-  /** Says of a size that the routine finds what it is at most. */
   bound(name: string, most: UpperBound): void {
     this.#most.set(name, most);
   }
 
-  /** The most that a value can be, in what is known when the routine starts. */
+  /** Another upper bound for a name that has one of several values. */
+  boundAlso(name: string, most: UpperBound): void {
+    const known = this.#most.get(name);
+    this.#most.set(name, known === undefined ? most : boundFrom([known, most], maxDim));
+  }
+
+  /** Upper bound of a value, in what is known when the routine starts. */
   most(value: Dim): UpperBound {
     const own = [...symbolsOf(value)].filter((name) => this.#most.has(name));
     if (own.length === 0) return value;

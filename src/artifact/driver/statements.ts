@@ -1,20 +1,12 @@
-import { type Dim, symbolsOf, substituteDim } from '../../base/dim/index.js';
-import type { MessageTemplate } from '../../ir/requirement.js';
+import { type Dim, substituteDim, symbolsOf } from '../../base/dim/index.js';
+import { refusalOver, wordsOver } from '../../ir/requirement.js';
+import type { ChooseStatement, HostSite, IntegerStatement, RepeatStatement, ZeroTest } from '../../passes/host/statements.js'; // prettier-ignore
 
-/**
- * What runs around the kernels of a graph whose data decides sizes, or whose loops no kernel can run: a
- * few kinds of statements, so that each language of artifacts has one small printer. All values are
- * integers, written as dimensions: sizes, counts and byte addresses alike are polynomials of names.
- */
-export type Statement =
-  | { readonly kind: 'set'; readonly name: string; readonly value: Dim }
-  | { readonly kind: 'assign'; readonly name: string; readonly value: Dim }
-  /** A name for an element in memory. */
-  | { readonly kind: 'load'; readonly name: string; readonly from: Dim; readonly dtype: Loaded }
-  /** An int32 in memory. */
-  | { readonly kind: 'store'; readonly to: Dim; readonly value: Dim }
-  /** Where the test fails, the run ends with an error. */
-  | { readonly kind: 'require'; readonly test: Test; readonly problem: MessageTemplate }
+/** A statement of the host program whose arrays have addresses. Addresses are integers like sizes and counts. */
+export type PlacedStatement =
+  | IntegerStatement<Dim>
+  | RepeatStatement<PlacedStatement>
+  | ChooseStatement<PlacedStatement>
   /** Memory is used up to this address from here on. */
   | { readonly kind: 'reserve'; readonly end: Dim }
   /** Writes the table of a `main` and runs it. */
@@ -31,43 +23,45 @@ export type Statement =
   | { readonly kind: 'declare'; readonly names: readonly string[] }
   | {
       readonly kind: 'call';
-      readonly routine: Routine;
+      readonly routine: PlacedRoutine;
       /** In the order of its parameters. */
       readonly values: readonly Dim[];
-      /** Who receives what it returns; null for nobody. */
+      /** Names for what it returns; null where nobody asks. */
       readonly results: readonly (string | null)[];
-    }
-  | { readonly kind: 'repeat'; readonly body: readonly Statement[] }
-  /** Ends the innermost repetition. */
-  | { readonly kind: 'leave'; readonly when: Test }
-  | {
-      readonly kind: 'choose';
-      readonly when: Test;
-      readonly consequent: readonly Statement[];
-      readonly alternate: readonly Statement[];
+      readonly site: HostSite;
     };
 
-export type Loaded = 'bool' | 'int32' | 'int64';
-
-/** A comparison with zero. */
-export interface Test {
-  readonly dim: Dim;
-  readonly relation: '=' | '>=';
-}
-
 /** A program among those that an artifact runs: a function of sizes and addresses. */
-export interface Routine {
+export interface PlacedRoutine {
   readonly name: string;
   readonly parameters: readonly string[];
-  readonly body: readonly Statement[];
+  readonly body: readonly PlacedStatement[];
   readonly returns: readonly Dim[];
 }
 
+/** True if statements may end a run with an error. */
+export function mayRefuse(body: readonly PlacedStatement[]): boolean {
+  return body.some((statement) => {
+    switch (statement.kind) {
+      case 'require':
+        return true;
+      case 'call':
+        return mayRefuse(statement.routine.body);
+      case 'repeat':
+        return mayRefuse(statement.body);
+      case 'choose':
+        return mayRefuse(statement.consequent) || mayRefuse(statement.alternate);
+      default:
+        return false;
+    }
+  });
+}
+
 /** A statement with all values in it replaced. */
-function mapValues(statement: Statement, map: (value: Dim) => Dim): Statement {
+function mapValues(statement: PlacedStatement, map: (value: Dim) => Dim): PlacedStatement {
   const all = (values: readonly Dim[]): readonly Dim[] => values.map(map);
-  const test = ({ dim, relation }: Test): Test => ({ dim: map(dim), relation });
-  const inside = (body: readonly Statement[]): readonly Statement[] =>
+  const test = ({ dim, relation }: ZeroTest): ZeroTest => ({ dim: map(dim), relation });
+  const inside = (body: readonly PlacedStatement[]): readonly PlacedStatement[] =>
     body.map((each) => mapValues(each, map));
   switch (statement.kind) {
     case 'set':
@@ -77,12 +71,10 @@ function mapValues(statement: Statement, map: (value: Dim) => Dim): Statement {
       return { ...statement, from: map(statement.from) };
     case 'store':
       return { ...statement, to: map(statement.to), value: map(statement.value) };
-    case 'require':
-      return {
-        ...statement,
-        test: test(statement.test),
-        problem: statement.problem.map((part, i) => (i % 2 === 1 ? map(part as Dim) : part)),
-      };
+    case 'require': {
+      const { refusal } = statement;
+      return { ...statement, test: test(statement.test), refusal: refusalOver(refusal, map) };
+    }
     case 'reserve':
       return { ...statement, end: map(statement.end) };
     case 'run':
@@ -99,7 +91,11 @@ function mapValues(statement: Statement, map: (value: Dim) => Dim): Statement {
     case 'declare':
       return statement;
     case 'call':
-      return { ...statement, values: all(statement.values) };
+      return {
+        ...statement,
+        values: all(statement.values),
+        site: { ...statement.site, where: wordsOver(statement.site.where, map) },
+      };
     case 'repeat':
       return { ...statement, body: inside(statement.body) };
     case 'leave':
@@ -116,24 +112,24 @@ function mapValues(statement: Statement, map: (value: Dim) => Dim): Statement {
 
 /** The same with names replaced by values. */
 export function substituteValues(
-  body: readonly Statement[],
+  body: readonly PlacedStatement[],
   values: ReadonlyMap<string, Dim>,
-): readonly Statement[] {
+): readonly PlacedStatement[] {
   return body.map((statement) => mapValues(statement, (dim) => substituteDim(dim, values)));
 }
 
 /** Without names that nobody asks for, which compilers would warn of; `wanted` are those asked for behind it. */
 export function withoutUnused(
-  body: readonly Statement[],
+  body: readonly PlacedStatement[],
   wanted: Iterable<Dim>,
-): readonly Statement[] {
+): readonly PlacedStatement[] {
   const used = new Set<string>();
   for (const dim of wanted) symbolsOf(dim, used);
   for (const statement of body) usedBy(statement, used);
   const isUsed = (name: string): boolean => used.has(name);
   let changed = false;
-  const kept = (statements: readonly Statement[]): readonly Statement[] =>
-    statements.flatMap((statement): readonly Statement[] => {
+  const kept = (statements: readonly PlacedStatement[]): readonly PlacedStatement[] =>
+    statements.flatMap((statement): readonly PlacedStatement[] => {
       switch (statement.kind) {
         case 'set':
         case 'assign':
@@ -170,7 +166,7 @@ export function withoutUnused(
 }
 
 /** The names that a statement asks for; one that only its own next value asks for is not asked for. */
-function usedBy(statement: Statement, used: Set<string>): void {
+function usedBy(statement: PlacedStatement, used: Set<string>): void {
   if (statement.kind === 'assign') {
     for (const name of symbolsOf(statement.value)) if (name !== statement.name) used.add(name);
   } else if (statement.kind === 'repeat') statement.body.forEach((each) => usedBy(each, used));

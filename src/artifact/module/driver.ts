@@ -1,8 +1,10 @@
 import type { Dim } from '../../base/dim/index.js';
-import { templateText } from '../../base/escape.js';
-import type { MessageTemplate } from '../../ir/requirement.js';
+import { quoted, templateText } from '../../base/escape.js';
+import type { Refusal, MessageTemplate } from '../../ir/requirement.js';
+import type { LoadedDType, ZeroTest } from '../../passes/host/statements.js';
 import { type DimStyle, dimText } from '../dim-text.js';
-import type { Loaded, Routine, Statement, Test } from '../driver/statements.js';
+import { mayRefuse, type PlacedRoutine, type PlacedStatement } from '../driver/statements.js';
+import { sourceLine } from '../source-line.js';
 
 /** Name of a size or address in the module, whose other names do not begin like this. */
 export const local = (name: string): string => `size_${name}`;
@@ -24,8 +26,22 @@ export const valueText = (dim: Dim): string => dimText(dim, style);
 
 export const listText = (dims: readonly Dim[]): string => `[${dims.map(valueText).join(', ')}]`;
 
-/** A message with sizes in it, as a string. */
-export function message(words: MessageTemplate): string {
+/** Throws, where a condition does not hold, what the runtime throws. */
+export function requirement(test: ZeroTest, refusal: Refusal): string {
+  const { op, problem, expected, actual, advice, source } = refusal;
+  const facts = [
+    `op: ${quoted(op)}`,
+    `problem: ${message(problem)}`,
+    `expected: ${message(expected)}`,
+    `actual: ${message(actual)}`,
+    ...(advice === undefined ? [] : [`advice: ${quoted(advice)}`]),
+    ...(source === undefined ? [] : [`source: ${quoted(sourceLine(source))}`]),
+  ];
+  return `if (!(${condition(test)})) throw new Refusal({ ${facts.join(', ')} });`;
+}
+
+/** MessageTemplate with sizes in them as a string. */
+function message(words: MessageTemplate): string {
   const parts = words.map(
     (part, i) =>
     i % 2 === 0 ? templateText(String(part)) : `\${${valueText(part as Dim)}}`, // prettier-ignore
@@ -35,14 +51,17 @@ export function message(words: MessageTemplate): string {
 
 const comparisons = { '=': '===', '>=': '>=' } as const;
 
-export function condition({ dim, relation }: Test): string {
+function condition({ dim, relation }: ZeroTest): string {
   return `${valueText(dim)} ${comparisons[relation]} 0`;
 }
 
 /** Number of parameters of each `main`: beside the table, all of the memory. */
 export type Arity = (main: string) => number;
 
-export function routineText({ name, parameters, body, returns }: Routine, arity: Arity): string {
+export function routineText(
+  { name, parameters, body, returns }: PlacedRoutine,
+  arity: Arity,
+): string {
   const lines = [...bodyLines(body, arity), `return ${listText(returns)};`];
   return `function ${name}(${parameters.map(local).join(', ')}) {\n${indented(lines)}}\n`;
 }
@@ -50,8 +69,8 @@ export function routineText({ name, parameters, body, returns }: Routine, arity:
 const indented = (lines: readonly string[]): string => lines.map((line) => `  ${line}\n`).join('');
 
 /** Statements as lines; `let` throughout, since loops change some. */
-export function bodyLines(body: readonly Statement[], arity: Arity): readonly string[] {
-  const inside = (statements: readonly Statement[]): readonly string[] =>
+export function bodyLines(body: readonly PlacedStatement[], arity: Arity): readonly string[] {
+  const inside = (statements: readonly PlacedStatement[]): readonly string[] =>
     bodyLines(statements, arity).map((line) => `  ${line}`);
   return body.flatMap((statement): readonly string[] => {
     switch (statement.kind) {
@@ -64,9 +83,7 @@ export function bodyLines(body: readonly Statement[], arity: Arity): readonly st
       case 'store':
         return [`view('int32', ${valueText(statement.to)}, 1)[0] = ${valueText(statement.value)};`];
       case 'require':
-        return [
-          `if (!(${condition(statement.test)})) throw new RangeError(${message(statement.problem)});`,
-        ];
+        return [requirement(statement.test, statement.refusal)];
       case 'reserve':
         return [`reserve(${valueText(statement.end)});`];
       case 'run': {
@@ -88,12 +105,15 @@ export function bodyLines(body: readonly Statement[], arity: Arity): readonly st
       case 'declare':
         return [`let ${statement.names.map(local).join(', ')};`];
       case 'call': {
-        const { routine, values, results } = statement;
+        const { routine, values, results, site } = statement;
         const called = `${routine.name}(${values.map(valueText).join(', ')});`;
         const last = results.findLastIndex((name) => name !== null);
-        if (last < 0) return [called];
         const names = results.slice(0, last + 1).map((name) => (name === null ? '' : local(name)));
-        return [`[${names.join(', ')}] = ${called}`];
+        const line = last < 0 ? called : `[${names.join(', ')}] = ${called}`;
+        if (!mayRefuse(routine.body)) return [line];
+        const { op, source } = site.call;
+        const at = source === undefined ? '' : `, ${quoted(sourceLine(source))}`;
+        return [`try { ${line} } catch (error) { throw within(error, ${quoted(op.name)}, ${message(site.where)}${at}); }`]; // prettier-ignore
       }
       case 'repeat':
         return ['for (;;) {', ...inside(statement.body), '}'];
@@ -112,7 +132,7 @@ export function bodyLines(body: readonly Statement[], arity: Arity): readonly st
   });
 }
 
-function loaded(from: Dim, dtype: Loaded): string {
+function loaded(from: Dim, dtype: LoadedDType): string {
   return dtype === 'int64'
     ? `Number(view('int64', ${valueText(from)}, 1)[0])`
     : `view('${dtype}', ${valueText(from)}, 1)[0]`;

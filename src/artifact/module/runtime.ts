@@ -22,6 +22,26 @@ const entries = Object.entries(typedArrays).map(([dtype, name]) => `${dtype}: ${
 export const helpersText: string = `
 const arrays = { ${entries.join(', ')} };
 
+/** The error for data and sizes that a model does not work for, told as the library that made it tells them. */
+class Refusal extends RangeError {
+  constructor(facts) {
+    const { op, problem, expected, actual, advice, source } = facts;
+    const lines = [\`\${op}: \${problem}\`, \`  expected: \${expected}\`, \`  actual:   \${actual}\`];
+    if (advice !== undefined) lines.push(\`  advice:   \${advice}\`);
+    if (source !== undefined) lines.push(\`  at:       \${source}\`);
+    super(lines.join('\\n'));
+    this.facts = facts;
+  }
+}
+
+/** A refusal inside of a loop or branch, told by the operator that it is the body of. */
+function within(error, op, where, source) {
+  if (!(error instanceof Refusal)) return error;
+  const { facts } = error;
+  const inner = facts.op === op ? facts.problem : \`\${facts.op}: \${facts.problem}\`;
+  return new Refusal({ ...facts, op, problem: \`\${where}: \${inner}\`, source: source ?? facts.source });
+}
+
 function decode(text) {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }

@@ -7,14 +7,12 @@ import { linearForm } from '../../ir/bind.js';
 import { typeToString } from '../../ir/program.js';
 import type { Artifact, ArtifactPort } from '../artifact.js';
 import { joinedBytes } from '../bytes.js';
-import { messageOf } from '../driver/builder.js';
 import {
   type Arity,
   bodyLines,
-  condition,
   listText,
   local,
-  message,
+  requirement,
   routineText,
   valueText,
 } from './driver.js';
@@ -147,8 +145,6 @@ function binding(op: string, { inputs, symbols, requirements }: Artifact): reado
       actual: open.map(({ dim }) => String(dim)).join(', '),
     });
   }
-  for (const { condition: test, problem, expected, actual } of requirements) {
-    lines.push(`if (!(${condition(test)})) throw new RangeError(${message(messageOf(problem, expected, actual))});`); // prettier-ignore
-  }
+  for (const { condition, ...refusal } of requirements) lines.push(requirement(condition, refusal));
   return lines;
 }

@@ -1,4 +1,5 @@
 import { isStatic } from '../../base/dim/index.js';
+import { refusalError } from '../../ir/requirement.js';
 import { undecidedSizes } from '../../ops/control/body.js';
 import { customGradient } from '../transforms/custom.js';
 import { zeros } from '../arrays/creation.js';
@@ -39,7 +40,7 @@ export function unrun(
   const names = namesOf(outputs!);
   const stacked = names.map((name, k) => {
     const { dtype, shape } = region.types[k];
-    if (!shape.every(isStatic)) throw undecidedSizes(op, name, region.types[k]);
+    if (!shape.every(isStatic)) throw refusalError(undecidedSizes(op, name, region.types[k]));
     return zeros([rows, ...shape], { dtype });
   });
   if (mode.session === null) return { outputs: outputs!, stacked, states };

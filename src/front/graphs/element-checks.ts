@@ -1,11 +1,8 @@
-import { type Dim, isStatic, substituteDim } from '../../base/dim/index.js';
-import { inContext } from '../../base/errors.js';
-import { mapAttributeDims } from '../../base/attributes/schema.js';
-import { bindTypes, substituteType } from '../../ir/bind.js';
-import { type CallNode, namedInputs, type Program } from '../../ir/program.js';
-import { refuseElements } from '../../ops/declare/check.js';
-import { declarationOf } from '../../ops/declare/facets.js';
+import { type Dim, isStatic } from '../../base/dim/index.js';
+import { bindTypes } from '../../ir/bind.js';
+import { namedInputs, type Program } from '../../ir/program.js';
 import { type Checks, checksOf } from '../../passes/simplify/checks.js';
+import { foreignInCapturedCode, refuseInCapturedCode } from '../../passes/host/elements.js';
 import { watching, type Watching, firstReport, presenceReport } from '../../passes/host/watch.js';
 import { compile } from '../../runtime/compile/compile.js';
 import type { Executable, Operand } from '../../runtime/execution/executable.js';
@@ -54,21 +51,11 @@ export class ElementChecks {
     const { program, checked, probe } = this.#checks;
     if (probe !== null) this.#probe ??= compile(probe);
     const probed = this.#probe?.run(operands) ?? [];
-    const sizes = this.#isStatic ? null : bindTypes<Dim>(namedInputs(program), operands);
+    const sizes = this.#isStatic ? noSizes : bindTypes<Dim>(namedInputs(program), operands);
     for (const { call, operands: values, source } of checked) {
       const { storage } = 'input' in source ? operands[source.input] : probed[source.output];
-      const types = values.map(({ type }) => (sizes === null ? type : substituteType(type, sizes)));
-      const attributes =
-        sizes === null
-          ? call.attributes
-          : mapAttributeDims(call.op.attributes, call.attributes, (dim) =>
-              substituteDim(dim, sizes),
-            );
-      try {
-        refuseElements(declarationOf(call.op).check!, storage.host, types, attributes);
-      } catch (error) {
-        throw inCapturedCode(error, call);
-      }
+      const types = values.map(({ type }) => type);
+      refuseInCapturedCode(call, storage.host, types, sizes);
     }
   }
 
@@ -88,13 +75,8 @@ export class ElementChecks {
     const { call, type, accepted } = watched[k];
     const most = accepted.most === null ? null : limit;
     const foreign = { element, at: position - 1, shape: type.shape, most };
-    throw inCapturedCode(declarationOf(call.op).check!.refusal(foreign, call.attributes), call);
+    throw foreignInCapturedCode(call, foreign);
   }
 }
 
-function inCapturedCode(error: unknown, { op, source }: CallNode): unknown {
-  return inContext(error, 'in captured code', {
-    op: op.name,
-    ...(source !== undefined && { source }),
-  });
-}
+const noSizes: ReadonlyMap<string, Dim> = new Map();

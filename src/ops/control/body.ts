@@ -2,7 +2,7 @@ import { type Dim, sameDim, substituteDim, symbol, symbolsOf } from '../../base/
 import { ArgumentError, DTypeError, GraphError, ShapeError } from '../../base/errors.js';
 import { bindTypes, determinedSymbols, substituteType, symbolsOfTypes } from '../../ir/bind.js';
 import { type InferContext, namedInputs, type Program, typeToString } from '../../ir/program.js';
-import { dimsOf, equalSizes, requireAt, words } from '../../ir/requirement.js';
+import { dimsOf, equalSizes, type Refusal, requireAt, words } from '../../ir/requirement.js';
 import type { TensorType } from '../../ir/types.js';
 
 /*
@@ -73,14 +73,16 @@ function ownSizes(
   return own;
 }
 
-/** The error for a result whose sizes only an iteration reveals. */
-export function undecidedSizes(op: string, what: string, type: TensorType): ShapeError {
-  return new ShapeError(`${what} has a size that the data of each iteration decides`, {
+/** The refusal of a result whose sizes only an iteration reveals. */
+export function undecidedSizes(op: string, what: string, type: TensorType): Refusal {
+  return {
+    error: 'shape',
     op,
-    expected: 'an iteration, which decides it',
-    actual: typeToString(type),
+    problem: [`${what} has a size that the data of each iteration decides`],
+    expected: ['an iteration, which decides it'],
+    actual: [typeToString(type)],
     advice: 'write it into an array of fixed size inside the body, or do not loop over nothing',
-  });
+  };
 }
 
 /**

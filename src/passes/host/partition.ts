@@ -15,9 +15,9 @@ import { viewed } from '../rewrite/views.js';
 /** Ordinary nodes that run together, as a program whose sizes are all known when it starts. */
 export interface Island {
   readonly program: Program;
-  /** What its inputs are in the whole program, but for one behind them that carries `symbols`. */
+  /** Values of the whole program for its inputs, but for one behind them that carries `symbols`. */
   readonly reads: readonly Value[];
-  /** What its outputs are there. */
+  /** Values of the whole program that its outputs are. */
   readonly gives: readonly Value[];
   /** The sizes that it speaks of and that the shapes of what it reads do not determine. */
   readonly symbols: readonly string[];
@@ -39,7 +39,7 @@ export interface IslandStage {
   readonly extents: readonly NodeId[];
   /** The loops and branches that the host runs. */
   readonly calls: readonly NodeId[];
-  /** What is required of sizes that are known from here on. */
+  /** Requirements of sizes that are known from here on. */
   readonly requirements: readonly Requirement[];
 }
 
@@ -54,17 +54,27 @@ export interface Partition {
  * its operands and sizes are known. Only views, constants, and what has no operands are made in every
  * island that reads them. Null for a program without cuts.
  */
-export function partition(program: Program): Partition | null {
+export function partition(
+  program: Program,
+  runsOnHost: typeof isHostRun = isHostRun,
+): Partition | null {
   const own = program.decidedSizes;
   const hostRun = new Set<NodeId>();
   for (const id of program.graph.nodes()) {
     const node = program.node(id);
-    if (node.kind === 'call' && isHostRun(node, id, own)) hostRun.add(id);
+    if (node.kind === 'call' && runsOnHost(node, id, own)) hostRun.add(id);
   }
   return own.size + hostRun.size === 0 ? null : new Partitioner(program, hostRun).run();
 }
 
-/** What is to be made in the island of a stage, and done behind it. */
+/** A program without cuts as the one island that it is. */
+export function wholePartition(program: Program): Partition {
+  const gives = program.outputs.map(({ value }) => viewed(program, value));
+  const island = { program, reads: program.inputs, gives, symbols: [] };
+  return { program, stages: [{ checks: [], island, extents: [], calls: [], requirements: [] }] };
+}
+
+/** Stage in the making: values for its island to compute, and statements behind it. */
 interface Draft {
   readonly wanted: Set<Value>;
   readonly extents: NodeId[];
@@ -174,7 +184,7 @@ class Partitioner {
     });
   }
 
-  /** What is made in an island, ascending, and what it reads from outside. */
+  /** Nodes of an island, ascending, and values that it reads from outside. */
   #members(
     stage: number,
     roots: readonly Value[],

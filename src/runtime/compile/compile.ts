@@ -12,7 +12,8 @@ import { passes, runPipeline } from '../../passes/pipeline.js';
 import { schedule } from '../../passes/plan/schedule.js';
 import { cpu } from '../memory/device.js';
 import { DynamicExecutor } from '../dynamic/executor.js';
-import { partitionLines } from '../dynamic/text.js';
+import { routineOf } from '../../passes/host/routine.js';
+import { routineLines } from '../../passes/host/text.js';
 import { type Backend, backendFor } from '../execution/entry.js';
 import type { CompileOptions, Executable, Inspectable } from '../execution/executable.js';
 import { Executor } from '../execution/executor.js';
@@ -63,7 +64,7 @@ function build(
   const lowest = lower(program, context, log);
   const parts = partition(lowest);
   if (parts === null) return executor(program, lowest, options, log);
-  log?.partition(partitionLines(parts));
+  log?.partition(routineLines(routineOf(parts)));
   const { replaced, ...shared } = options;
   return new DynamicExecutor(
     program,

@@ -1,5 +1,6 @@
 import type { Target } from '../../loop/language/target.js';
 import { Job } from './job.js';
+import { compilerCommands } from '../../base/compilers.js';
 import type { Environment, NodeModules } from '../../base/node.js';
 import { cachesOf, type Macros, incompatibility, parseMacros, targetOf } from './processor.js';
 
@@ -30,37 +31,6 @@ export const commonFlags: readonly string[] = [
   '-fwrapv',
   '-w',
 ];
-
-/** Commands that may be compilers, those that are asked for first. */
-export function compilerCommands(
-  node: NodeModules,
-  env: Environment,
-): readonly (readonly string[])[] {
-  const { path } = node;
-  const folders = (env['PATH'] ?? '').split(path.delimiter).filter((folder) => folder !== '');
-  const wanted = [env['KAON_CC'], env['CC'], 'cc', 'clang', 'gcc'];
-  const commands = new Map<string, readonly string[]>();
-  for (const command of wanted) {
-    // As everywhere, `CC` may bring arguments along.
-    const [name, ...args] = (command ?? '').split(/\s+/).filter((word) => word !== '');
-    if (name === undefined) continue;
-    const places = name.includes('/')
-      ? [path.resolve(name)]
-      : folders.map((folder) => path.join(folder, name));
-    const found = places.find((place) => isExecutable(node, place));
-    if (found !== undefined) commands.set([found, ...args].join(' '), [found, ...args]);
-  }
-  return [...commands.values()];
-}
-
-function isExecutable({ files }: NodeModules, path: string): boolean {
-  try {
-    files.accessSync(path, files.constants.X_OK);
-    return files.statSync(path).isFile();
-  } catch {
-    return false;
-  }
-}
 
 /** Compilers for some processors know only one of the two flags. */
 const probeScript = `for flag in -march=native -mcpu=native ''; do

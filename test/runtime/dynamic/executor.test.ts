@@ -257,10 +257,15 @@ test('text and debugging show islands, sizes and what the host runs, in order', 
   } finally {
     installDebugging(previous);
   }
-  const order = [...text.matchAll(/^(island \d|size \w+): /gm)].map(([, name]) => name);
-  assert.deepEqual(order, ['island 0', 'size count_0', 'island 1', 'size count_1', 'island 2']);
-  assert.match(text, /^island 1:.* is told count_0$/m);
+  const order = [...text.matchAll(/^(?:run (island \d)\(|load (\w+) = )/gm)].map((match) => match[1] ?? match[2]); // prettier-ignore
+  assert.deepEqual(order, ['island 0', 'count_0', 'island 1', 'count_1', 'island 2']);
+  assert.match(text, /^run island 1\(.*\[0, count_0\]\) -> /m);
   assert.match(text, /^island 0:\n {2}group 0:/m);
+  // Both begin with the statements that the host executes.
+  const statements = text.slice(0, text.indexOf('\nisland 0:')).split('\n');
+  const start = lines.findIndex((line) => line.trim() === statements[0]);
+  const printed = lines.slice(start, start + statements.length).map((line) => line.trim());
+  assert.deepEqual(printed, statements);
   const heads = lines.filter((line) => line.startsWith('kaon: '));
   assert.deepEqual(
     heads.map((line) => line.replace(/ \(.*/, '')),

@@ -1,0 +1,39 @@
+import type { DimExpr } from '../../base/dim/index.js';
+import { type CallNode, Program, type Value } from '../../ir/program.js';
+import type { TensorType } from '../../ir/types.js';
+import { whileLoop } from '../../ops/control/while-loop.js';
+import type { WhileForm } from '../../ops/declare/lowering.js';
+import { carrierOf, undeterminedSymbols, partition } from './partition.js';
+
+/** A loop for at most so many iterations, compiled as one. */
+export interface Chunk {
+  readonly program: Program;
+  /** The sizes of the surroundings that its last input carries, before the most iterations. */
+  readonly symbols: readonly string[];
+}
+
+/**
+ * A loop whose rows are as many as its iterations, as a padded one for some of them. Null where that
+ * would not be compiled either.
+ */
+export function chunkOf(
+  { regions: [condition, body] }: CallNode,
+  { states, padded }: WhileForm,
+  operands: readonly TensorType[],
+): Chunk | null {
+  if (padded) return null;
+  const program = new Program();
+  const values = operands.map((type, k) => program.variable(`x${k}`, type));
+  const limit = program.freshDim('chunk', { min: 1 }) as DimExpr;
+  const symbols = undeterminedSymbols(operands);
+  program.variable('sizes', carrierOf([...symbols, limit]));
+  const results = whileLoop<Value>(condition, body, {
+    states: values.slice(0, states),
+    captures: values.slice(states),
+    limit,
+    padded: true,
+  });
+  program.setOutputs(results.map((value, k) => ({ name: `y${k}`, value })));
+  if (partition(program) !== null) return null;
+  return { program, symbols: symbols.map(({ key }) => key) };
+}
