@@ -1,5 +1,6 @@
 import type { Dim } from '../base/dim/index.js';
 import type { DType, HostArray } from '../base/dtype.js';
+import { MadeByFunctions } from '../base/made.js';
 
 export type Shape = readonly Dim[];
 
@@ -10,8 +11,8 @@ export interface TensorType {
 }
 
 /** What operators work on: symbolic values of a program, and the arrays of the front floor. */
-export abstract class Tensor {
-  /** The shape here may hold symbols. */
+export abstract class Tensor extends MadeByFunctions {
+  /** @internal The shape here may hold symbols. */
   abstract readonly type: TensorType;
 }
 

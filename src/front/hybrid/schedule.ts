@@ -1,9 +1,10 @@
+import { MadeByFunctions } from '../../base/made.js';
 import { StaticGraph } from '../graphs/static-graph.js';
 import { type Step, stepThrough } from './step.js';
 import type { Entry } from '../caches/trace-cache.js';
 
 /** What a static function has captured for one signature. */
-export class Schedule {
+export class Schedule extends MadeByFunctions {
   /** The arguments and the mode it serves. */
   readonly signature: string;
   /** Its graphs in order: side-effect code runs between one and the next. */
@@ -12,6 +13,7 @@ export class Schedule {
 
   /** @internal */
   constructor(entry: Entry) {
+    super();
     this.#entry = entry;
     this.signature = entry.signature;
     this.graphs = entry.trace.segments.map(({ parts }) => new StaticGraph(parts));

@@ -65,7 +65,7 @@ const sides: { readonly left: Attribute<boolean>; readonly right: Attribute<bool
 };
 
 /**
- * The product of matrices of which one or both are exchanged in their last two axes: nobody ever makes the
+ * @internal The product of matrices of which one or both are exchanged in their last two axes: nobody ever makes the
  * exchanged ones. It saves calls that run one by one the memory and the time for them, which for the weight of a
  * layer are those of another gradient; what is compiled as a whole looks through a transposition by itself.
  */

@@ -15,7 +15,7 @@ import { computeScalar } from '../declare/lowering.js';
 import { checkWindows, positions, type SizedWindows, windowAttributes } from './window.js';
 
 /**
- * How many places of each (undilated) window lie in the input or within `margin` of it: what the mean
+ * @internal How many places of each (undilated) window lie in the input or within `margin` of it: what the mean
  * of a padded window is over. `x` gives size and dtype, its elements do not matter; the result has one
  * element a window, without batch and channels.
  */

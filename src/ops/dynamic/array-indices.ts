@@ -23,10 +23,14 @@ import { extents, knownSizes, sizesOf } from './extents.js';
  */
 
 /** An end of a range. */
-export type RangeBound = Dim | null | undefined | Tensor;
+export type RangeBound<T extends Tensor = Tensor> = Dim | null | undefined | T;
 
 /** A range that an array takes part in. */
-export type ArrayRange = readonly [start?: RangeBound, stop?: RangeBound, step?: number];
+export type ArrayRange<T extends Tensor = Tensor> = readonly [
+  start?: RangeBound<T>,
+  stop?: RangeBound<T>,
+  step?: number,
+];
 
 /** The one position of `x` along an axis that an array holds; the axis is dropped. */
 export function takeOne<T extends Tensor>(x: T, index: T, axis: number): T {

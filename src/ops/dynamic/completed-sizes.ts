@@ -17,7 +17,7 @@ import { sizeOperands } from './extents.js';
 import { writeExtents } from './onnx.js';
 
 /**
- * The sizes of an array of `count` elements where -1 stands for one that is left open: it becomes what
+ * @internal The sizes of an array of `count` elements where -1 stands for one that is left open: it becomes what
  * the others leave. Several all become that, and then give another number of elements. int32 or int64 of
  * rank 1 and known length.
  */
@@ -60,7 +60,7 @@ export const completedSizes: OperatorFunction<
 });
 
 /**
- * Like `extents`, of sizes in which -1 stands for what the others leave of `count` elements. An operator
+ * @internal Like `extents`, of sizes in which -1 stands for what the others leave of `count` elements. An operator
  * of its own, so that arrays of one number of elements that are given one shape have one shape.
  */
 export const openExtents: OperatorFunction<

@@ -23,7 +23,7 @@ export interface ExtentsOptions {
 }
 
 /**
- * An array whose shape the elements of `sizes` are: what makes dimensions of data. Nobody reads its own
+ * @internal An array whose shape the elements of `sizes` are: what makes dimensions of data. Nobody reads its own
  * elements, which are false, so it takes no memory. `sizes` is an integer array, of rank 1 with as many
  * elements as the result has axes or of rank 0 for one axis; negative ones are refused when they are
  * known.

@@ -76,7 +76,7 @@ const asFloat = (kind: DType | WeakKind): DType => {
 };
 
 /**
- * Goes through boxes in an order of their numbers and says of each whether it is kept: bool, by place in
+ * @internal Goes through boxes in an order of their numbers and says of each whether it is kept: bool, by place in
  * the order. See `nonMaxSuppression`.
  */
 export const keptBoxes: OperatorFunction<

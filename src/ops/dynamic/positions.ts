@@ -25,7 +25,7 @@ import { writeLeading, writeMarked, writeRepeated } from './onnx.js';
  */
 
 /**
- * Every position `i` of `counts` (rank 1) repeated `counts[i]` times, in ascending order: int32, `rows`
+ * @internal Every position `i` of `counts` (rank 1) repeated `counts[i]` times, in ascending order: int32, `rows`
  * elements. bool counts once or not at all, a negative count is none. Positions beyond `rows` are left
  * out; where there are fewer, the rest is 0.
  */

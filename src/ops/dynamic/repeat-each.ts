@@ -21,7 +21,7 @@ import { writeRepeated } from './onnx.js';
 import { countedPositions } from './positions.js';
 
 /**
- * Every element of `x` along an axis as many times in a row as `counts` says, an integer array of one
+ * @internal Every element of `x` along an axis as many times in a row as `counts` says, an integer array of one
  * count for each, or of one for all; without an axis (or with null) the elements of the flattened `x`.
  * What `repeat` does with an array of counts. Negative counts are an `ArgumentError` where they are known,
  * and mean 0 where they are not.

@@ -31,7 +31,7 @@ import { writeDistinctRows } from './onnx.js';
 /* The order of whole rows, and where in it a new row begins. */
 
 /**
- * The positions that sort the rows of `x` (rank 2) in lexicographic order, int64; stable. NaN counts as
+ * @internal The positions that sort the rows of `x` (rank 2) in lexicographic order, int64; stable. NaN counts as
  * the greatest value, as in `sort`.
  */
 export const argsortRows: OperatorFunction<
@@ -117,7 +117,7 @@ function sortRows(context: KernelContext<unknown>): Stmt {
 }
 
 /**
- * For every place in an order of the first axis of `x` whether another sub-array stands there than at the
+ * @internal For every place in an order of the first axis of `x` whether another sub-array stands there than at the
  * place before: bool, the shape of `order`. NaNs equal one another. True at the first place.
  */
 export const runStarts: OperatorFunction<

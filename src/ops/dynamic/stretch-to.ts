@@ -19,7 +19,7 @@ import { broadcastTo, sumTo } from '../reduction/sum.js';
 import { minimum } from '../elementwise/extremum.js';
 
 /**
- * `x` stretched to a shape of the same rank, where its sizes are not known yet: each must turn out to be 1
+ * @internal `x` stretched to a shape of the same rank, where its sizes are not known yet: each must turn out to be 1
  * or the one that is wanted. `op` names the operator that wants it.
  */
 export const stretchTo: OperatorFunction<

@@ -13,7 +13,7 @@ import { checkRank } from '../declare/infer.js';
 import { example } from '../declare/law.js';
 
 /**
- * `x` itself, whose sizes are required to be those of a shape: some of either are not known yet. `op` names
+ * @internal `x` itself, whose sizes are required to be those of a shape: some of either are not known yet. `op` names
  * the operator that wants it.
  */
 export const withSizes: OperatorFunction<

@@ -145,7 +145,7 @@ function runningKernel(
   };
 }
 
-/** Where the results of `cummax` come from, int64: the last of equal elements, the last NaN. */
+/** @internal Where the results of `cummax` come from, int64: the last of equal elements, the last NaN. */
 export const cummaxPosition: OperatorFunction<RunningExtremum> = running(
   'cummaxPosition',
   'max',
@@ -153,7 +153,7 @@ export const cummaxPosition: OperatorFunction<RunningExtremum> = running(
   'none',
 );
 
-/** Where the results of `cummin` come from, int64: the last of equal elements, the last NaN. */
+/** @internal Where the results of `cummin` come from, int64: the last of equal elements, the last NaN. */
 export const cumminPosition: OperatorFunction<RunningExtremum> = running(
   'cumminPosition',
   'min',

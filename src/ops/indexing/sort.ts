@@ -137,7 +137,7 @@ export const sort: OperatorFunction<Sort> = operator({
 /** Up to here a selection beats a sort, also in its worst case. */
 const selectionLimit = 64;
 
-/** The first `k` positions of `argsort`, found without sorting the rest; `k` is 1 to `selectionLimit`. */
+/** @internal The first `k` positions of `argsort`, found without sorting the rest; `k` is 1 to `selectionLimit`. */
 export const argselect: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     x: Input<T>,

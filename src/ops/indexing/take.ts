@@ -110,7 +110,7 @@ export const take: OperatorFunction<
   ],
 }); // prettier-ignore
 
-/** The adjoint of `take`: an array of a shape that sums up, at every position, what was taken from there. */
+/** @internal The adjoint of `take`: an array of a shape that sums up, at every position, what was taken from there. */
 export const takeAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,

@@ -71,7 +71,7 @@ export const diagonal: OperatorFunction<
   ],
 });
 
-/** Zeros of a shape, but `g` on the diagonal that `diagonal` with the same arguments would take. */
+/** @internal Zeros of a shape, but `g` on the diagonal that `diagonal` with the same arguments would take. */
 export const diagonalAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,

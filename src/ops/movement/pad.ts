@@ -143,7 +143,7 @@ export const pad: OperatorFunction<
   ], // prettier-ignore
 });
 
-/** The adjoint of `pad` in its other modes: every element of the border adds to the one it was taken from. */
+/** @internal The adjoint of `pad` in its other modes: every element of the border adds to the one it was taken from. */
 export const padAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,

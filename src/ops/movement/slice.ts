@@ -47,7 +47,7 @@ import { gatheredBack } from '../indexing/gathered-back.js';
  * range, `null` adds an axis of size 1, `':'` keeps an axis, `'...'` keeps as many as are left over. In the
  * place of a position or of a bound may stand an integer array of one element.
  */
-export type SliceIndex = PlainIndex | Tensor | ArrayRange;
+export type SliceIndex<T extends Tensor = Tensor> = PlainIndex | T | ArrayRange<T>;
 
 type PlainIndex =
   SliceEntry | ':' | readonly [start?: SliceBound, stop?: SliceBound, step?: number];
@@ -184,7 +184,7 @@ function rangeEntries(shape: Shape, ranges: readonly Range[]): readonly SliceEnt
   return isExact ? entries : null;
 }
 
-/** Zeros of a shape, but `g` at the places that the same indices of `slice` would take. */
+/** @internal Zeros of a shape, but `g` at the places that the same indices of `slice` would take. */
 export const sliceAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,

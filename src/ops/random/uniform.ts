@@ -43,7 +43,7 @@ export type RandomUniform = <T extends Tensor = DefaultTensor>(
 ) => T;
 
 /**
- * Numbers spread evenly over [low, high): multiples of 2^-p of the span, with as many bits p as the dtype
+ * @internal Numbers spread evenly over [low, high): multiples of 2^-p of the span, with as many bits p as the dtype
  * has (24 for float32, 53 for float64), moved to `low`. `high` itself is never drawn.
  */
 export const randomUniform: OperatorFunction<RandomUniform, false> = operator({

@@ -48,7 +48,7 @@ const attributes = {
 const unprepared = { saved: [], flows: [], wrt: [], gives: [] };
 
 /**
- * Runs a program on arrays and returns its outputs. Symbols of the program's input types take the sizes
+ * @internal Runs a program on arrays and returns its outputs. Symbols of the program's input types take the sizes
  * of the operands.
  *
  * A prepared backward serves when exactly the outputs it knows have gradients and it covers the inputs

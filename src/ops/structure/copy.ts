@@ -9,7 +9,7 @@ import {
 import { elementwise } from '../declare/lowering.js';
 
 /**
- * `x` in memory of its own. The compiler puts it where a loop needs memory that it may overwrite, or
+ * @internal `x` in memory of its own. The compiler puts it where a loop needs memory that it may overwrite, or
  * where a value is wanted in a certain place; no law removes it.
  */
 export const copy: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Input<T>) => T, false> =

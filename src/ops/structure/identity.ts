@@ -38,7 +38,7 @@ const same = {
 /** The gradient of the operand is that of the result. */
 const passOn = <T>({ grads: [g] }: { readonly grads: readonly T[] }): readonly T[] => [g];
 
-/** `x` itself as another value of a graph, so that a gradient with respect to this one use can be asked for. */
+/** @internal `x` itself as another value of a graph, so that a gradient with respect to this one use can be asked for. */
 export const identity: OperatorFunction<Same, false> = operator({
   ...same,
   name: 'identity',
@@ -47,7 +47,7 @@ export const identity: OperatorFunction<Same, false> = operator({
   simplify: transparent('identity', (x) => identity(x)),
 });
 
-/** `x` itself, as a constant: no gradient flows through. */
+/** @internal `x` itself, as a constant: no gradient flows through. */
 export const stopGradient: OperatorFunction<Same, false> = operator({
   ...same,
   name: 'stopGradient',
@@ -57,7 +57,7 @@ export const stopGradient: OperatorFunction<Same, false> = operator({
 });
 
 /**
- * `x` itself, as something the compiler knows nothing of: what is computed from it is never taken for
+ * @internal `x` itself, as something the compiler knows nothing of: what is computed from it is never taken for
  * what was computed from `x`, nor moved ahead of what comes before it in the program. So a value can be
  * dropped and computed again later. Costs nothing when run. As XLA's `optimization_barrier`.
  */

@@ -14,7 +14,7 @@ import { call } from './call.js';
 const anyProgram = instanceOf('a Program', Program);
 
 /**
- * Runs a program whose gradient is another program, in place of its derivative. `backward` reads the
+ * @internal Runs a program whose gradient is another program, in place of its derivative. `backward` reads the
  * inputs, the outputs and the gradients of the outputs (zeros where none flows), and gives the gradients
  * of the leading inputs; nothing flows to the others.
  */
