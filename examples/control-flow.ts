@@ -8,6 +8,7 @@ import { runListops } from './listops/run.js';
 import { languages } from './names/data.js';
 import { percent } from './support/progress.js';
 import * as kn from '../src/index.js';
+import { rowsOf } from './support/lists.js';
 
 console.log('ListOps: what is [MAX 2 9 [MIN 4 7 ] 0 ]? A Tree-LSTM over trees of all shapes');
 const listops = runListops();
@@ -24,7 +25,7 @@ console.log(
 const search = new BeamSpeller(speller, { width: 8, longest: 14, lengthPenalty: 1 }).hybridize();
 languages.forEach((name, language) => {
   const found = search.call(kn.array(language, { dtype: 'int32' }));
-  const [best] = found.characters.tolist() as number[][];
+  const [best] = rowsOf(found.characters);
   console.log(`  ${name}: ${best.map((character) => characters[character]).join('')}`);
 });
 

@@ -46,7 +46,7 @@ const reload = fileURLToPath(new URL('./reload.js', import.meta.url));
 const output = execFileSync(process.execPath, [reload, files.digits, files.names], {
   encoding: 'utf8',
 });
-const again = JSON.parse(output) as { readonly digits: number; readonly names: number };
+const again: { readonly digits: number; readonly names: number } = JSON.parse(output);
 console.log(`  digits ${percent(again.digits)}, names ${percent(again.names)}`);
 if (again.digits !== digits.accuracy || again.names !== names.accuracy) {
   console.error('  which is not what the first process measured');

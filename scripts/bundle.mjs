@@ -1,8 +1,11 @@
-// node scripts/bundle.mjs [DIR]
-// Writes what the package ships, one file for each entry point and those they share, into DIR (default dist/kaon).
+// node scripts/bundle.mjs [DIR] [COMPILED]
+// Writes what the package ships into DIR (default dist/kaon): one file for each entry point and those they share, and
+// in `types` the declarations of what users can reach, from the compiled sources in COMPILED (default dist/src).
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { parseSync } from 'rolldown/utils';
+import { writeDeclarations } from './declarations.mjs';
 import { root } from './setup.mjs';
 
 /** The entry points of `exports` in package.json. */
@@ -51,7 +54,10 @@ function walk(node, visit) {
   }
 }
 
-export async function bundle(to = 'dist/kaon') {
+/** The entry points that programs import; the other one is the command. */
+const imported = Object.values(entries).filter((entry) => entry !== entries.cli);
+
+export async function bundle(to = 'dist/kaon', compiled = 'dist/src') {
   const build = await rolldown({
     cwd: root,
     input: entries,
@@ -80,6 +86,11 @@ export async function bundle(to = 'dist/kaon') {
     codeSplitting: { groups: [errors] },
   });
   await build.close();
+  writeDeclarations(
+    imported.map((entry) => entry.replace(/^src\/(.*)\.ts$/, '$1.d.ts')),
+    resolve(root, compiled),
+    join(resolve(root, to), 'types'),
+  );
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await bundle(process.argv[2]);
+if (process.argv[1] === fileURLToPath(import.meta.url)) await bundle(...process.argv.slice(2));

@@ -1,17 +1,32 @@
-export * from './ops/index.js';
-export * from './base/errors.js';
+export * from './front/arrays/operators.js';
+export {
+  KaonError,
+  type ErrorDetails,
+  ArgumentError,
+  DeviceError,
+  DTypeError,
+  FormatError,
+  GraphError,
+  InternalError,
+  ShapeError,
+  TraceError,
+  UnsupportedError,
+} from './base/errors.js';
 export { type DType, dtypes } from './base/dtype.js';
 export type { Dim } from './base/dim/index.js';
 export type { HostValue } from './ir/host.js';
 export { dim } from './front/arrays/dimension.js';
 export { sizeOf } from './front/dispatch/dynamic-sizes.js';
-export {
-  type ArrayData,
-  type BackwardOptions,
-  type GradReq,
-  NDArray,
-} from './front/core/ndarray.js';
-// These stand in the place of the operators of the same names, which take symbolic sizes.
+export { type BackwardOptions, type GradReq, NDArray } from './front/core/ndarray.js';
+export type {
+  ArrayData,
+  ArrayInput,
+  DTypeOf,
+  FloatDType,
+  Item,
+  Promoted,
+} from './front/core/result-dtypes.js';
+export type { NestedList } from './front/core/display.js';
 export {
   arange,
   array,
@@ -40,7 +55,6 @@ export {
   type CustomGradient,
 } from './front/transforms/custom.js';
 export { compute, deferredCompute, isDeferred } from './front/graphs/deferred.js';
-// So do these in the place of the operators that they make.
 export {
   cond,
   foreach,

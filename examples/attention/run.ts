@@ -1,5 +1,6 @@
 import * as kn from '../../src/index.js';
 import { seeded } from '../support/random.js';
+import { rowsOf } from '../support/lists.js';
 import { train, type Training, type TrainingReport } from '../support/training.js';
 import {
   capacityFor,
@@ -33,7 +34,7 @@ export function makeTransformer(
   size: number,
   longest: number,
   learningRate: kn.optim.LearningRate = 0.003,
-): Training<TaskBatch> {
+): Training<TaskBatch, Transformer> {
   kn.random.seed(7);
   const capacity = capacityFor(longest);
   const net = new Transformer({ size, heads: 4, layers: 2, capacity }).initialize();
@@ -71,7 +72,7 @@ export function runAttention(options: AttentionOptions = {}): AttentionResult {
         ),
       ),
   });
-  const model = training.net as Transformer;
+  const model = training.net;
   const tasks = Array.from({ length: 100 }, () => drawDigits(draw, longest));
   const answers = answersOf(model, tasks);
   const right = tasks.filter((task, i) => String(solved(task)) === String(answers[i]));
@@ -82,6 +83,6 @@ export function runAttention(options: AttentionOptions = {}): AttentionResult {
 export function answersOf(model: Transformer, tasks: readonly Digits[]): number[][] {
   const prompts = tokens(tasks.map((task) => [...task, equals]), model.capacity); // prettier-ignore
   const lengths = kn.array(tasks.map(({ length }) => length + 1), { dtype: 'int32' }); // prettier-ignore
-  const written = generate(model, prompts, lengths).tolist() as number[][];
+  const written = rowsOf(generate(model, prompts, lengths));
   return written.map((row, i) => [tasks[i][0], ...row].slice(0, 2 * tasks[i].length + 2));
 }

@@ -1,5 +1,6 @@
 import * as kn from '../../src/index.js';
 import { alphabetOf, languages, loadNames, type Name } from '../names/data.js';
+import { shuffledNumbers } from '../support/lists.js';
 import { train, type Training, type TrainingReport } from '../support/training.js';
 import { spellingAxes, spellingBatch, type SpellingBatch } from './data.js';
 import { Speller } from './model.js';
@@ -33,7 +34,7 @@ export function makeSpeller(
   alphabet: number,
   size: number,
   learningRate: kn.optim.LearningRate = 0.01,
-): Training<SpellingBatch> {
+): Training<SpellingBatch, Speller> {
   kn.random.seed(6);
   const net = new Speller({ alphabet, languages: languages.length, size }).initialize();
   return {
@@ -60,12 +61,9 @@ export function runDecoding(options: DecodingOptions = {}): DecodingResult {
     label: 'spelling',
     epochs,
     options: { dynamic: [spellingAxes] },
-    epoch: () =>
-      (kn.random.permutation(batches.length).tolist() as (number | bigint)[]).map(
-        (i) => batches[Number(i)],
-      ),
+    epoch: () => shuffledNumbers(batches.length).map((i) => batches[i]),
   });
-  const speller = training.net as Speller;
+  const speller = training.net;
   return {
     ...report,
     speller,

@@ -18,7 +18,9 @@ export interface DigitsOptions {
 }
 
 /** A fresh network with its optimizer, the same each time. */
-export function makeDigits(learningRate: kn.optim.LearningRate = 0.005): Training<Digits> {
+export function makeDigits(
+  learningRate: kn.optim.LearningRate = 0.005,
+): Training<Digits, DigitNet> {
   kn.random.seed(1);
   const net = new DigitNet().initialize();
   net.call(kn.zeros([1, 1, 8, 8])); // sizes become known
@@ -63,7 +65,7 @@ export function runDigits(options: DigitsOptions = {}): DigitsResult {
       });
     },
   });
-  const net = (training.net as DigitNet).hybridize();
+  const net = training.net.hybridize();
   return {
     ...report,
     accuracy: accuracyOf(net.call(data.test.images), data.test.labels),

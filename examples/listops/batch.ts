@@ -48,7 +48,7 @@ export function batchTrees(expressions: readonly Expression[]): TreeBatch {
   const roots = expressions.map(({ tree }) => placed(tree));
 
   const begins = [0];
-  for (const { length } of [leaves, ...inner]) begins.push(begins.at(-1)! + length);
+  [leaves, ...inner].forEach(({ length }, height) => begins.push(begins[height] + length));
   const rowOf = ({ height, index }: Place): number => begins[height] + index;
   const ints = (values: readonly number[] | readonly number[][]): kn.NDArray =>
     kn.array(values, { dtype: 'int32' });

@@ -38,7 +38,7 @@ export function makeListops(
   size: number,
   sample: TreeBatch,
   learningRate: kn.optim.LearningRate = 0.02,
-): Training<TreeBatch> {
+): Training<TreeBatch, TreeReader> {
   kn.random.seed(5);
   const net = new TreeReader(size).initialize();
   net.call(sample); // sizes become known
@@ -70,7 +70,7 @@ export function runListops(options: ListopsOptions = {}): ListopsResult {
   const test = batchTrees(heldOut);
   return {
     ...report,
-    accuracy: accuracyOf((training.net as TreeReader).call(test), test.values),
+    accuracy: accuracyOf(training.net.call(test), test.values),
     majority: majorityAccuracy(drawn, heldOut),
     bagOfSymbols: bagOfSymbolsAccuracy(drawn, heldOut),
   };

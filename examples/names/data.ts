@@ -46,7 +46,7 @@ export function loadNames(longest: number = Infinity): {
   let known = 0;
   for (const [type, code] of entities) {
     const names = writers.flatMap((byType, language): Name[] => {
-      const text = byType.get(type)!.of(code);
+      const text = byType.get(type)?.of(code);
       const usable = text !== undefined && text !== code && [...text].length <= longest;
       return usable ? [{ text: text.normalize('NFC'), language }] : [];
     });

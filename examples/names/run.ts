@@ -1,6 +1,7 @@
 import * as kn from '../../src/index.js';
 import { countRight } from '../support/accuracy.js';
 import { compareForms, type Form } from '../support/forms.js';
+import { shuffledNumbers } from '../support/lists.js';
 import { train, type Training, type TrainingReport } from '../support/training.js';
 import {
   alphabetOf,
@@ -39,7 +40,7 @@ export interface NamesOptions {
 export function makeNames(
   alphabet: ReadonlyMap<string, number>,
   learningRate: kn.optim.LearningRate = 0.006,
-): Training<NameBatch> {
+): Training<NameBatch, NameReader> {
   kn.random.seed(2);
   const net = new NameReader(alphabet.size + 1, 96).initialize();
   const integers = { dtype: 'int32' } as const;
@@ -87,7 +88,7 @@ export function runNames(options: NamesOptions = {}): NamesResult {
     },
     epoch: () => batchesOf(shuffled(trainNames), alphabet, batchSize),
   });
-  const net = (training.net as NameReader).hybridize({ dynamic: [['batch', 'time'], ['batch']] });
+  const net = training.net.hybridize({ dynamic: [['batch', 'time'], ['batch']] });
   const batches = batchesOf(test, alphabet, batchSize);
   const right = batches.map(({ characters, lengths, languages }) =>
     countRight(net.call(characters, lengths), languages),
@@ -105,8 +106,7 @@ export function runNames(options: NamesOptions = {}): NamesResult {
 }
 
 function shuffled(names: readonly Name[]): Name[] {
-  const order = kn.random.permutation(names.length).tolist() as (number | bigint)[];
-  return order.map((i) => names[Number(i)]);
+  return shuffledNumbers(names.length).map((i) => names[i]);
 }
 
 /** The trained network with batches of names that it has not seen, and what it makes of them uncaptured. */

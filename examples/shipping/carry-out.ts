@@ -27,8 +27,8 @@ export async function carryOut(
   const exports = new Map<Form, Written | Outcome>();
   const outcomes: Outcome[] = [];
   for (const way of ways) {
-    if (!exports.has(way.form)) exports.set(way.form, exported(way.form, model, folder));
-    const files = exports.get(way.form)!;
+    const files = exports.get(way.form) ?? exported(way.form, model, folder);
+    exports.set(way.form, files);
     outcomes.push('kind' in files ? files : await executed(way, model, files.folder));
   }
   return outcomes;
@@ -77,7 +77,8 @@ export function sizesText({ runs }: Shipped, run: number): string {
 
 /** What a library or a process says when it fails, in a line. */
 function reason(error: unknown): string {
-  const { stderr, message } = error as { readonly stderr?: unknown; readonly message?: unknown };
-  const text = String(stderr ?? '').trim() || String(message ?? error);
+  const stderr =
+    error instanceof Error && 'stderr' in error ? String(error.stderr ?? '').trim() : '';
+  const text = stderr || (error instanceof Error ? error.message : String(error));
   return text.replaceAll(/\s+/g, ' ').slice(0, 400);
 }

@@ -16,14 +16,11 @@ import { GreedySpeller } from '../decoding/greedy.js';
 import type { Speller } from '../decoding/model.js';
 import { makeSpeller } from '../decoding/run.js';
 import type { Digits } from '../digits/data.js';
-import type { DigitNet } from '../digits/model.js';
 import { makeDigits } from '../digits/run.js';
 import { batchTrees, treeAxes } from '../listops/batch.js';
 import { drawExpression } from '../listops/data.js';
-import type { TreeReader } from '../listops/model.js';
 import { makeListops } from '../listops/run.js';
 import { alphabetOf, batchesOf, languages, type Name, type NameBatch } from '../names/data.js';
-import type { NameReader } from '../names/model.js';
 import { makeNames } from '../names/run.js';
 import type { Draw } from '../support/random.js';
 import { stepAsWritten, type Training } from '../support/training.js';
@@ -36,7 +33,7 @@ const ints = (values: number | readonly number[]): kn.NDArray =>
   kn.array(values, { dtype: 'int32' });
 
 /** A network after a step of training, so that no weight and no statistic is what it began with. */
-function trained<B>(training: Training<B>, batch: B): kn.nn.HybridBlock {
+function trained<B, N extends kn.nn.HybridBlock>(training: Training<B, N>, batch: B): N {
   stepAsWritten(training, batch);
   return training.net;
 }
@@ -80,13 +77,13 @@ const digitsLongest = 5;
 function transformer(draw: Draw): Transformer {
   const training = makeTransformer(16, digitsLongest);
   const tasks = Array.from({ length: 4 }, () => drawDigits(draw, digitsLongest));
-  const { capacity } = training.net as Transformer;
-  return trained(training, taskBatch(tasks, capacity)) as Transformer;
+  const { capacity } = training.net;
+  return trained(training, taskBatch(tasks, capacity));
 }
 
 function speller(draw: Draw): Speller {
   const batch = spellingBatch(drawNames(draw, 4, 6), alphabet);
-  const net = trained(makeSpeller(1 + alphabet.size, 24), batch) as Speller;
+  const net = trained(makeSpeller(1 + alphabet.size, 24), batch);
   // Larger weights have opinions: names end at different lengths.
   for (const parameter of net.parameters().values()) parameter.assign(parameter.value.mul(3));
   return net;
@@ -117,7 +114,7 @@ const sizedSpellings = (
 /** Every example of this folder as a file would carry it, and some more kinds of model. */
 export const models: Readonly<Record<string, Make>> = {
   digits: () => {
-    const net = trained(makeDigits(), digitBatch(16)) as DigitNet;
+    const net = trained(makeDigits(), digitBatch(16));
     return shipped(
       (images: kn.NDArray) => net.call(images),
       samples(['batch'], [[2], [1], [9]], (batch) => [digitBatch(batch).images]),
@@ -125,7 +122,7 @@ export const models: Readonly<Record<string, Make>> = {
     );
   },
   names: (draw) => {
-    const net = trained(makeNames(alphabet), nameBatch(draw, 8, 5)) as NameReader;
+    const net = trained(makeNames(alphabet), nameBatch(draw, 8, 5));
     return shipped(
       (characters: kn.NDArray, lengths: kn.NDArray) => net.call(characters, lengths),
       samples(['batch', 'time'], [[3, 7], [1, 1], [16, 24]], (batch, time) => {
@@ -181,12 +178,12 @@ export const models: Readonly<Record<string, Make>> = {
     const beam = new BeamSpeller(speller(draw), options);
     return shipped(
       (language: kn.NDArray) => beam.call(language),
-      [0, 4, 9].map((language) => ({ sizes: {}, args: [ints(language)] as [kn.NDArray] })),
+      [0, 4, 9].map((language): Sample<[kn.NDArray]> => ({ sizes: {}, args: [ints(language)] })),
     );
   },
   'Tree-LSTM': (draw) => {
     const trees = sizedTrees(draw, [3, 1, 8]);
-    const net = trained(makeListops(12, trees[0].args[0]), trees[0].args[0]) as TreeReader;
+    const net = trained(makeListops(12, trees[0].args[0]), trees[0].args[0]);
     return shipped((batch) => net.call(batch), trees, [treeAxes]);
   },
   'nested control flow': () =>

@@ -31,7 +31,7 @@ export interface Sample<A extends unknown[]> {
 /** The arrays of a nested value, in the order in which a graph names them. */
 function leaves(value: unknown): kn.NDArray[] {
   if (value instanceof kn.NDArray) return [value];
-  return Object.values(value as object).flatMap(leaves);
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(leaves) : [];
 }
 
 function byName(names: readonly string[], value: unknown): Arrays {

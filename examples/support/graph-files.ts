@@ -13,5 +13,6 @@ export function saveGraph(path: string, graph: kn.StaticGraph, notes: object = {
 /** Reads what `saveGraph` wrote. */
 export function loadGraph<N>(path: string): { readonly graph: kn.StaticGraph; readonly notes: N } {
   const graph = kn.StaticGraph.fromJSON(readFileSync(path, 'utf8'));
-  return { graph, notes: JSON.parse(readFileSync(notesOf(path), 'utf8')) as N };
+  const notes: N = JSON.parse(readFileSync(notesOf(path), 'utf8'));
+  return { graph, notes };
 }

@@ -2,8 +2,8 @@ import * as kn from '../../src/index.js';
 import { Progress } from './progress.js';
 
 /** All that a training step consists of; a batch is a record of arrays. */
-export interface Training<B> {
-  readonly net: kn.nn.HybridBlock;
+export interface Training<B, N extends kn.nn.HybridBlock = kn.nn.HybridBlock> {
+  readonly net: N;
   readonly optimizer: kn.optim.Optimizer;
   /** The mean loss of one batch. */
   loss(batch: B): kn.NDArray;

@@ -1,20 +1,8 @@
 import { DeviceError, DTypeError } from './errors.js';
 
-/** The element types of arrays, in the order of the promotion lattice's rows. */
-export const dtypes = [
-  'bool',
-  'uint8',
-  'int8',
-  'int32',
-  'int64',
-  'bfloat16',
-  'float16',
-  'float32',
-  'float64',
-] as const;
-
 /** The type of an array's elements. */
-export type DType = (typeof dtypes)[number];
+export type DType =
+  'bool' | 'uint8' | 'int8' | 'int32' | 'int64' | 'bfloat16' | 'float16' | 'float32' | 'float64';
 
 /** The typed arrays that store elements. 16-bit floats are stored as their bits. */
 export type HostArray =
@@ -32,6 +20,7 @@ interface DTypeFacts {
   view(buffer: ArrayBufferLike, offset: number, length: number): HostArray;
 }
 
+/** In the order of the promotion lattice's rows. */
 const facts: Readonly<Record<DType, DTypeFacts>> = {
   bool: home(1, 'bool', Uint8Array),
   uint8: home(1, 'int', Uint8Array),
@@ -43,6 +32,9 @@ const facts: Readonly<Record<DType, DTypeFacts>> = {
   float32: home(4, 'float', Float32Array),
   float64: home(8, 'float', Float64Array),
 };
+
+/** The element types of arrays, in the order of the promotion lattice's rows. */
+export const dtypes: readonly DType[] = Object.keys(facts) as DType[]; // a record of every dtype, and of nothing else
 
 interface HostArrayConstructor {
   new (length: number): HostArray;

@@ -1,5 +1,6 @@
 import type { Dim } from '../base/dim/index.js';
 import type { DType, HostArray } from '../base/dtype.js';
+import { MadeByFunctions } from '../base/made.js';
 
 export type Shape = readonly Dim[];
 
@@ -10,8 +11,8 @@ export interface TensorType {
 }
 
 /** Operand of an operator: a symbolic value of a program, or an array of the front floor. */
-export abstract class Tensor {
-  /** May contain symbols. */
+export abstract class Tensor extends MadeByFunctions {
+  /** @internal May contain symbols. */
   abstract readonly type: TensorType;
 }
 

@@ -4,20 +4,20 @@ import { noArrayTruthiness } from './no-array-truthiness.js';
 export type { Rule };
 
 /** A plugin for ESLint's flat configuration and for oxlint's `jsPlugins`. */
-export interface Plugin {
+export interface LintPlugin {
   readonly meta: { readonly name: 'kaon' };
   readonly rules: { 'no-array-truthiness': Rule };
   readonly configs: {
     /** Every rule, as an entry of `eslint.config.js`. */
     readonly recommended: {
       readonly name: string;
-      readonly plugins: Record<string, Plugin>;
+      readonly plugins: Record<string, LintPlugin>;
       readonly rules: Record<string, 'error'>;
     };
   };
 }
 
-const plugin: Plugin = {
+const plugin: LintPlugin = {
   meta: { name: 'kaon' },
   rules: { 'no-array-truthiness': noArrayTruthiness },
   configs: {

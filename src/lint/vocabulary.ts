@@ -1,14 +1,15 @@
 import * as creation from '../front/arrays/creation.js';
-import type { ArrayMethods } from '../front/core/methods.js';
+import type { ArrayMethods } from '../front/core/array-methods.js';
 import type { NDArray } from '../front/core/ndarray.js';
 import type * as random from '../front/arrays/random.js';
+import type { DType } from '../base/dtype.js';
 import type { Declaration } from '../ops/declare/declare.js';
 import { registry } from '../ops/registry.js';
 
 /** Members of `M` that are functions returning one array. */
 type ArrayMakers<M> = {
-  [K in keyof M]: M[K] extends (...args: never[]) => NDArray ? K : never;
-}[keyof M];
+  [K in keyof M & string]: M[K] extends (...args: never[]) => NDArray ? K : never;
+}[keyof M & string];
 
 // Both tables fail to compile when a name is missing or does not return an array.
 const randomArrays: Readonly<Record<ArrayMakers<typeof random>, true>> = {
@@ -22,7 +23,7 @@ const randomArrays: Readonly<Record<ArrayMakers<typeof random>, true>> = {
 
 /** Methods of arrays beside the operators. */
 const ownMethods: Readonly<
-  Record<Exclude<ArrayMakers<NDArray>, keyof ArrayMethods | 'computed'>, true>
+  Record<Exclude<ArrayMakers<NDArray>, keyof ArrayMethods<DType> | 'computed'>, true>
 > = { astype: true, detach: true };
 
 /** Every function of this module makes an array. */

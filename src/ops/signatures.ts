@@ -28,7 +28,7 @@ export type Reduction = <T extends Tensor = DefaultTensor>(
  * A shape: extents, or one extent for rank 1. Extents may be symbolic. An integer array gives them as its
  * elements; in captured code these are then sizes that only the data decides.
  */
-export type ShapeArgument = Dim | readonly Dim[] | Tensor;
+export type ShapeArgument<T extends Tensor = Tensor> = Dim | readonly Dim[] | T;
 
 /**
  * Key under which a list of numbers carries the dimensions that it is the sizes of: a shape that captured

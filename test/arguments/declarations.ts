@@ -246,6 +246,8 @@ const calledMembers = new Set<string>();
 
 function classMembers(path: string, node: Node, module: Module): readonly Callable[] {
   const members = new Map<string, Callable>();
+  /** Classes with a constructor that is not published are made by functions. */
+  let isMadeElsewhere = false;
   /** Members that a published class inherits from another one are called on that one alone. */
   const visit = (each: Node, from: Module): void => {
     if (!isAbsent(each['superClass'])) {
@@ -257,6 +259,7 @@ function classMembers(path: string, node: Node, module: Module): readonly Callab
       if (!member.type.endsWith('MethodDefinition') || key.type !== 'Identifier') continue;
       if (member['computed'] === true) continue;
       const isHidden = member['accessibility'] === 'private' || member['accessibility'] === 'protected'; // prettier-ignore
+      if (isHidden && member['kind'] === 'constructor') isMadeElsewhere = true;
       if (isHidden || isInternal(from.text, member.start)) continue;
       const name = nameOf(key);
       const place = `${from.file}:${member.start}`;
@@ -278,16 +281,10 @@ function classMembers(path: string, node: Node, module: Module): readonly Callab
   };
   visit(node, module);
   if (node['abstract'] === true) members.delete('');
-  else if (!members.has('') && !hasInternalConstructor(node, module)) {
+  else if (!members.has('') && !isMadeElsewhere) {
     members.set('', { path, kind: 'class', parameters: [] });
   }
   return [...members.values()];
-}
-
-function hasInternalConstructor(node: Node, module: Module): boolean {
-  return nodesOf(nodeOf(node['body'])['body']).some(
-    (member) => member['kind'] === 'constructor' && isInternal(module.text, member.start),
-  );
 }
 
 /** Every callable that an entry of the package publishes; `prefix` is put before the names. */

@@ -38,7 +38,7 @@ test('a size of captured code goes wherever sizes go, and meets the axis it came
     (x) => kn.zeros([x.shape[0], 3]),
     (x) => x.sum().div(x.size),
     (x) => kn.arange(kn.shapeOf(x).slice(0)).add(x.sum(1)),
-    (x) => x.reshape(kn.concat<kn.NDArray>([kn.shapeOf(x).slice([0, 1]), [2, 2]])).sum([1, 2]).add(x.sum(1)),
+    (x) => x.reshape(kn.concat([kn.shapeOf(x).slice([0, 1]), [2, 2]])).sum([1, 2]).add(x.sum(1)),
     (x) => table.take(kn.arange(kn.shapeOf(x).slice(0), { dtype: 'int32' }), { axis: 0 }).add(x),
     (x) => kn.broadcastTo(x.sum(), kn.shapeOf(x)).add(x),
     (x) => kn.zeros(kn.shapeOf(x).prod().reshape([1])).add(x.reshape([-1])),
@@ -69,9 +69,7 @@ test('positions are added to hidden states of any batch and time', () => {
 
 test('gradients flow through code that speaks of its sizes', () => {
   const loss = (x: kn.NDArray): kn.NDArray => {
-    const heads = x
-      .reshape(kn.concat<kn.NDArray>([kn.shapeOf(x).slice([0, 2]), [2, 2]]))
-      .swapaxes(1, 2);
+    const heads = x.reshape(kn.concat([kn.shapeOf(x).slice([0, 2]), [2, 2]])).swapaxes(1, 2);
     const scores = kn.matmul(heads, heads.swapaxes(2, 3)).div(kn.sizeOf(x, 1));
     return kn.matmul(scores, heads).swapaxes(1, 2).reshape(kn.shapeOf(x)).mul(x).sum();
   };

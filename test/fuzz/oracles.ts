@@ -1,6 +1,7 @@
 import { GraphError } from '../../src/base/errors.js';
 import { flattenTree } from '../../src/base/attributes/tree.js';
 import * as kn from '../../src/index.js';
+import { identity } from '../../src/ops/index.js';
 import { generator } from '../support/samples.js';
 import { settings } from '../support/settings.js';
 import { assertReached } from '../support/tiers.js';
@@ -271,7 +272,7 @@ function exportConnected(
 const waysToRead: readonly ((lazy: kn.NDArray) => void)[] = [
   (lazy) => lazy.dataSync(),
   (lazy) => kn.compute(lazy),
-  (lazy) => kn.identity(lazy).dataSync(),
+  (lazy) => identity(lazy).dataSync(),
 ];
 
 /** Lazy arrays, read in any order, some of them twice, some by operators outside. */

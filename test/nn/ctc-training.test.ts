@@ -82,7 +82,7 @@ test('a layer learns to spell, and greedy decoding reads the labels', () => {
   let loss = Infinity;
   for (let i = 0; i < 60; i++) loss = Number(step(x, y, ...lengths).item());
   assert.ok(loss < 0.1, String(loss));
-  const best = net.call(x).argmax(-1).tolist() as number[][];
+  const best = net.call(x).argmax(-1).tolist() as bigint[][];
   assert.deepEqual(
     best.map((path, i) => spelled(path.slice(0, inputLengths[i]).map(Number), 0)),
     words,

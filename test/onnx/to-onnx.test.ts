@@ -8,6 +8,7 @@ import { exportProgram } from '../../src/formats/onnx/export/export.js';
 import { protobufFor } from '../../src/formats/onnx/proto/library.js';
 import type { ModelProto } from '../../src/formats/onnx/proto/onnx_pb.js';
 import * as kn from '../../src/index.js';
+import { flip, sum } from '../../src/ops/index.js';
 import { Program } from '../../src/ir/program.js';
 import { fromOnnx, statesOf, toOnnx } from '../../src/onnx.js';
 import { assertClose } from '../formats/onnx/export/agrees.js';
@@ -73,7 +74,7 @@ test('sizes that are expressions of symbols, and their ranges', () => {
   const n = symbol('n', { min: 1, max: 8 });
   const type = { dtype: 'float32', shape: [n] } as const;
   const x = program.variable('x', type);
-  program.setOutputs([{ name: 'y', value: kn.flip(x) }]);
+  program.setOutputs([{ name: 'y', value: flip(x) }]);
   const graph = new kn.StaticGraph({ program, reads: [], writes: [] });
   const model = fromOnnx(toOnnx(graph));
   assert.deepEqual(model.run({ x: [1, 2, 3] })['y'].tolist(), [3, 2, 1]);
@@ -285,7 +286,7 @@ test('what does not fit into one file is refused before it is written', () => {
   const program = new Program();
   const shape = [2 ** 29];
   const w = program.variable('w', { dtype: 'float32', shape });
-  program.setOutputs([{ name: 'y', value: kn.sum(w) }]);
+  program.setOutputs([{ name: 'y', value: sum(w) }]);
   const data = new Float32Array(2 ** 29);
   assert.throws(
     () =>

@@ -29,7 +29,7 @@ test('the package has what its entry points need, and nothing else', () => {
   }
   const foreign = installed.files.filter(
     (file) =>
-      !/^(package\.json|README\.md|LICENSE|THIRD-PARTY\.md|dist\/kaon\/.*\.js(\.map)?|dist\/src\/.*\.d\.ts)$/.test(
+      !/^(package\.json|README\.md|LICENSE|THIRD-PARTY\.md|dist\/kaon\/.*\.js(\.map)?|dist\/kaon\/types\/.*\.d\.ts)$/.test(
         file,
       ),
   );

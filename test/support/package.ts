@@ -42,8 +42,7 @@ export function installPackage(name: string): Installed {
   for (const file of ['package.json', 'README.md', 'LICENSE', 'THIRD-PARTY.md']) {
     cpSync(join(checkout, file), join(stage, file));
   }
-  cpSync(join(built, 'src'), join(stage, 'dist/src'), { recursive: true });
-  node(checkout, 'scripts/bundle.mjs', join(stage, 'dist/kaon'));
+  node(checkout, 'scripts/bundle.mjs', join(stage, 'dist/kaon'), join(built, 'src'));
   const packed: unknown = JSON.parse(
     command(stage, 'npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', room),
   );

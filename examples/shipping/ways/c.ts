@@ -24,7 +24,9 @@ export const compiledC: Way = {
     writeFileSync(join(folder, 'main.c'), programText(header, runs));
     const options = { cwd: folder, maxBuffer: 2 ** 30 };
     const files = ['-o', 'main', 'model.c', 'main.c', '-lm'];
-    execFileSync(compiler()!.command, [...strict, ...flags, ...files], {
+    const found = compiler();
+    if (found === null) throw new Error('there is no C compiler');
+    execFileSync(found.command, [...strict, ...flags, ...files], {
       ...options,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -152,21 +154,20 @@ function sizesText(fields: readonly Field[], run: Run): string {
 /** The outputs of all runs, as they lie one behind the other, each run's followed by the sizes that it has found. */
 function read(written: Uint8Array, header: string, runs: readonly Run[]): readonly Results[] {
   let at = 0;
-  const take = (bytes: number): ArrayBuffer => Uint8Array.from(written.subarray(at, (at += bytes))).buffer; // prettier-ignore
+  const take = (bytes: number): Uint8Array<ArrayBuffer> => Uint8Array.from(written.subarray(at, (at += bytes))); // prettier-ignore
   const outputs = fieldsOf(header, 'outputs');
   const found = fieldsOf(header, 'found');
   return runs.map(({ expected }) => {
     const data = Object.values(expected).map((array) => {
-      const like = array.dataSync();
-      const Elements = like.constructor as new (buffer: ArrayBuffer) => typeof like;
-      return new Elements(take(like.byteLength));
+      const elements = array.dataSync();
+      new Uint8Array(elements.buffer).set(take(elements.byteLength));
+      return elements;
     });
-    const sizes = new Int32Array(take(4 * found.length));
+    const sizes = new Int32Array(take(4 * found.length).buffer);
     const sizeOf = new Map(found.map(({ name }, i) => [name, sizes[i]]));
     return Object.fromEntries(
       Object.entries(expected).map(([name, { dtype, shape }], i) => {
-        const [, dims] = /\[(.*)\]/.exec(outputs[i].comment)!;
-        const extents = dims.split(', ');
+        const extents = /\[(.*)\]/.exec(outputs[i].comment)?.[1].split(', ') ?? [];
         // What the data decides is what the model says; all else follows from the sizes that it was given.
         const actual = shape.map((extent, axis) => sizeOf.get(extents[axis]) ?? extent);
         return [name, { dtype, shape: actual, data: data[i] }];

@@ -15,7 +15,7 @@ export const moduleInNode: Way = {
   available: () => Promise.resolve({ what: `Node ${process.versions.node}` }),
   execute: async ({ runs }, folder) => {
     const file = pathToFileURL(join(folder, 'model.mjs')).href;
-    const { run } = (await import(file)) as ModelModule;
+    const { run }: ModelModule = await import(file);
     return runs.map(({ feeds }) => run(elementsOf(feeds)));
   },
 };

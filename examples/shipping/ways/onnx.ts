@@ -43,10 +43,10 @@ const peer = 'onnxruntime-node';
 function installed(): { readonly path: string; readonly version: string } | null {
   const require = createRequire(projectFile('parity/package.json'));
   try {
-    const { version } = require(`${peer}/package.json`) as { readonly version: string };
+    const { version }: { readonly version: string } = require(`${peer}/package.json`);
     return { path: require.resolve(peer), version };
   } catch (error) {
-    if ((error as { readonly code?: unknown }).code === 'MODULE_NOT_FOUND') return null;
+    if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') return null;
     throw error;
   }
 }
@@ -64,7 +64,10 @@ export const onnxruntimeInNode: Way = {
     );
   },
   execute: async ({ graph, runs }, folder) => {
-    const { InferenceSession, Tensor } = ((await import(pathToFileURL(installed()!.path).href)) as { default: Runtime }).default; // prettier-ignore
+    const found = installed();
+    if (found === null) throw new Error(`${peer} is not installed`);
+    const library: { default: Runtime } = await import(pathToFileURL(found.path).href);
+    const { InferenceSession, Tensor } = library.default;
     const session = await InferenceSession.create(join(folder, 'model.onnx'), {
       logSeverityLevel: 3, // errors
     });

@@ -14,30 +14,29 @@ import {
   valueRule,
 } from '../../base/attributes/options.js';
 import { describeHost, hostConstant, type HostValue } from '../../ir/host.js';
-import { eye as eyeOperator, fill, iota, fullLike, onesLike, zerosLike } from '../../ops/index.js';
+import { eye as eyeOperator, fill, iota } from '../../ops/index.js';
 import { checkShape } from '../../ops/declare/infer.js';
 import { arrayType } from '../core/array-type.js';
 import { mode } from '../core/mode.js';
 import { arangeBetween, type RangeEnd, shapeOfArgument } from '../dispatch/dynamic-sizes.js';
 import { install } from './install.js';
 import { arrayOf, NDArray } from '../core/ndarray.js';
+import type { DTypeOf } from '../core/result-dtypes.js';
 
 install();
 
-export { fullLike, onesLike, zerosLike };
-
 /** How `array` takes its elements. */
-export interface ArrayOptions {
+export interface ArrayOptions<D extends DType = DType> {
   /** Default float32; bool for booleans, int64 for bigints, a typed array's own. */
-  readonly dtype?: DType;
+  readonly dtype?: D;
   /** Another shape for the same number of elements. */
   readonly shape?: readonly number[];
 }
 
 /** What an array of a given shape is made of. */
-export interface CreationOptions {
+export interface CreationOptions<D extends DType = DType> {
   /** Default float32. */
-  readonly dtype?: DType;
+  readonly dtype?: D;
 }
 
 /** Dtypes have an error of their own, and so have shapes. */
@@ -56,13 +55,17 @@ const creationRules: OptionRules<CreationOptions> = { dtype: dtypeOption };
  * @throws ShapeError for ragged lists or a `shape` that does not fit; DTypeError for elements that the
  * dtype cannot hold.
  */
-export function array(data: HostValue | NDArray, options: ArrayOptions = {}): NDArray {
+export function array<X extends HostValue | NDArray, D extends DType = DTypeOf<X>>(
+  data: X,
+  options: ArrayOptions<D> = {},
+): NDArray<D> {
   checkOptions<ArrayOptions>('array', options, { dtype: dtypeOption, shape: shapeOption });
   const { dtype, shape } = options;
   if (dtype !== undefined) checkDType('array', dtype);
   if (data instanceof NDArray) {
-    const same = data.astype(dtype ?? data.dtype);
-    return shape === undefined ? same.add(0) : same.reshape(shape);
+    const same: NDArray = data.astype(dtype ?? data.dtype);
+    const copy: NDArray = shape === undefined ? same.add(0) : same.reshape(shape);
+    return copy;
   }
   return constantArray('array', data, dtype ?? defaultDType(data), shape);
 }
@@ -107,7 +110,10 @@ export type CreationShape = Dim | readonly Dim[] | NDArray;
  * An array of zeros.
  * @throws ShapeError for a negative extent; ArgumentError for what is no shape at all.
  */
-export function zeros(shape: CreationShape, options: CreationOptions = {}): NDArray {
+export function zeros<D extends DType = 'float32'>(
+  shape: CreationShape,
+  options: CreationOptions<D> = {},
+): NDArray<D> {
   return filled('zeros', shape, 0, options);
 }
 
@@ -115,7 +121,10 @@ export function zeros(shape: CreationShape, options: CreationOptions = {}): NDAr
  * An array of ones.
  * @throws ShapeError for a negative extent; ArgumentError for what is no shape at all.
  */
-export function ones(shape: CreationShape, options: CreationOptions = {}): NDArray {
+export function ones<D extends DType = 'float32'>(
+  shape: CreationShape,
+  options: CreationOptions<D> = {},
+): NDArray<D> {
   return filled('ones', shape, 1, options);
 }
 
@@ -123,11 +132,11 @@ export function ones(shape: CreationShape, options: CreationOptions = {}): NDArr
  * An array with `value` everywhere.
  * @throws DTypeError for a value that the dtype cannot hold.
  */
-export function full(
+export function full<V extends number | boolean, D extends DType = DTypeOf<V>>(
   shape: CreationShape,
-  value: number | boolean,
-  options: CreationOptions = {},
-): NDArray {
+  value: V,
+  options: CreationOptions<D> = {},
+): NDArray<D> {
   checkOptions('full', options, creationRules);
   const dtype = options.dtype ?? (typeof value === 'boolean' ? 'bool' : 'float32');
   checkDType('full', dtype);
@@ -163,13 +172,16 @@ function filled(
  * code or an array of one element; the length is then a size, too.
  * @throws ArgumentError when `step` is 0.
  */
-export function arange(stop: RangeEnd, options?: CreationOptions): NDArray;
-export function arange(
+export function arange<D extends DType = 'float32'>(
+  stop: RangeEnd,
+  options?: CreationOptions<D>,
+): NDArray<D>;
+export function arange<D extends DType = 'float32'>(
   start: RangeEnd,
   stop: RangeEnd,
-  step?: number | CreationOptions,
-  options?: CreationOptions,
-): NDArray;
+  step?: number | CreationOptions<D>,
+  options?: CreationOptions<D>,
+): NDArray<D>;
 export function arange(
   first: RangeEnd,
   second?: RangeEnd | CreationOptions,
@@ -239,18 +251,18 @@ function noLength(start: RangeEnd, stop: RangeEnd, step: number): ArgumentError 
   });
 }
 
-interface LinspaceOptions extends CreationOptions {
+export interface LinspaceOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Whether `stop` is the last number. Default true. */
   readonly endpoint?: boolean;
 }
 
 /** `count` evenly spaced numbers from `start` to `stop`, both included unless `endpoint` is false. */
-export function linspace(
+export function linspace<D extends DType = 'float32'>(
   start: number,
   stop: number,
   count: number = 50,
-  options: LinspaceOptions = {},
-): NDArray {
+  options: LinspaceOptions<D> = {},
+): NDArray<D> {
   checkOptions<LinspaceOptions>('linspace', options, { ...creationRules, endpoint: flag });
   checkArgument('linspace', 'start', start, finite);
   checkArgument('linspace', 'stop', stop, finite);
@@ -273,13 +285,17 @@ export function linspace(
   return constantArray('linspace', points, dtype);
 }
 
-interface EyeOptions extends CreationOptions {
+export interface EyeOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Which diagonal. Default 0, the main one. */
   readonly k?: number;
 }
 
 /** A matrix with ones on a diagonal: the main one, or the `k`-th above it. */
-export function eye(rows: number, columns: number = rows, options: EyeOptions = {}): NDArray {
+export function eye<D extends DType = 'float32'>(
+  rows: number,
+  columns: number = rows,
+  options: EyeOptions<D> = {},
+): NDArray<D> {
   checkOptions<EyeOptions>(eyeOperator.declaration.name, options, { ...creationRules, k: integer });
   return eyeOperator(rows, columns, options);
 }

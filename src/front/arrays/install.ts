@@ -2,7 +2,7 @@ import { convertDType } from '../dispatch/dispatch.js';
 import { backward } from '../autograd/backward.js';
 import { installDynamicSizes } from '../dispatch/dynamic-sizes.js';
 import { computeLazy, elementsOf, sizedType } from '../dispatch/lazy.js';
-import { installMethods } from '../core/methods.js';
+import { installMethods } from './install-methods.js';
 import { typeToString } from '../../ir/program.js';
 import { installArrayRuntime, NDArray } from '../core/ndarray.js';
 import { assignArray, attachGrad, detach, gradOf } from '../dispatch/values.js';

@@ -117,19 +117,19 @@ function draw(make: (state: NDArray) => NDArray): NDArray {
   }
 }
 
-export interface FloatOptions {
+export interface FloatOptions<D extends DType = DType> {
   /** A float dtype. Default float32. */
-  readonly dtype?: DType;
+  readonly dtype?: D;
 }
 
-interface NormalOptions extends FloatOptions {
+export interface NormalOptions<D extends DType = DType> extends FloatOptions<D> {
   /** Default 0. */
   readonly mean?: number;
   /** The standard deviation, at least 0. Default 1. */
   readonly std?: number;
 }
 
-interface UniformOptions extends FloatOptions {
+export interface UniformOptions<D extends DType = DType> extends FloatOptions<D> {
   /** The least value. Default 0. */
   readonly low?: number;
   /** Values stay below. Default 1. */
@@ -140,7 +140,10 @@ interface UniformOptions extends FloatOptions {
 const anyDType = valueRule('a dtype', (value): value is DType => value !== undefined);
 
 /** Numbers from the normal distribution. */
-export function normal(shape: RandomShape = [], options: NormalOptions = {}): NDArray {
+export function normal<D extends DType = 'float32'>(
+  shape: RandomShape = [],
+  options: NormalOptions<D> = {},
+): NDArray<D> {
   checkOptions<NormalOptions>('random.normal', options, {
     dtype: anyDType,
     mean: finite,
@@ -150,7 +153,10 @@ export function normal(shape: RandomShape = [], options: NormalOptions = {}): ND
 }
 
 /** Numbers spread evenly over `low` (0 unless given) to `high` (1), which itself is never drawn. */
-export function uniform(shape: RandomShape = [], options: UniformOptions = {}): NDArray {
+export function uniform<D extends DType = 'float32'>(
+  shape: RandomShape = [],
+  options: UniformOptions<D> = {},
+): NDArray<D> {
   checkOptions<UniformOptions>('random.uniform', options, {
     dtype: anyDType,
     low: finite,
@@ -159,23 +165,26 @@ export function uniform(shape: RandomShape = [], options: UniformOptions = {}): 
   return draw((state) => randomUniform(state, shape, options));
 }
 
-export interface IntegerOptions {
+export interface IntegerOptions<D extends DType = DType> {
   /** The least value. Default 0. */
   readonly low?: number;
   /** Values stay below. */
   readonly high: number;
   /** An integer dtype. Default int32. */
-  readonly dtype?: DType;
+  readonly dtype?: D;
 }
 
 /** Integers from `low` up to but not including `high`: `randint(0, 6, [4])` or `randint([4], { high: 6 })`. */
-export function randint(
+export function randint<D extends DType = 'int32'>(
   low: number,
   high: number,
   shape?: RandomShape,
-  options?: { readonly dtype?: DType },
-): NDArray;
-export function randint(shape: readonly Dim[], options: IntegerOptions): NDArray;
+  options?: { readonly dtype?: D },
+): NDArray<D>;
+export function randint<D extends DType = 'int32'>(
+  shape: readonly Dim[],
+  options: IntegerOptions<D>,
+): NDArray<D>;
 export function randint(
   first: number | readonly Dim[],
   second: number | IntegerOptions,
@@ -203,15 +212,16 @@ export function randint(
 }
 
 /** True (or 1) with probability `p`, one half unless given. */
-export function bernoulli(
+export function bernoulli<D extends DType = 'bool'>(
   shape: RandomShape = [],
-  options: { readonly p?: number; readonly dtype?: DType } = {},
-): NDArray {
+  options: { readonly p?: number; readonly dtype?: D } = {},
+): NDArray<D> {
   checkOptions<{ readonly p?: number; readonly dtype?: DType }>('random.bernoulli', options, {
     p: fraction,
     dtype: anyDType,
   });
-  const { p = 0.5, dtype = 'bool' } = options;
+  const { p = 0.5 } = options;
+  const dtype: DType = options.dtype ?? 'bool';
   return draw((state) => less(randomUniform(state, shape), p).astype(dtype));
 }
 
@@ -222,7 +232,7 @@ export function bernoulli(
 export function categorical(
   logits: NDArray | HostValue,
   options: { readonly shape?: RandomShape } = {},
-): NDArray {
+): NDArray<'int64'> {
   checkOptions<{ readonly shape?: RandomShape }>('random.categorical', options, {
     shape: valueRule('a shape', (value): value is RandomShape => value !== undefined),
   });

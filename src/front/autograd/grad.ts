@@ -4,6 +4,7 @@ import { checkOptions, flag, type OptionRules, valueRule } from '../../base/attr
 import { zerosLike } from '../../ops/index.js';
 import { mode, withMode } from '../core/mode.js';
 import { NDArray } from '../core/ndarray.js';
+import type { FloatDType } from '../core/result-dtypes.js';
 import { aliasOf } from '../dispatch/values.js';
 import { checkedHeadGrad } from './backward.js';
 import { gradientsOf, layOutRecording, release, scratchFor, sessionsOf } from './tape.js';
@@ -30,12 +31,16 @@ const rules: OptionRules<GradOptions> = { headGrads, createGraph: flag, retainGr
  * The gradients of the sum of `ys` with respect to `xs`, one for each, zeros where `ys` do not depend on it.
  * Attached gradients do not change. A bare array as argument gives a bare result.
  */
-export function grad(ys: NDArray | readonly NDArray[], xs: NDArray, options?: GradOptions): NDArray;
+export function grad(
+  ys: NDArray | readonly NDArray[],
+  xs: NDArray,
+  options?: GradOptions,
+): NDArray<FloatDType>;
 export function grad(
   ys: NDArray | readonly NDArray[],
   xs: readonly NDArray[],
   options?: GradOptions,
-): NDArray[];
+): NDArray<FloatDType>[];
 export function grad(
   ys: NDArray | readonly NDArray[],
   xs: NDArray | readonly NDArray[],

@@ -64,13 +64,13 @@ export function whileLoop<V extends readonly unknown[] | [], O extends object | 
   body: (...loopVars: [...V]) => readonly [outputs: O, loopVars: NoInfer<V>],
   loopVars: V,
   options?: WhileOptions,
-): [outputs: O, loopVars: V, iterations: NDArray];
+): [outputs: O, loopVars: V, iterations: NDArray<'int32'>];
 export function whileLoop<V extends LoopVariables, O extends object | []>(
   condition: (loopVars: V) => NDArray,
   body: (loopVars: V) => readonly [outputs: O, loopVars: NoInfer<V>],
   loopVars: V,
   options?: WhileOptions,
-): [outputs: O, loopVars: V, iterations: NDArray];
+): [outputs: O, loopVars: V, iterations: NDArray<'int32'>];
 export function whileLoop(
   condition: (...loopVars: never[]) => unknown,
   body: (...loopVars: never[]) => unknown,

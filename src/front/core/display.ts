@@ -2,15 +2,16 @@ import type { DType } from '../../base/dtype.js';
 import { isFloat } from '../../base/dtype.js';
 import type { Element } from '../../base/element.js';
 
-export type NestedList = Element | NestedList[];
+/** One element, or lists of them, as deep as the array has axes. */
+export type NestedList<E = Element> = E | NestedList<E>[];
 
 /** Elements as nested lists by shape. `read` takes a row-major position. */
-export function nestedList(
+export function nestedList<E>(
   shape: readonly number[],
-  read: (position: number) => Element,
-): NestedList {
+  read: (position: number) => E,
+): NestedList<E> {
   let position = 0;
-  const level = (axis: number): NestedList =>
+  const level = (axis: number): NestedList<E> =>
     axis === shape.length
       ? read(position++)
       : Array.from({ length: shape[axis] }, () => level(axis + 1));

@@ -1,23 +1,15 @@
 import type { DType, HostArray } from '../../base/dtype.js';
-import {
-  type Element,
-  fromBFloat16Bits,
-  fromFloat16Bits,
-  readElement,
-} from '../../base/element.js';
+import { fromBFloat16Bits, fromFloat16Bits, readElement } from '../../base/element.js';
 import { ArgumentError, InternalError } from '../../base/errors.js';
 import { checkOptions, flag, valueRule } from '../../base/attributes/options.js';
 import { Tensor, type TensorType } from '../../ir/types.js';
-import type { Operand } from '../../runtime/execution/executable.js';
 import { Storage } from '../../runtime/memory/storage.js';
 import { type ArrayType, staticType } from './array-type.js';
 import { arrayToString, nestedList, type NestedList } from './display.js';
 import type { Origin, Session } from './history.js';
 import type { KeptGradient } from './kept-gradient.js';
-import type { ArrayMethods } from './methods.js';
-
-/** The typed arrays that reading an array gives; 16-bit floats are read as float32. */
-export type ArrayData = Exclude<HostArray, Uint16Array>;
+import type { ArrayMethods } from './array-methods.js';
+import type { ArrayData, Item } from './result-dtypes.js';
 
 /**
  * What a backward pass does with an array's gradient: replace it, add to it, or leave it alone. An
@@ -61,16 +53,27 @@ export interface BackwardOptions {
   readonly retainGraph?: boolean;
 }
 
-// The methods derived from the operators; `methods.ts` puts them on the prototype.
+/** Key of a member that only types have. */
+declare const dtypeOf: unique symbol;
+
+// The methods derived from the operators; `install-methods.ts` puts them on the prototype.
 // oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- that file and this type have one source
-export interface NDArray extends ArrayMethods {}
+export interface NDArray<D extends DType = DType> extends ArrayMethods<D> {
+  // Decides which arrays TypeScript lets stand for which: parameters of methods are compared both ways, so that
+  // one of the two unions of dtypes has to hold the other. No other member may mention `D` but in `NDArray<...>`,
+  // since it would then be compared in one direction only.
+  [dtypeOf]?(dtype: D): void;
+}
 
 /**
  * An n-dimensional array. Made by `array`, `zeros` and their like, and by operators. It is a value: no
  * operator changes it, and `assign` is the one way to give it other elements.
+ *
+ * `D` is the dtype as far as it is known where the code is written, or the union of those that it may be. An
+ * `NDArray` of which nothing is said may stand wherever an array of one dtype is wanted, and the other way round.
  */
 // oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- as above
-export class NDArray extends Tensor implements Operand {
+export class NDArray<D extends DType = DType> extends Tensor {
   /** @internal Shape and dtype; sizes that only the data decides are symbolic until it is computed. */
   type: TensorType;
   /** @internal Null while the array is lazy. Shared with views, so never written to unless pinned. */
@@ -146,19 +149,22 @@ export class NDArray extends Tensor implements Operand {
    * A copy of the elements in row-major order. int64 reads as bigints, bool as 0 and 1, and the 16-bit
    * floats as a `Float32Array` of their values.
    */
-  dataSync(): ArrayData {
+  dataSync<E extends DType>(this: NDArray<E>): ArrayData<E> {
     const host = installed().read(this);
-    if (!(host instanceof Uint16Array)) return host.slice();
-    return Float32Array.from(host, this.dtype === 'float16' ? fromFloat16Bits : fromBFloat16Bits);
+    const data =
+      host instanceof Uint16Array
+        ? Float32Array.from(host, this.dtype === 'float16' ? fromFloat16Bits : fromBFloat16Bits)
+        : host.slice();
+    return data as ArrayData<E>; // the dtype decides the kind of typed array
   }
 
   /** Like `dataSync`; the promise lets devices that cannot answer at once be read in the same way. */
-  async data(): Promise<ArrayData> {
+  async data<E extends DType>(this: NDArray<E>): Promise<ArrayData<E>> {
     return this.dataSync();
   }
 
   /** The only element: a number, a bigint for int64, a boolean for bool. */
-  item(): Element {
+  item<E extends DType>(this: NDArray<E>): Item<E> {
     if (this.size !== 1) {
       throw new ArgumentError('the array does not have exactly one element', {
         op: 'item',
@@ -166,13 +172,14 @@ export class NDArray extends Tensor implements Operand {
         actual: `${this.size}, in the shape [${this.shape.join(', ')}]`,
       });
     }
-    return readElement(this.dtype, installed().read(this), 0);
+    // The dtype decides the kind of element.
+    return readElement(this.dtype, installed().read(this), 0) as Item<E>;
   }
 
   /** The elements as nested lists; a bare element for rank 0. */
-  tolist(): NestedList {
+  tolist<E extends DType>(this: NDArray<E>): NestedList<Item<E>> {
     const host = installed().read(this);
-    return nestedList(this.shape, (index) => readElement(this.dtype, host, index));
+    return nestedList(this.shape, (index) => readElement(this.dtype, host, index) as Item<E>); // as in `item`
   }
 
   /** NumPy's notation; the middle of a large array is left out. */
@@ -196,7 +203,7 @@ export class NDArray extends Tensor implements Operand {
   }
 
   /** The array with another dtype, converted like `cast`. */
-  astype(dtype: DType): NDArray {
+  astype<To extends DType>(dtype: To): NDArray<To> {
     return installed().cast(this, dtype);
   }
 
@@ -217,12 +224,12 @@ export class NDArray extends Tensor implements Operand {
   }
 
   /** The gradient of the last backward pass; null where none is attached. */
-  get grad(): NDArray | null {
+  get grad(): NDArray<D> | null {
     return installed().gradOf(this);
   }
 
   /** The same elements as a constant: no gradient flows through. */
-  detach(): NDArray {
+  detach(): NDArray<D> {
     return installed().detach(this);
   }
 

@@ -8,6 +8,7 @@ import { bindShapes } from '../../ir/bind.js';
 import type { HostValue } from '../../ir/host.js';
 import { toDot } from '../../graph/dot.js';
 import type { NodeId } from '../../graph/graph.js';
+import { MadeByFunctions } from '../../base/made.js';
 import { namedInputs, type Program, typeToString } from '../../ir/program.js';
 import type { Shape, TensorType } from '../../ir/types.js';
 import { checkShape } from '../../ops/declare/infer.js';
@@ -32,8 +33,8 @@ export interface TypeRequest {
 }
 
 /** A captured computation: named inputs, named outputs, and operators between them. */
-export class StaticGraph {
-  /** The operators, for compilers and exporters. */
+export class StaticGraph extends MadeByFunctions {
+  /** @internal The operators, for compilers and exporters. */
   readonly program: Program;
   /** Names of the arrays that each run takes, in order. */
   readonly inputNames: readonly string[];
@@ -45,6 +46,7 @@ export class StaticGraph {
 
   /** @internal Made by `exportGraph`, `graphFor` and `fromJSON`. */
   constructor(parts: GraphParts) {
+    super();
     const { program, reads, writes } = parts;
     const names = namedInputs(program).map(({ name }) => name);
     const given = names.length - reads.length;
@@ -153,7 +155,7 @@ export class StaticGraph {
    * The program as text: types, source lines, and the fused groups with their reads and writes. If it does
    * not compile, the text says why.
    */
-  toString(): string {
+  override toString(): string {
     return graphText(this.program);
   }
 

@@ -1,9 +1,10 @@
+import { MadeByFunctions } from '../../base/made.js';
 import { StaticGraph } from '../graphs/static-graph.js';
 import { type Step, stepThrough } from './step.js';
 import type { CachedTrace } from '../caches/cached-trace.js';
 
 /** The captures of a static function for one signature. */
-export class Schedule {
+export class Schedule extends MadeByFunctions {
   /** The arguments and the mode it serves. */
   readonly signature: string;
   /** Its graphs in order; side-effect code runs between them. */
@@ -12,6 +13,7 @@ export class Schedule {
 
   /** @internal */
   constructor(entry: CachedTrace) {
+    super();
     this.#entry = entry;
     this.signature = entry.signature;
     this.graphs = entry.trace.segments.map(({ parts }) => new StaticGraph(parts));

@@ -7,6 +7,7 @@ import { array } from '../arrays/creation.js';
 import { zerosLike } from '../../ops/index.js';
 import { NDArray } from '../core/ndarray.js';
 import { linkTo } from '../dispatch/values.js';
+import type { FloatDType } from '../core/result-dtypes.js';
 import { grad as gradOf } from '../autograd/grad.js';
 import { isRecording, record } from '../autograd/scopes.js';
 
@@ -16,7 +17,7 @@ export type ArrayTree =
 
 /** A gradient with respect to a value: the value's own nesting, of arrays. */
 export type GradientTree<T> = T extends NDArray | HostValue
-  ? NDArray
+  ? NDArray<FloatDType>
   : T extends object
     ? { [K in keyof T]: GradientTree<T[K]> }
     : never;
@@ -50,7 +51,7 @@ export function valueAndGrad<
 >(
   f: (...args: P) => NDArray,
   argnums: A = 0 as A,
-): (...args: P) => [value: NDArray, gradient: Gradients<P, A>] {
+): (...args: P) => [value: NDArray<FloatDType>, gradient: Gradients<P, A>] {
   const op = 'kn.grad';
   checkArgument(op, 'f', f, callable);
   checkArgument(op, 'argnums', argnums, argumentNumbers);

@@ -4,9 +4,10 @@ import {
   nearestAdvice,
   type ValueRule,
 } from '../../base/attributes/options.js';
+import type { DType } from '../../base/dtype.js';
+import type { ArrayMethods } from '../../front/core/array-methods.js';
 import type { NDArray } from '../../front/core/ndarray.js';
 import * as operators from '../../ops/index.js';
-import type { Unary } from '../../ops/signatures.js';
 import { HybridBlock } from '../block.js';
 import { checkInput } from '../input.js';
 
@@ -15,8 +16,8 @@ export type Activation = ActivationName | ((x: NDArray) => NDArray);
 
 /** Names of operators that take exactly one array. */
 export type ActivationName = {
-  [K in keyof typeof operators]: (typeof operators)[K] extends Unary ? K : never;
-}[keyof typeof operators];
+  [K in keyof ArrayMethods<DType>]: ArrayMethods<DType>[K] extends () => NDArray ? K : never;
+}[keyof ArrayMethods<DType>];
 
 const byName: ReadonlyMap<string, unknown> = new Map(Object.entries(operators));
 

@@ -11,6 +11,7 @@ import {
 } from '../../base/attributes/options.js';
 import { array } from '../../front/arrays/creation.js';
 import { NDArray } from '../../front/core/ndarray.js';
+import type { FloatDType } from '../../front/core/result-dtypes.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import {
   add, cast, classPosition, div, expandDims, gather, greaterEqual, logSoftmax, maximum, mul, neg, reshape,
@@ -70,7 +71,7 @@ export function softmaxCrossEntropy(
   logits: NDArray,
   targets: NDArray,
   options: CrossEntropyOptions = {},
-): NDArray {
+): NDArray<FloatDType> {
   checkArrays(op, { logits, targets });
   checkOptions(op, options, rules);
   if (isNarrowLoss(logits, targets))

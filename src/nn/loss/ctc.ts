@@ -2,6 +2,7 @@ import type { Dim } from '../../base/dim/index.js';
 import { checkOptions, flag, type OptionRules, valueRule } from '../../base/attributes/options.js';
 import { foreach } from '../../front/control/index.js';
 import type { NDArray } from '../../front/core/ndarray.js';
+import type { FloatDType } from '../../front/core/result-dtypes.js';
 import { extentsOf } from '../../front/dispatch/traced-shape.js';
 import {
   add, broadcastTo, cast, equal, expandDims, fill, gather, greaterEqual, iota, less, logaddexp, logicalAnd,
@@ -58,7 +59,11 @@ const rules: OptionRules<CTCOptions> = {
  *
  * Source: Graves et al., Connectionist Temporal Classification, ICML 2006, section 4.1.
  */
-export function ctc(logits: NDArray, labels: NDArray, options: CTCOptions = {}): NDArray {
+export function ctc(
+  logits: NDArray,
+  labels: NDArray,
+  options: CTCOptions = {},
+): NDArray<FloatDType> {
   checkArrays('ctc', { logits, labels });
   checkOptions('ctc', options, rules);
   const { blank = 0, layout = 'NTC', zeroInfinity = false } = options;

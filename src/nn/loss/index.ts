@@ -7,6 +7,7 @@ import {
   positiveNumber,
 } from '../../base/attributes/options.js';
 import type { NDArray } from '../../front/core/ndarray.js';
+import type { FloatDType } from '../../front/core/result-dtypes.js';
 import {
   abs, add, equal, less, log, maximum, mul, neg, relu, softplus, square, sub, sum, where,
 } from '../../ops/index.js'; // prettier-ignore
@@ -19,7 +20,11 @@ export { ctc, type CTCOptions } from './ctc.js';
 export type { LossOptions } from './reduction.js';
 
 /** The mean squared error. */
-export function mse(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
+export function mse(
+  predictions: NDArray,
+  targets: NDArray,
+  options: LossOptions = {},
+): NDArray<FloatDType> {
   checkOptions('mse', options, lossRules);
   if (isNarrowLoss(predictions, targets)) return lossInFloat32(mse, predictions, targets, options);
   checkSameShape('mse', predictions, targets);
@@ -27,7 +32,11 @@ export function mse(predictions: NDArray, targets: NDArray, options: LossOptions
 }
 
 /** The mean absolute error. */
-export function l1(predictions: NDArray, targets: NDArray, options: LossOptions = {}): NDArray {
+export function l1(
+  predictions: NDArray,
+  targets: NDArray,
+  options: LossOptions = {},
+): NDArray<FloatDType> {
   checkOptions('l1', options, lossRules);
   if (isNarrowLoss(predictions, targets)) return lossInFloat32(l1, predictions, targets, options);
   checkSameShape('l1', predictions, targets);
@@ -43,7 +52,11 @@ export interface HuberOptions extends LossOptions {
 const huberRules: OptionRules<HuberOptions> = { ...lossRules, delta: positiveNumber };
 
 /** Quadratic near zero, linear beyond `delta`. Source: Huber, 1964. */
-export function huber(predictions: NDArray, targets: NDArray, options: HuberOptions = {}): NDArray {
+export function huber(
+  predictions: NDArray,
+  targets: NDArray,
+  options: HuberOptions = {},
+): NDArray<FloatDType> {
   checkOptions('huber', options, huberRules);
   if (isNarrowLoss(predictions, targets))
     return lossInFloat32(huber, predictions, targets, options);
@@ -68,7 +81,7 @@ export function binaryCrossEntropy(
   predictions: NDArray,
   targets: NDArray,
   options: BinaryCrossEntropyOptions = {},
-): NDArray {
+): NDArray<FloatDType> {
   checkOptions('binaryCrossEntropy', options, binaryRules);
   if (isNarrowLoss(predictions, targets)) {
     return lossInFloat32(binaryCrossEntropy, predictions, targets, options);
@@ -101,7 +114,11 @@ const klRules: OptionRules<KlOptions> = { ...lossRules, axis: integer };
  * The Kullback-Leibler divergence of a target distribution from a prediction given as log-probabilities; a
  * target of zero contributes nothing, and an invalid probability makes the loss NaN.
  */
-export function kl(logPredictions: NDArray, targets: NDArray, options: KlOptions = {}): NDArray {
+export function kl(
+  logPredictions: NDArray,
+  targets: NDArray,
+  options: KlOptions = {},
+): NDArray<FloatDType> {
   checkOptions('kl', options, klRules);
   if (isNarrowLoss(logPredictions, targets))
     return lossInFloat32(kl, logPredictions, targets, options);

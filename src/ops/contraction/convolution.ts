@@ -251,7 +251,7 @@ export const convTranspose: OperatorFunction<ConvTranspose, false> = operator({
 });
 
 /**
- * The gradient of `conv` with respect to its weights, as an operator in its own right: `x` is
+ * @internal The gradient of `conv` with respect to its weights, as an operator in its own right: `x` is
  * `[N, C, ...size]`, `g`, the gradient of the convolution's result, `[N, O, ...count]`; the result is
  * `[O, C / groups, ...kernel]`. Linear in both; with `conv` and `convTranspose` it makes a set closed
  * under differentiation.

@@ -65,7 +65,7 @@ const sides: { readonly left: Attribute<boolean>; readonly right: Attribute<bool
 };
 
 /**
- * Matrix product with one or both operands transposed, without materializing the transpose. It saves calls
+ * @internal Matrix product with one or both operands transposed, without materializing the transpose. It saves calls
  * that run one by one the memory and time of a transposition, for the weight of a layer once for each
  * gradient; compiled programs look through transpositions anyway.
  */

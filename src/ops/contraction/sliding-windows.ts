@@ -123,7 +123,7 @@ export const slidingWindows: OperatorFunction<
 });
 
 /**
- * The adjoint of `slidingWindows`: `[..., ...kernel, ...count]` becomes `[..., ...size]`, each element the
+ * @internal The adjoint of `slidingWindows`: `[..., ...kernel, ...count]` becomes `[..., ...size]`, each element the
  * sum over all windows that contain it (col2im). Elements of the padding are dropped.
  */
 export const slidingWindowsAdjoint: OperatorFunction<

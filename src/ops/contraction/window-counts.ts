@@ -15,7 +15,7 @@ import { computeScalar } from '../declare/lowering.js';
 import { checkWindows, positions, type SizedWindows, windowAttributes } from './window.js';
 
 /**
- * Number of elements of each (undilated) window that lie in the input or within `margin` of it: the divisor
+ * @internal Number of elements of each (undilated) window that lie in the input or within `margin` of it: the divisor
  * of the mean of a padded window. `x` gives size and dtype, its elements are not read; the result has one
  * element for each window, without batch and channels.
  */

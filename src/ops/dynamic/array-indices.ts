@@ -23,10 +23,14 @@ import { extents, knownSizes, sizesFromElements } from './extents.js';
  */
 
 /** A bound of a range. */
-export type RangeBound = Dim | null | undefined | Tensor;
+export type RangeBound<T extends Tensor = Tensor> = Dim | null | undefined | T;
 
 /** A range of which some parts are arrays. */
-export type ArrayRange = readonly [start?: RangeBound, stop?: RangeBound, step?: number];
+export type ArrayRange<T extends Tensor = Tensor> = readonly [
+  start?: RangeBound<T>,
+  stop?: RangeBound<T>,
+  step?: number,
+];
 
 /** Selects one index of an axis, given by an array; the axis is dropped. */
 export function takeOne<T extends Tensor>(op: string, x: T, index: T, axis: number): T {

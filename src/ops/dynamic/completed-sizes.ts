@@ -17,7 +17,7 @@ import { sizeOperands } from './extents.js';
 import { writeExtents } from './onnx.js';
 
 /**
- * The sizes of an array of `count` elements with -1 replaced by the inferred size. Several -1 all become the
+ * @internal The sizes of an array of `count` elements with -1 replaced by the inferred size. Several -1 all become the
  * same, and then give another number of elements. int32 or int64 of rank 1 and known length.
  */
 export const completedSizes: OperatorFunction<
@@ -59,7 +59,7 @@ export const completedSizes: OperatorFunction<
 });
 
 /**
- * `extents` with -1 for an inferred size of `count` elements. An operator of its own, so that arrays of the
+ * @internal `extents` with -1 for an inferred size of `count` elements. An operator of its own, so that arrays of the
  * same number of elements reshaped to the same sizes have the same shape.
  */
 export const openExtents: OperatorFunction<

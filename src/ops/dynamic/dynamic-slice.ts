@@ -29,7 +29,7 @@ import { writeNumbers, writePlaces } from './onnx.js';
  */
 
 /** The axes along which a block is placed: one, with a start of rank 0, or several. Default all. */
-type PlacedAxes = number | readonly number[];
+export type PlacedAxes = number | readonly number[];
 
 interface Placed {
   readonly axes: readonly number[];

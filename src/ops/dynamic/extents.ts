@@ -23,7 +23,7 @@ export interface ExtentsOptions {
 }
 
 /**
- * An array whose shape is given by the elements of `sizes`: the source of data-dependent dimensions. Its own
+ * @internal An array whose shape is given by the elements of `sizes`: the source of data-dependent dimensions. Its own
  * elements are false and never read, so it takes no memory. `sizes` is an integer array, of rank 1 with one
  * element for each axis or of rank 0 for one axis; negative ones are refused when they are known.
  */

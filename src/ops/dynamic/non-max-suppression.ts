@@ -75,7 +75,7 @@ const asFloat = (kind: DType | WeakKind): DType => {
   return isFloat(dtype) ? dtype : 'float32';
 };
 
-/** Mask of the kept boxes, visited in a given order: bool, by position in the order. See `nonMaxSuppression`. */
+/** @internal Mask of the kept boxes, visited in a given order: bool, by position in the order. See `nonMaxSuppression`. */
 export const keptBoxes: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     boxes: Input<T>,

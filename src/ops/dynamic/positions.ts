@@ -25,7 +25,7 @@ import { writeLeading, writeMarked, writeRepeated } from './onnx.js';
  */
 
 /**
- * Every index `i` of `counts` (rank 1) repeated `counts[i]` times, in ascending order: int32, `rows`
+ * @internal Every index `i` of `counts` (rank 1) repeated `counts[i]` times, in ascending order: int32, `rows`
  * elements. bool counts as 0 or 1, a negative count as 0. Excess indices are dropped; missing ones are 0.
  */
 export const countedPositions: OperatorFunction<

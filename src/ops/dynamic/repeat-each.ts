@@ -21,7 +21,7 @@ import { writeRepeated } from './onnx.js';
 import { countedPositions } from './positions.js';
 
 /**
- * Repeats every element of `x` along an axis as many times as `counts` says, an integer array of one count
+ * @internal Repeats every element of `x` along an axis as many times as `counts` says, an integer array of one count
  * for each, or of one for all; without an axis (or with null) the elements of the flattened `x`. The
  * implementation of `repeat` with an array of counts. Negative counts are an `ArgumentError` where they are
  * known, and mean 0 otherwise.

@@ -30,7 +30,7 @@ import { writeDistinctRows } from './onnx.js';
 /* The order of whole rows, and where in it a new row begins. */
 
 /**
- * The indices that sort the rows of `x` (rank 2) in lexicographic order, int64; stable. NaN sorts last, as in
+ * @internal The indices that sort the rows of `x` (rank 2) in lexicographic order, int64; stable. NaN sorts last, as in
  * `sort`.
  */
 export const argsortRows: OperatorFunction<
@@ -70,7 +70,7 @@ export const argsortRows: OperatorFunction<
 });
 
 /**
- * True at positions of an order of the first axis of `x` where the sub-array differs from the previous one:
+ * @internal True at positions of an order of the first axis of `x` where the sub-array differs from the previous one:
  * bool, the shape of `order`. NaNs are equal. True at the first position.
  */
 export const runStarts: OperatorFunction<

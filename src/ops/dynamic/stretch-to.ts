@@ -19,7 +19,7 @@ import { broadcastTo, sumTo } from '../reduction/sum.js';
 import { minimum } from '../elementwise/extremum.js';
 
 /**
- * `x` broadcast to a shape of the same rank, where its sizes are not known yet: each must turn out to be 1 or
+ * @internal `x` broadcast to a shape of the same rank, where its sizes are not known yet: each must turn out to be 1 or
  * the wanted one. `op` names the operator in errors.
  */
 export const stretchTo: OperatorFunction<

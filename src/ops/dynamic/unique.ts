@@ -47,10 +47,10 @@ type Asked<O> = {
   [K in keyof Parts]: K extends keyof O ? (true extends O[K] ? Parts[K] : never) : never;
 }[keyof Parts];
 
-/** The values alone, or a record of them and the requested results. */
-export type UniqueResult<T, O> = [Asked<O>] extends [never]
+/** The values alone, or a record of them and the positions and counts, `I`, that the options ask for. */
+export type UniqueResult<T, O, I = T> = [Asked<O>] extends [never]
   ? T
-  : { readonly [K in 'values' | Asked<O>]: T };
+  : { readonly [K in 'values' | Asked<O>]: K extends 'values' ? T : I };
 
 /** `f(x, { axis, returnIndex, returnInverse, returnCounts })`. */
 export interface Unique {

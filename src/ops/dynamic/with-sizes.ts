@@ -13,7 +13,7 @@ import { checkRank } from '../declare/infer.js';
 import { example } from '../declare/law.js';
 
 /**
- * `x` itself, with the requirement that its sizes are those of a shape: some of either are not known yet.
+ * @internal `x` itself, with the requirement that its sizes are those of a shape: some of either are not known yet.
  * `op` names the operator in errors.
  */
 export const withSizes: OperatorFunction<

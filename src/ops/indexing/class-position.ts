@@ -20,7 +20,7 @@ export interface ClassPositionOptions {
 }
 
 /**
- * Integer labels as indices along an axis of classes: int32, and -1 for `ignoreIndex`. A label is a class
+ * @internal Integer labels as indices along an axis of classes: int32, and -1 for `ignoreIndex`. A label is a class
  * itself, so a negative one does not count from the end.
  *
  * @throws ArgumentError for a label below 0 or from `classes` on, with the first such label and its position;

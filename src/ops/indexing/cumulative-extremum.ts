@@ -145,7 +145,7 @@ function runningKernel(
   };
 }
 
-/** Index of the element that each result of `cummax` is, int64: the last of equal elements, the last NaN. */
+/** @internal Index of the element that each result of `cummax` is, int64: the last of equal elements, the last NaN. */
 export const cummaxPosition: OperatorFunction<RunningExtremum> = running(
   'cummaxPosition',
   'max',
@@ -153,7 +153,7 @@ export const cummaxPosition: OperatorFunction<RunningExtremum> = running(
   'none',
 );
 
-/** Index of the element that each result of `cummin` is, int64: the last of equal elements, the last NaN. */
+/** @internal Index of the element that each result of `cummin` is, int64: the last of equal elements, the last NaN. */
 export const cumminPosition: OperatorFunction<RunningExtremum> = running(
   'cumminPosition',
   'min',

@@ -126,7 +126,7 @@ export const sort: OperatorFunction<Sort> = operator({
 /** Limit of k up to which selection beats sorting, also in its worst case. */
 const selectionLimit = 64;
 
-/** The first `k` elements of `argsort`, found without sorting the rest; `k` is 1 to `selectionLimit`. */
+/** @internal The first `k` elements of `argsort`, found without sorting the rest; `k` is 1 to `selectionLimit`. */
 export const argselect: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     x: Input<T>,

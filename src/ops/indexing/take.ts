@@ -110,7 +110,7 @@ export const take: OperatorFunction<
   ],
 }); // prettier-ignore
 
-/** The adjoint of `take`: adds each element to the index that it was taken from, in zeros of a shape. */
+/** @internal The adjoint of `take`: adds each element to the index that it was taken from, in zeros of a shape. */
 export const takeAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,

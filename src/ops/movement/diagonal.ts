@@ -71,7 +71,7 @@ export const diagonal: OperatorFunction<
   ],
 });
 
-/** Zeros of a shape with `g` on the diagonal that `diagonal` with the same arguments selects. */
+/** @internal Zeros of a shape with `g` on the diagonal that `diagonal` with the same arguments selects. */
 export const diagonalAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,

@@ -32,7 +32,7 @@ export function elementOf(dtype: DType, value: number): Const {
   return e.constant(scalar, Number.isFinite(value) ? Math.trunc(value) : 0);
 }
 
-/** An array of a shape with `value` everywhere. The default dtype is float32. */
+/** @internal An array of a shape with `value` everywhere. The default dtype is float32. */
 export const fill: OperatorFunction<
   <T extends Tensor = DefaultTensor>(shape: ShapeArgument, value: number, dtype?: DType) => T,
   false
@@ -68,7 +68,7 @@ export interface ProgressionOptions {
 }
 
 /**
- * `start, start + step, start + 2 * step, ...`, `length` elements. Each is computed from its index, in double
+ * @internal `start, start + step, start + 2 * step, ...`, `length` elements. Each is computed from its index, in double
  * precision for floats, so errors do not accumulate.
  */
 export const iota: OperatorFunction<
@@ -154,11 +154,11 @@ export const eye: OperatorFunction<
   samples: [{ args: [3] }, { args: [2, 4, { k: 1, dtype: 'int32' }] }, { args: [0, 2] }],
 });
 
-export interface LikeOptions {
+export interface LikeOptions<D extends DType = DType, T extends Tensor = Tensor> {
   /** Default: that of `x`. */
-  readonly dtype?: DType;
+  readonly dtype?: D;
   /** Default: that of `x`. */
-  readonly shape?: ShapeArgument;
+  readonly shape?: ShapeArgument<T>;
 }
 
 /** An array like `x` with `value` everywhere; shape and dtype may be given instead. */
@@ -236,7 +236,7 @@ function constantLike(name: string, value: number): OperatorFunction<Like, false
 }
 
 /**
- * The value of a dimension as a rank-0 array of the dtype of `x` (or of another): the divisor of a mean where
+ * @internal The value of a dimension as a rank-0 array of the dtype of `x` (or of another): the divisor of a mean where
  * the extent is symbolic.
  */
 export const dimLike: OperatorFunction<

@@ -143,7 +143,7 @@ export const pad: OperatorFunction<
   ], // prettier-ignore
 });
 
-/** The adjoint of `pad` in its other modes: every element of the border is added to its source. */
+/** @internal The adjoint of `pad` in its other modes: every element of the border is added to its source. */
 export const padAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,

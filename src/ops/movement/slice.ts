@@ -47,7 +47,7 @@ import { gatheredBack } from '../indexing/gathered-back.js';
  * `null` adds an axis of size 1, `':'` keeps an axis, `'...'` keeps the remaining ones. An integer array of
  * one element may replace an index or a bound.
  */
-export type SliceIndex = PlainIndex | Tensor | ArrayRange;
+export type SliceIndex<T extends Tensor = Tensor> = PlainIndex | T | ArrayRange<T>;
 
 type PlainIndex =
   SliceEntry | ':' | readonly [start?: SliceBound, stop?: SliceBound, step?: number];
@@ -184,7 +184,7 @@ function rangeEntries(shape: Shape, ranges: readonly IndexRange[]): readonly Sli
   return isExact ? entries : null;
 }
 
-/** Zeros of a shape with `g` at the elements that `slice` with the same indices selects. */
+/** @internal Zeros of a shape with `g` at the elements that `slice` with the same indices selects. */
 export const sliceAdjoint: OperatorFunction<
   <T extends Tensor = DefaultTensor>(
     g: Input<T>,

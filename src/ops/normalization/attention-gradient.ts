@@ -25,7 +25,7 @@ export interface AttentionGradients<T> {
 }
 
 /**
- * The gradients of queries, keys and values for the gradient `g` of `attention`, each with all the leading
+ * @internal The gradients of queries, keys and values for the gradient `g` of `attention`, each with all the leading
  * axes of `g`. The weights are computed again, by blocks of queries like those of attention.
  */
 export const attentionGradient: OperatorFunction<

@@ -134,7 +134,7 @@ export interface BatchNormResult<T> {
 }
 
 /**
- * Batch normalization by the batch's own statistics, as in training: returns the result together with the
+ * @internal Batch normalization by the batch's own statistics, as in training: returns the result together with the
  * mean and variance of the batch, so that the caller can keep running averages. See `batchNorm`.
  */
 export const batchNormTraining: OperatorFunction<

@@ -21,7 +21,7 @@ export type RandomBits = <T extends Tensor = DefaultTensor>(
   shape: ShapeArgument,
 ) => T;
 
-/** 32 independent random bits for each element, as int32. */
+/** @internal 32 independent random bits for each element, as int32. */
 export const randomBits: OperatorFunction<RandomBits, false> = operator({
   name: 'randomBits',
   family: 'random',
@@ -68,7 +68,7 @@ function boundsRange(dtype: DType): readonly [number, number] | null {
 }
 
 /**
- * Integers distributed uniformly over low, ..., high - 1: 63 random bits modulo the count n, so that
+ * @internal Integers distributed uniformly over low, ..., high - 1: 63 random bits modulo the count n, so that
  * probabilities differ by a factor of at most 1 + n / 2^63 (2^-32 off for the whole of int32).
  */
 export const randomInteger: OperatorFunction<RandomInteger, false> = operator({

@@ -43,7 +43,7 @@ export type RandomNormal = <T extends Tensor = DefaultTensor>(
 const bell = { shape: attr.dims, mean: attr.number, std: attr.number, dtype: attr.dtype };
 
 /**
- * Normally distributed numbers, by inverting the distribution function at a random probability (Wichura
+ * @internal Normally distributed numbers, by inverting the distribution function at a random probability (Wichura
  * 1988): of 32 bits for float32 and narrower, whose tails end at 6.3 standard deviations; of 53 for float64
  * (8.2).
  */

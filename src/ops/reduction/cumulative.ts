@@ -170,7 +170,7 @@ export const cumsum: OperatorFunction<Cumulative> = cumulative({
 });
 
 /**
- * The linear recurrence `y[i] = a[i] * y[i - 1] + b[i]` along an axis, with `y[0] = b[0]`: discounted
+ * @internal The linear recurrence `y[i] = a[i] * y[i - 1] + b[i]` along an axis, with `y[0] = b[0]`: discounted
  * sums, exponential averages, state spaces. `a` and `b` have one shape. With `reverse` it runs from the
  * end. Of bool the product is `and`, the sum `or`.
  */

@@ -48,7 +48,7 @@ const attributes = {
 const unprepared = { saved: [], flows: [], wrt: [], gives: [] };
 
 /**
- * Runs a program on arrays and returns its outputs. Symbols of the program's input types are bound to the
+ * @internal Runs a program on arrays and returns its outputs. Symbols of the program's input types are bound to the
  * sizes of the operands.
  *
  * A prepared backward is used when exactly its outputs have gradients and it covers the inputs that need one.

@@ -9,7 +9,7 @@ import {
 import { elementwise } from '../declare/lowering.js';
 
 /**
- * `x` in a buffer of its own. The compiler inserts it where a loop needs memory that it may overwrite, or
+ * @internal `x` in a buffer of its own. The compiler inserts it where a loop needs memory that it may overwrite, or
  * where a value is needed at a certain address; no law removes it.
  */
 export const copy: OperatorFunction<<T extends Tensor = DefaultTensor>(x: Input<T>) => T, false> =

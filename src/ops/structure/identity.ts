@@ -38,7 +38,7 @@ const same = {
 /** The gradient of the operand is that of the result. */
 const passOn = <T>({ grads: [g] }: { readonly grads: readonly T[] }): readonly T[] => [g];
 
-/** `x` itself as another value of a graph, so that a gradient with respect to this one use can be requested. */
+/** @internal `x` itself as another value of a graph, so that a gradient with respect to this one use can be requested. */
 export const identity: OperatorFunction<Same, false> = operator({
   ...same,
   name: 'identity',
@@ -47,7 +47,7 @@ export const identity: OperatorFunction<Same, false> = operator({
   simplify: transparent('identity', (x) => identity(x)),
 });
 
-/** `x` itself, as a constant: it has no gradient. */
+/** @internal `x` itself, as a constant: it has no gradient. */
 export const stopGradient: OperatorFunction<Same, false> = operator({
   ...same,
   name: 'stopGradient',
@@ -57,7 +57,7 @@ export const stopGradient: OperatorFunction<Same, false> = operator({
 });
 
 /**
- * `x` itself, opaque to the compiler: values computed from it are never merged with values computed from `x`,
+ * @internal `x` itself, opaque to the compiler: values computed from it are never merged with values computed from `x`,
  * nor moved before earlier calls of the program. So a value can be dropped and recomputed later. Costs
  * nothing at run time. As XLA's `optimization_barrier`.
  */

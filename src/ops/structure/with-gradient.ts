@@ -14,7 +14,7 @@ import { call } from './call.js';
 const anyProgram = instanceOf('a Program', Program);
 
 /**
- * Runs a program whose gradient is another program instead of its derivative. `backward` reads the inputs,
+ * @internal Runs a program whose gradient is another program instead of its derivative. `backward` reads the inputs,
  * the outputs and the gradients of the outputs (zeros where there is none), and returns the gradients of the
  * leading inputs; others have none.
  */

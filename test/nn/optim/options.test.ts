@@ -162,7 +162,7 @@ test('loadState refuses what is missing or of another type, and changes nothing'
   const cases = [
     load(new Map([['w/mean', mean]])),
     load(new Map([['w/mean', mean], ['w/variance', kn.ones([2])]])),
-    load(new Map([['w/mean', mean], ['w/variance', kn.ones([1], { dtype: 'float16' })]])),
+    load(new Map<string, kn.NDArray>([['w/mean', mean], ['w/variance', kn.ones([1], { dtype: 'float16' })]])),
     load(new Map([...arrays, ['w/mean', mean]]), -1),
     load(new Map([...arrays, ['w/mean', mean]]), 'two'),
   ]; // prettier-ignore

@@ -3,9 +3,10 @@ import { test } from 'node:test';
 import * as kn from '../../../src/index.js';
 import { symbol } from '../../../src/base/dim/index.js';
 import { parseProgram } from '../../../src/ir/parse.js';
-import { Program, type Value } from '../../../src/ir/program.js';
+import { Program } from '../../../src/ir/program.js';
 import { printProgram } from '../../../src/ir/text.js';
 import { verify } from '../../../src/ir/verify.js';
+import * as ops from '../../../src/ops/index.js';
 import { registry } from '../../../src/ops/registry.js';
 import { passes, runPipeline } from '../../../src/passes/pipeline.js';
 import { compile, evaluateConstant } from '../../../src/runtime/compile/compile.js';
@@ -33,13 +34,13 @@ test('in a program of symbolic sizes, on its own and in arithmetic', () => {
   for (const target of ['interpreter', 'wasm'] as const) {
     const program = new Program();
     const x = program.variable('x', { dtype: 'float32', shape: [symbol('n'), 3, symbol('m')] });
-    const sizes = kn.shapeOf<Value>(x);
-    const count = kn.prod<Value>(sizes);
+    const sizes = ops.shapeOf(x);
+    const count = ops.prod(sizes);
     program.setOutputs([
       { name: 'sizes', value: sizes },
       { name: 'count', value: count },
-      { name: 'scaled', value: kn.div<Value>(kn.sum<Value>(x), kn.cast<Value>(count, 'float32')) },
-      { name: 'reversed', value: kn.slice<Value>(sizes, [null, null, -1]) },
+      { name: 'scaled', value: ops.div(ops.sum(x), ops.cast(count, 'float32')) },
+      { name: 'reversed', value: ops.slice(sizes, [null, null, -1]) },
     ]);
     const executable = compile(program, { target });
     for (const [n, m] of [

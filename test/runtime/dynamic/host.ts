@@ -3,7 +3,11 @@ import type { TensorType } from '../../../src/ir/types.js';
 import { partition } from '../../../src/passes/host/partition.js';
 import { compile } from '../../../src/runtime/compile/compile.js';
 import { DynamicExecutor } from '../../../src/runtime/dynamic/executor.js';
-import type { CompileOptions, Inspectable, Operand } from '../../../src/runtime/execution/executable.js';
+import type {
+  CompileOptions,
+  Inspectable,
+  Operand,
+} from '../../../src/runtime/execution/executable.js';
 
 /** A program whose inputs have no names of interest. */
 export function program(
