@@ -29,7 +29,7 @@ export interface Config {
   /**
    * Bytes of the device's memory that arrays other than parameters and pinned state may keep between runs. Less
    * is kept where a program does not use it again; what has to go is copied to the host. May be set at any
-   * time. Default: half of what the device can have, 1 GiB.
+   * time. Default: 1 GiB.
    */
   memoryBudget: number;
 }

@@ -22,6 +22,7 @@ export class Regions {
   readonly #free: Region[] = [];
   readonly #taken: Map<number, number> = new Map();
   #end: number;
+  #bytes = 0;
   #peak: number;
 
   constructor(start: number = 0) {
@@ -32,6 +33,11 @@ export class Regions {
   /** The first offset behind all regions. */
   get end(): number {
     return this.#end;
+  }
+
+  /** The bytes of all regions that are taken. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** The greatest `end` there ever was. */
@@ -51,6 +57,7 @@ export class Regions {
     this.#end = Math.max(this.#end, offset + wanted);
     this.#peak = Math.max(this.#peak, this.#end);
     this.#taken.set(offset, wanted);
+    this.#bytes += wanted;
     return offset;
   }
 
@@ -58,6 +65,7 @@ export class Regions {
     const bytes = this.#taken.get(offset);
     if (bytes === undefined) throw new InternalError(`no region starts at ${offset}`);
     this.#taken.delete(offset);
+    this.#bytes -= bytes;
     const at = this.#firstAbove(offset);
     const before = this.#free[at - 1];
     const after = this.#free[at];

@@ -16,6 +16,7 @@ import { type Backend, backendFor } from '../execution/entry.js';
 import type { CompileOptions, Executable, Inspectable } from '../execution/executable.js';
 import { Executor } from '../execution/executor.js';
 import { CompilationLog, counted } from './log.js';
+import { nativeTier } from '../native/current.js';
 import { installReferenceCompiler } from '../native/trial/reference.js';
 import { Storage } from '../memory/storage.js';
 import { Tiered } from './tiered.js';
@@ -49,6 +50,9 @@ export function planParts(program: Program): readonly PlannedPart[] {
   executable.release();
   return parts;
 }
+
+cpu.beyond = () =>
+  defaultTier() === 'wasm' ? 'programs are to stay on WebAssembly' : nativeTier().memory();
 
 installReferenceCompiler((program) => compile(program, { tier: 'wasm' }));
 

@@ -1,6 +1,7 @@
 import { allocate, bytesOf, copyElements, type DType, type HostArray } from '../../base/dtype.js';
 import { ArgumentError, InternalError } from '../../base/errors.js';
 import { cpu, type Device } from './device.js';
+import { isFar } from './far.js';
 import { type Claim, Residence } from './residents.js';
 import { takeBack } from './slab.js';
 
@@ -100,10 +101,14 @@ export class Storage {
     return copy;
   }
 
-  /** The address in the memory of a device where the storage is pinned, -1 when it is not. */
-  addressOn(device: Device): number {
+  /**
+   * The address in the memory of a device where the storage is pinned, -1 when it is not, or when it lies where
+   * only native code reaches it and `isNative` is false.
+   */
+  addressOn(device: Device, isNative: boolean = true): number {
     const berth = this.#berth;
-    return berth !== null && berth.device === device ? berth.address : -1;
+    if (berth === null || berth.device !== device) return -1;
+    return isNative || !isFar(berth.address) ? berth.address : -1;
   }
 
   get isPinned(): boolean {
@@ -148,7 +153,7 @@ export class Storage {
     const { host } = this;
     const address = device.take(bytesOf(this.dtype) * this.length);
     copyElements(device.view(this.dtype, address, this.length), host);
-    if (wasRead && !this.#isWindow) this.#reside(device, address, false);
+    if (wasRead && !this.#isWindow && this.#berth === null) this.#reside(device, address, false);
     else guests.push(address);
     return address;
   }
@@ -200,7 +205,7 @@ export class Storage {
       this.unpin();
     }
     const elements = this.host;
-    const address = device.take(bytesOf(this.dtype) * this.length);
+    const address = device.takePinned(bytesOf(this.dtype) * this.length);
     this.#leave();
     this.#berth = new Berth(device, address);
     this.#home = null;

@@ -4,6 +4,7 @@ import { InternalError } from '../../../base/errors.js';
 import type { CallNode, Program, Value } from '../../../ir/program.js';
 import type { TensorType } from '../../../ir/types.js';
 import * as e from '../../../loop/language/build.js';
+import type { AddressScalar } from '../../../loop/language/target.js';
 import type { ForeachForm, WhileForm } from '../../../ops/declare/lowering.js';
 import type { Group } from '../../groups/group.js';
 import { type Place, Places, type Span } from '../../groups/places.js';
@@ -46,9 +47,12 @@ export class RegionLowering {
   readonly #lowerGroup: LowerGroup;
   readonly #spanOf: (group: Group) => Span;
 
-  constructor(spanOf: (group: Group) => Span, lowerGroup: LowerGroup) {
+  readonly #addresses: AddressScalar;
+
+  constructor(spanOf: (group: Group) => Span, lowerGroup: LowerGroup, addresses: AddressScalar) {
     this.#spanOf = spanOf;
     this.#lowerGroup = lowerGroup;
+    this.#addresses = addresses;
   }
 
   /** The places of the whole program, and what its `main` does. */
@@ -124,7 +128,15 @@ export class RegionLowering {
       controls.set(group, bindSizes(block.program, group, places, first));
       return new Map();
     }
-    const site = new Site(block.program, group, call, places, this.#spanOf(group), around);
+    const site = new Site(
+      block.program,
+      group,
+      call,
+      places,
+      this.#spanOf(group),
+      around,
+      this.#addresses,
+    );
     const regions = block.regions.get(group)!;
     const control = controlOf(call)!;
     const { kind } = control;
@@ -263,6 +275,7 @@ class Site {
   readonly places: Places;
   readonly span: Span;
   readonly around: Surrounding;
+  readonly addresses: AddressScalar;
   readonly values: readonly Value[];
   /** Where the operands lie. */
   readonly operands: readonly number[];
@@ -276,8 +289,10 @@ class Site {
     places: Places,
     span: Span,
     around: Surrounding,
+    addresses: AddressScalar,
   ) {
     this.places = places;
+    this.addresses = addresses;
     this.span = span;
     this.around = around;
     this.values = program.results(id);
@@ -321,7 +336,7 @@ class Site {
   }
 
   row(of: number, type: TensorType): { readonly row: Row; readonly location: number } {
-    const variable = e.variable('row', 'i32');
+    const variable = e.variable('row', this.addresses);
     const bytes = mulDim(sizeOf(type.shape), bytesOf(type.dtype));
     return {
       row: { variable, of, bytes },
@@ -348,7 +363,7 @@ class States {
     this.#body = body;
     this.#first = first;
     this.#all = starts.map((start) => {
-      const current = e.variable('state', 'i32');
+      const current = e.variable('state', site.addresses);
       const location = site.places.memory.address(current, start);
       return { current, start, next: null, location };
     });
@@ -370,7 +385,7 @@ class States {
         if (chosen !== undefined) return chosen;
         const input = this.#body.program.inputs[this.#first + k];
         if (mayOverwrite(input)) return (chosen = state.location);
-        const variable = e.variable('next', 'i32');
+        const variable = e.variable('next', this.#site.addresses);
         const place = this.#site.temporary(input.type);
         state.next = { variable, place };
         return (chosen = this.#site.places.memory.address(variable, place));
