@@ -23,7 +23,7 @@ const randomArrays: Readonly<Record<ArrayMakers<typeof random>, true>> = {
 /** What every array has beside the operators. */
 const ownMethods: Readonly<
   Record<Exclude<ArrayMakers<NDArray>, keyof ArrayMethods | 'computed'>, true>
-> = { astype: true, detach: true };
+> = { astype: true, detach: true, to: true };
 
 /** Every function of this module makes an array. */
 const makers: Readonly<Record<keyof typeof creation, (...args: never[]) => NDArray>> = creation;

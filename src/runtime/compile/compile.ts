@@ -12,7 +12,7 @@ import { schedule } from '../../passes/plan/schedule.js';
 import { cpu } from '../memory/device.js';
 import { DynamicExecutor } from '../dynamic/executor.js';
 import { partitionLines } from '../dynamic/text.js';
-import { type Backend, backendFor } from '../execution/entry.js';
+import { type ModuleRunner, runnerFor } from '../execution/entry.js';
 import type { CompileOptions, Executable, Inspectable } from '../execution/executable.js';
 import { Executor } from '../execution/executor.js';
 import { CompilationLog, counted } from './log.js';
@@ -99,12 +99,12 @@ function executor(
   log: CompilationLog | null,
 ): Inspectable {
   const { target = 'wasm', device = cpu, tier = defaultTier(), replaced } = options;
-  const backend = backendFor(options);
-  const planned = plan(lowest, backend, options, log);
+  const runner = runnerFor(options);
+  const planned = plan(lowest, runner, options, log);
   const entry = stage(
     log,
     target,
-    () => backend.entry(planned.module, device, planned.threads),
+    () => runner.entry(planned.module, device, planned.threads),
     () => 'code that can be called',
   );
   const made = new Executor(program, planned, device, entry);
@@ -116,7 +116,7 @@ function executor(
 
 function plan(
   simplest: Program,
-  { target }: Backend,
+  { target }: ModuleRunner,
   { fuse: fusing = true, replaced, device = cpu }: CompileOptions,
   log: CompilationLog | null,
 ): Plan {

@@ -6,6 +6,7 @@ import type { Plan } from '../../passes/lower/main/plan.js';
 import type { Device } from '../memory/device.js';
 import type { Entry } from '../execution/entry.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
+import { otherBackends, runElsewhere } from '../execution/backends.js';
 import { Executor } from '../execution/executor.js';
 import { loaderBase } from '../native/library.js';
 import { nativeTier } from '../native/current.js';
@@ -76,6 +77,10 @@ export class Tiered implements Inspectable {
   }
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
+    if (otherBackends.exist) {
+      const results = runElsewhere(this.program, inputs, into);
+      if (results !== null) return results;
+    }
     try {
       if (--this.#runsUntilLook > 0) return this.#executor.run(inputs, into);
       if (this.#ascent !== null) return this.#look(this.#ascent, inputs, into);

@@ -6,6 +6,7 @@ import type { BoundaryCheck, Island, Partition, Stage } from '../../passes/host/
 import { controlOf } from '../../passes/lower/main/control.js';
 import { viewed } from '../../passes/rewrite/views.js';
 import { checkDistinct, checkInto } from '../execution/binding.js';
+import { otherBackends, runElsewhere } from '../execution/backends.js';
 import type { Inspectable, Operand, TierReport } from '../execution/executable.js';
 import type { Storage } from '../memory/storage.js';
 import { hostCallOf } from './control.js';
@@ -96,6 +97,10 @@ export class DynamicExecutor implements Inspectable {
 
   run(inputs: readonly Operand[], into?: readonly (Storage | null)[]): readonly Operand[] {
     const { program } = this.#partition;
+    if (otherBackends.exist) {
+      const results = runElsewhere(this.program, inputs, into);
+      if (results !== null) return results;
+    }
     if (into !== undefined) checkDistinct(program, into);
     const actual = inputs.map(({ storage, shape }) => ({ dtype: storage.dtype, shape }));
     const sizes = bindTypes(namedInputs(program), actual);

@@ -16,8 +16,8 @@ import type { TeamEntry } from '../threads/recipe.js';
  */
 export type Entry = (table: number, gain: number) => void;
 
-/** A way to run modules. */
-export interface Backend {
+/** A way to run modules on the CPU. */
+export interface ModuleRunner {
   /** What programs are lowered for. */
   readonly target: Target;
   /** Makes a module, which is for some number of threads, callable. */
@@ -31,7 +31,7 @@ const wholeMemory = 0;
 const optimizedKernels = new KernelCache();
 
 /** Exactly what was lowered: nothing between the lowering and the definition of the loop IR. */
-const interpreter: Backend = {
+const interpreter: ModuleRunner = {
   target: wasmTarget,
   entry: (module, device) => {
     const { params } = module.kernels.find(({ name }) => name === mainName)!;
@@ -42,7 +42,7 @@ const interpreter: Backend = {
   },
 };
 
-function wasm(target: Target): Backend {
+function wasm(target: Target): ModuleRunner {
   const relaxed = target.fusesMultiplyAdd;
   return {
     target,
@@ -65,7 +65,7 @@ const strictWasm = wasm(wasmTarget);
 const relaxedWasm = wasm(relaxedWasmTarget);
 
 /** What runs a program. */
-export function backendFor({ target = 'wasm', relaxed }: CompileOptions): Backend {
+export function runnerFor({ target = 'wasm', relaxed }: CompileOptions): ModuleRunner {
   if (target === 'interpreter') return interpreter;
   return (relaxed ?? wantsRelaxed()) && supportsRelaxed() ? relaxedWasm : strictWasm;
 }
