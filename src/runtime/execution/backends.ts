@@ -1,7 +1,7 @@
 import { ArgumentError, DeviceError } from '../../base/errors.js';
 import type { Program } from '../../ir/program.js';
 import type { BufferBackend } from '../memory/backend.js';
-import { Storage } from '../memory/storage.js';
+import type { Storage } from '../memory/storage.js';
 import type { Executable, Operand } from './executable.js';
 
 /** A device: its memory, and what makes programs run on it. */
